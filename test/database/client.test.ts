@@ -65,6 +65,21 @@ test('Prisma works on the same pool', async () => {
   ).toEqual([{ name: 'assay' }])
 })
 
+test('plans a named statement with an array parameter once per connection', async () => {
+  const client = await database.pool.connect()
+  for (let use = 0; use < 10; use++)
+    await client.query({
+      name: 'files-of-ids',
+      text: 'SELECT 1 FROM files WHERE tenant_id = $1 AND file_id = ANY($2)',
+      values: ['ten_x', Array(use).fill('file_x')],
+    })
+  const { rows } = await client.query(
+    `SELECT generic_plans AS generic, custom_plans AS custom FROM pg_prepared_statements WHERE name = 'files-of-ids'`,
+  )
+  client.release()
+  expect(rows).toEqual([{ generic: 10, custom: 0 }])
+})
+
 test('one tenant’s statements hold half of the connections at most: those of another never wait for them', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })

@@ -2,7 +2,6 @@ import type { Pool } from 'pg'
 import type { ApiKeyRecord, LoadApiKey } from '../../access/key-directory.js'
 import type { KeyUse } from '../../access/last-used.js'
 import { LookupLane } from '../../access/lookup-lane.js'
-import { unseen } from '../../platform/db/unseen.js'
 
 type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
@@ -24,7 +23,7 @@ async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiK
     text: `SELECT k.api_key_id AS "apiKeyId", k.tenant_id AS "tenantId", k.name, k.scopes::text[] AS scopes, k.context_ids AS "contextIds", k.restricted, k.status,
         k.expires_at AS "expiresAt", t.status AS "tenantStatus", k.secret_hash AS "secretHash",
         k.previous_secret_hash AS "previousSecretHash", k.previous_expires_at AS "previousExpiresAt"
-      FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY(${unseen('$1', 'bytea')}) OR k.previous_secret_hash = ANY(${unseen('$1', 'bytea')})`,
+      FROM api_keys k JOIN tenants t USING (tenant_id) WHERE k.secret_hash = ANY($1::bytea[]) OR k.previous_secret_hash = ANY($1::bytea[])`,
     values: [hashes],
   })
   const found = new Map<string, ApiKeyRecord>()

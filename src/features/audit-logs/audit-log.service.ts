@@ -112,7 +112,7 @@ export class AuditLogService {
     if (from) conditions.push(`audit_id > $${values.push(from)}`)
     const order = oldestFirst ? 'audit_id' : 'audit_id DESC'
     const most = Math.max(limit, mostRows)
-    const skip = offset > 0 ? `(SELECT $${values.push(offset)}::bigint)` : null
+    const skip = offset > 0 ? `$${values.push(offset)}::bigint` : null
     const entries = source(filter, { conditions, most: skip ? `${skip} + ${most}` : `${most}`, order })
     // The ids first, which an index has: what is skipped is not read.
     const text = `SELECT ${columns} FROM (

@@ -199,7 +199,7 @@ async function select(
   const key = filter.apiKeyId ? `$${values.push(filter.apiKeyId)}` : null
   const bounds = `${from ? `AND call_id >= $${values.push(from)}` : ''} ${until ? `AND call_id < $${values.push(until)}` : ''}`
   const most = Math.max(limit, mostRows)
-  const skip = offset > 0 ? `(SELECT $${values.push(offset)}::bigint)` : null
+  const skip = offset > 0 ? `$${values.push(offset)}::bigint` : null
   const order = oldestFirst ? 'call_id' : 'call_id DESC'
   const calls = source(filter, { key, bounds, most: skip ? `${skip} + ${most}` : `${most}`, order })
   const text = `SELECT * FROM (SELECT ${columns} FROM ${calls} ORDER BY ${order} ${skip ? `OFFSET ${skip}` : ''} LIMIT ${most}) page LIMIT $${values.push(limit)}`

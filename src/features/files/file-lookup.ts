@@ -1,6 +1,5 @@
 import type { Queries } from '../../platform/db/queries.js'
 import { TenantBatches } from '../../platform/db/tenant-batches.js'
-import { unseen } from '../../platform/db/unseen.js'
 import type { File } from './file.types.js'
 import { contextJoin, fileColumns, fileJoins, lastingColumns } from './file-list.js'
 
@@ -22,7 +21,7 @@ export class FileLookup<Found extends KeptFile> {
   private constructor(database: Queries, { name, columns, joins }: { name: string; columns: string; joins: string }) {
     this.#database = database
     const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins}`
-    this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY(${unseen('$2')})` }
+    this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])` }
     this.#batches = new TenantBatches(async (tenantId, asked) => {
       const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])
       return asked.map(({ fileId }) => found.get(fileId) ?? null)

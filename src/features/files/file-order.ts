@@ -1,4 +1,3 @@
-import { unseen } from '../../platform/db/unseen.js'
 
 /** Which files of a tenant. */
 export interface FileFilter {
@@ -49,7 +48,7 @@ export const isInGroup = (tenant: string): string =>
 
 function groupConditions(filter: FileFilter, values: unknown[]): string {
   const conditions = [`tenant_id = $${values.push(filter.tenantId)}`]
-  if (filter.contextIds) conditions.push(`context_id = ANY (${unseen(`$${values.push(filter.contextIds)}`)})`)
+  if (filter.contextIds) conditions.push(`context_id = ANY ($${values.push(filter.contextIds)})`)
   return [...conditions, ...attributeConditions(filter, values)].join(' AND ')
 }
 

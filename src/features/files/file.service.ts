@@ -16,7 +16,6 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { maySeeContext } from '../../platform/actor.js'
 import { badCursor, cursorOf, idAt, keyAt } from '../../platform/cursors.js'
 import type { Database } from '../../platform/db/client.js'
-import { unseen } from '../../platform/db/unseen.js'
 import { badUserInput, notFound, quarantined } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
@@ -99,7 +98,7 @@ export class FileService {
   async validations(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.#db.pool.query<{ fileId: string; report: ValidationReport }>({
       name: 'reports-by-file',
-      text: `SELECT DISTINCT ON (file_id) file_id AS "fileId", report FROM validation_reports WHERE tenant_id = $1 AND file_id = ANY(${unseen('$2')}) ORDER BY file_id, validated_at DESC`,
+      text: `SELECT DISTINCT ON (file_id) file_id AS "fileId", report FROM validation_reports WHERE tenant_id = $1 AND file_id = ANY($2::text[]) ORDER BY file_id, validated_at DESC`,
       values: [tenantId, fileIds],
     })
     return new Map(rows.map((row) => [row.fileId, row.report]))
@@ -109,7 +108,7 @@ export class FileService {
   async byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
     const { rows } = await this.#db.pool.query<File>({
       name: 'files-by-id',
-      text: `SELECT ${fileColumns} FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = ANY(${unseen('$2')})`,
+      text: `SELECT ${fileColumns} FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])`,
       values: [tenantId, fileIds],
     })
     return new Map(rows.map((file) => [file.fileId, file]))

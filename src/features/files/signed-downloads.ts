@@ -2,7 +2,6 @@ import { suspendedTenant } from '../../access/authenticate.js'
 import { committed } from '../../platform/db/lost-commit.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { TenantBatches } from '../../platform/db/tenant-batches.js'
-import { unseen } from '../../platform/db/unseen.js'
 import { forbidden, quarantined } from '../../platform/errors/errors.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import type { File } from './file.types.js'
@@ -54,7 +53,7 @@ export class SignedDownloads {
           f.checksum, f.created_at AS "createdAt", f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
           EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = asked.by AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
           OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = asked.by AND u.status = 'active') AS "isGranted"
-        FROM unnest(${unseen('$2')}, ${unseen('$3')}) WITH ORDINALITY AS asked(file_id, by, place)
+        FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(file_id, by, place)
           JOIN files f ON f.tenant_id = $1 AND f.file_id = asked.file_id JOIN tenants t ON t.tenant_id = f.tenant_id`,
       values: [tenantId, asked.map(({ fileId }) => fileId), asked.map(({ by }) => by)],
     })

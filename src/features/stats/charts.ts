@@ -108,7 +108,7 @@ export class Charts {
     const text = `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
          SELECT jsonb_agg(p) FROM (
            SELECT jsonb_build_array(extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000, ${columns.map((column) => `sum(${column})::bigint`).join(', ')})
-           FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= (SELECT $2::timestamptz)
+           FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2::timestamptz
            GROUP BY date_trunc('${unit}', bucket, 'UTC')) counted(p)) AS points
        FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
     const { rows } = await this.#db.reads.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>({

@@ -5,7 +5,6 @@ import { PrismaClient } from './generated/client.js'
 import { pooledClient } from './pooled-client.js'
 import type { PoolLogger, Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
-import { renewPlans } from './renew-plans.js'
 import { StatementClient } from './statement-client.js'
 import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
@@ -44,6 +43,8 @@ export interface DatabaseOptions {
 }
 
 const prismaNames = statementNames('prisma')
+// By default PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
+const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
 // The primary is there to serve: a replica that is away is not waited for.
 const replicaConnectMs = 1000
@@ -63,7 +64,7 @@ export function createDatabase(
     // A transaction that its process forgot must not hold its locks.
     idle_in_transaction_session_timeout: 60_000,
   }
-  const pooled = (applicationName: string, more: { max: number; lock_timeout?: number }): pg.PoolConfig => ({
+  const pooled = (applicationName: string, more: { max: number; lock_timeout?: number; options?: string }): pg.PoolConfig => ({
     ...connection(url, applicationName),
     idleTimeoutMillis: 60_000,
     // A server that froze never times out by itself; a little later than it would, we do.
@@ -73,7 +74,7 @@ export function createDatabase(
       ? { Client: pooledClient({ ...limits, lock_timeout: more.lock_timeout }) }
       : { Client: StatementClient, ...limits, ...more }),
   })
-  const pool = new pg.Pool(pooled('assay', { max: poolSize }))
+  const pool = new pg.Pool(pooled('assay', { max: poolSize, options: genericPlans }))
   new TenantShares(poolSize).limit(pool)
   const writes = new pg.Pool(pooled('assay writes', { max: mostWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, losing an idle connection would end the process.
@@ -82,10 +83,7 @@ export function createDatabase(
   let isClosing = false
   const lost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
-  for (const each of [pool, writes]) {
-    each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
-    renewPlans(each)
-  }
+  for (const each of [pool, writes]) each.on('error', lost).on('connect', (client) => client.on('error', () => {}))
 
   const adapter = new PrismaPg(withTransactionsOn(pool, writes), {
     ...(!behindPooler && { statementNameGenerator: ({ sql }) => prismaNames(sql) }),
@@ -130,6 +128,7 @@ function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: Repli
     new pg.Pool({
       ...connection(readUrl, 'assay reads'),
       Client: StatementClient,
+      options: genericPlans,
       connectionTimeoutMillis: replicaConnectMs,
       idleTimeoutMillis: 60_000,
       query_timeout: limits.statement_timeout + 2000,
