@@ -1,53 +1,33 @@
 import DataLoader from 'dataloader'
 
-const mostTogether = 64
+const maxBatchSize = 64
 
-/** What became of a tenant's look-up is told by its place: not everything that is thrown is an `Error` of this realm. */
-type Outcome<Found> = { found: Found | null } | { error: unknown }
+/** Combines the lookups that concurrent calls make in one turn of the event loop into one statement per tenant. Caches nothing. */
+export class TenantBatches<Item extends { tenantId: string }, Found> {
+  readonly #load: (tenantId: string, items: readonly Item[]) => Promise<readonly (Found | null)[]>
+  readonly #loaders = new Map<string, DataLoader<Item, Found | null>>()
 
-/**
- * Look-ups that concurrent calls make: what is asked for in one turn of the event loop is one statement for each tenant, since a round
- * trip costs both sides more than the rows. Nothing is kept for a later call.
- */
-export class TenantBatches<Asked extends { tenantId: string }, Found> {
-  readonly #load: (tenantId: string, asked: readonly Asked[]) => Promise<readonly (Found | null)[]>
-  readonly #loader: DataLoader<Asked, Outcome<Found>>
-
-  /** `load` gives what it found in the order in which it was asked. */
-  constructor(load: (tenantId: string, asked: readonly Asked[]) => Promise<readonly (Found | null)[]>) {
+  /** `load` returns what it found in the order of the items. */
+  constructor(load: (tenantId: string, items: readonly Item[]) => Promise<readonly (Found | null)[]>) {
     this.#load = load
-    this.#loader = new DataLoader((asked) => this.#loadAll(asked), {
+  }
+
+  find(item: Item): Promise<Found | null> {
+    const loader = this.#loaders.get(item.tenantId) ?? this.#open(item.tenantId)
+    return loader.load(item)
+  }
+
+  #open(tenantId: string): DataLoader<Item, Found | null> {
+    const loader = new DataLoader<Item, Found | null>((items) => this.#load(tenantId, items), {
       cache: false,
-      maxBatchSize: mostTogether,
-      batchScheduleFn: (begin) => setImmediate(begin),
+      maxBatchSize,
+      batchScheduleFn: (dispatch) =>
+        setImmediate(() => {
+          this.#loaders.delete(tenantId)
+          dispatch()
+        }),
     })
-  }
-
-  async find(asked: Asked): Promise<Found | null> {
-    const outcome = await this.#loader.load(asked)
-    if ('error' in outcome) throw outcome.error
-    return outcome.found
-  }
-
-  async #loadAll(asked: readonly Asked[]): Promise<Outcome<Found>[]> {
-    const outcomes: Outcome<Found>[] = []
-    const byTenant = new Map<string, number[]>()
-    for (const [at, { tenantId }] of asked.entries()) {
-      const places = byTenant.get(tenantId)
-      if (places) places.push(at)
-      else byTenant.set(tenantId, [at])
-    }
-    await Promise.all(
-      [...byTenant].map(async ([tenantId, places]) => {
-        const ofTenant = places.map((at) => asked[at]!)
-        try {
-          const found = await this.#load(tenantId, ofTenant)
-          for (const [index, at] of places.entries()) outcomes[at] = { found: found[index] ?? null }
-        } catch (error) {
-          for (const at of places) outcomes[at] = { error }
-        }
-      }),
-    )
-    return outcomes
+    this.#loaders.set(tenantId, loader)
+    return loader
   }
 }
