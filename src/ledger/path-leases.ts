@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { Batcher } from '../platform/batcher.js'
 import { newId } from '../platform/ids.js'
 
 export interface Lease {
@@ -29,12 +30,24 @@ const givenOutMs = (leaseHours / 2) * 3_600_000
 export class PathLeases {
   readonly #pool: Pool
   readonly #stocks = new Map<string, Stock>()
-  /** Ends with the commit that is on its way. */
-  #last: Promise<void> = Promise.resolve()
-  #next: { tenants: string[]; paths: string[]; done: Promise<void> } | undefined
+  readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
   constructor(pool: Pool) {
     this.#pool = pool
+    this.#journal = new Batcher({
+      run: async (leased) => {
+        await pool.query({
+          name: 'lease-paths',
+          text: 'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, path, now() + make_interval(hours => $3) FROM unnest($1::text[], $2::text[]) AS leased(tenant, path)',
+          values: [
+            leased.flatMap(({ tenantId, paths }) => paths.map(() => tenantId)),
+            leased.flatMap(({ paths }) => paths),
+            leaseHours,
+          ],
+        })
+        return leased
+      },
+    })
   }
 
   /** A path below `place` that no other upload has or will have. */
@@ -106,33 +119,7 @@ export class PathLeases {
     stock.batch = Math.min(mostBatch, stock.batch * 2)
     const paths = Array.from({ length: stock.batch }, () => `${place}/${newId('blob')}`)
     const until = performance.now() + givenOutMs
-    await this.#journal(stock.tenantId, paths)
+    await this.#journal.add({ tenantId: stock.tenantId, paths })
     stock.paths.push(...paths.map((path) => ({ path, until })))
-  }
-
-  /** Places whose paths run out while a commit is on its way share the next one. */
-  #journal(tenantId: string, paths: string[]): Promise<void> {
-    this.#next ??= { tenants: [], paths: [], done: this.#last.then(() => this.#write()) }
-    const { tenants, paths: waiting, done } = this.#next
-    for (const path of paths) {
-      tenants.push(tenantId)
-      waiting.push(path)
-    }
-    return done
-  }
-
-  #write(): Promise<void> {
-    const { tenants, paths } = this.#next!
-    this.#next = undefined
-    const written = this.#pool.query({
-      name: 'lease-paths',
-      text: 'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, path, now() + make_interval(hours => $3) FROM unnest($1::text[], $2::text[]) AS leased(tenant, path)',
-      values: [tenants, paths, leaseHours],
-    })
-    this.#last = written.then(
-      () => {},
-      () => {},
-    )
-    return written.then(() => {})
   }
 }

@@ -1,11 +1,11 @@
 import { expect, jest, test } from '@jest/globals'
-import { LookupLane } from '../../src/access/lookup-lane.js'
+import { credentialLookups } from '../../src/access/credential-lookups.js'
 
-/** A lane over a database that knows the even numbers, and answers when it is told to. */
-function laneOf() {
+/** Lookups in a database that contains the even numbers. Each statement ends when the test calls `answer`. */
+function heldLookups() {
   const statements: number[][] = []
   const answers: ((error?: Error) => void)[] = []
-  const lane = new LookupLane<number, string>(async (asked) => {
+  const lookups = credentialLookups<number, string>(async (asked) => {
     statements.push([...asked])
     await new Promise<void>((resolve, reject) => answers.push((error) => (error ? reject(error) : resolve())))
     return asked.map((number) => (number % 2 === 0 ? `found ${number}` : null))
@@ -14,12 +14,12 @@ function laneOf() {
     answers.shift()!(error)
     await new Promise((resolve) => setImmediate(resolve))
   }
-  return { lane, statements, answer }
+  return { lookups, statements, answer }
 }
 
-test('a flood of look-ups is one statement at a time, and each gets its own answer', async () => {
-  const { lane, statements, answer } = laneOf()
-  const asked = Array.from({ length: 1_000 }, (_, number) => lane.find(number))
+test('runs one statement at a time for a flood of lookups and returns each result to its lookup', async () => {
+  const { lookups, statements, answer } = heldLookups()
+  const asked = Array.from({ length: 1_000 }, (_, number) => lookups.add(number))
   for (const sizes of [[1], [1, 500], [1, 500, 499]]) {
     expect(statements.map(({ length }) => length)).toEqual(sizes)
     await answer()
@@ -27,48 +27,48 @@ test('a flood of look-ups is one statement at a time, and each gets its own answ
   expect(await Promise.all(asked)).toEqual(asked.map((_, number) => (number % 2 === 0 ? `found ${number}` : null)))
 })
 
-test('what is asked when nothing waits is asked at once, and a fault is that of its own statement', async () => {
-  const { lane, statements, answer } = laneOf()
-  const first = lane.find(1)
-  const second = lane.find(2)
+test('starts a lookup immediately if none runs, and rejects only the lookups of a failed statement', async () => {
+  const { lookups, statements, answer } = heldLookups()
+  const first = lookups.add(1)
+  const second = lookups.add(2)
   await answer(new Error('the database is away'))
   await expect(first).rejects.toThrow('the database is away')
   await answer()
   expect(await second).toBe('found 2')
-  const third = lane.find(4)
+  const third = lookups.add(4)
   expect(statements).toEqual([[1], [2], [4]])
   await answer()
   expect(await third).toBe('found 4')
 })
 
-test('more than the lane may hold are refused at once', async () => {
-  const { lane, answer } = laneOf()
-  const asked = Array.from({ length: 5_001 }, () => lane.find(2))
-  await expect(lane.find(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
+test('rejects a lookup as overloaded if 5,000 wait', async () => {
+  const { lookups, answer } = heldLookups()
+  const asked = Array.from({ length: 5_001 }, () => lookups.add(2))
+  await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
   for (let statement = 0; statement < 11; statement++) await answer()
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['found 2']))
 })
 
-test('guesses one after the other are gathered; a good one ends that', async () => {
+test('delays and combines lookups after guesses, until one finds a credential', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate'] })
   try {
-    const { lane, statements, answer } = laneOf()
+    const { lookups, statements, answer } = heldLookups()
     for (let guess = 1; guess < 40; guess += 2) {
-      const found = lane.find(guess)
+      const found = lookups.add(guess)
       jest.advanceTimersByTime(50)
       await new Promise((resolve) => setImmediate(resolve))
       await answer()
       expect(await found).toBeNull()
     }
     statements.length = 0
-    const asked = [lane.find(41), lane.find(2), lane.find(43)]
+    const asked = [lookups.add(41), lookups.add(2), lookups.add(43)]
     await jest.advanceTimersByTimeAsync(49)
     expect(statements).toEqual([])
     await jest.advanceTimersByTimeAsync(1)
     expect(statements).toEqual([[41, 2, 43]])
     await answer()
     expect(await Promise.all(asked)).toEqual([null, 'found 2', null])
-    void lane.find(45)
+    void lookups.add(45)
     expect(statements).toHaveLength(2)
     await answer()
   } finally {

@@ -180,14 +180,12 @@ describe('the local store', () => {
     expect(await one.size('a/b')).toBeNull()
   })
 
-  test('one fsync of a directory serves all who wait for it', async () => {
-    const directories = new DurableDirectories(root)
-    const first = directories.sync(root)
-    const [second, third] = [directories.sync(root), directories.sync(root)]
-    expect(second).toBe(third)
-    expect(second).not.toBe(first)
-    await Promise.all([first, second])
-    await expect(directories.sync(join(root, 'nowhere'))).rejects.toMatchObject({ code: 'ENOENT' })
+  test('callers that wait for the same directory share one fsync that starts after they called', async () => {
+    const synced: string[] = []
+    const directories = new DurableDirectories(root, async (directory) => void synced.push(directory))
+    await Promise.all([directories.sync(root), directories.sync(root), directories.sync(root), directories.sync(`${root}/a`)])
+    expect(synced).toEqual([root, `${root}/a`, root])
+    await expect(new DurableDirectories(root).sync(join(root, 'nowhere'))).rejects.toMatchObject({ code: 'ENOENT' })
   })
 })
 

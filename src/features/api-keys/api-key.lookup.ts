@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
+import { credentialLookups } from '../../access/credential-lookups.js'
 import type { ApiKeyRecord, LoadApiKey } from '../../access/key-directory.js'
 import type { KeyUse } from '../../access/last-used.js'
-import { LookupLane } from '../../access/lookup-lane.js'
 
 type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
@@ -11,10 +11,10 @@ type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   previousExpiresAt: Date | null
 }
 
-/** What the key directory asks when it does not know: one prepared statement for all that wait. */
+/** Loads API keys that the key directory does not know. Concurrent lookups share one statement. */
 export const loadApiKey = (pool: Pool): LoadApiKey => {
-  const lane = new LookupLane((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
-  return (hash) => lane.find(hash)
+  const lookups = credentialLookups((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
+  return (hash) => lookups.add(hash)
 }
 
 async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiKeyRecord | null)[]> {

@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { LookupLane } from '../../access/lookup-lane.js'
+import { credentialLookups } from '../../access/credential-lookups.js'
 import { hashOf, logTokenForm } from '../../access/secrets.js'
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
@@ -37,8 +37,8 @@ interface FoundReader extends LogReader {
 export class LogShareService {
   readonly #db: Database
   readonly #ledger: Ledger
-  readonly #lookups = new LookupLane<PresentedToken, FoundReader>((presented) => this.#find(presented))
-  readonly #suspectLookups = new LookupLane<PresentedToken, FoundReader>((presented) => this.#find(presented), {
+  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented))
+  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented), {
     minPauseMs: suspectPauseMs,
   })
 
@@ -97,7 +97,7 @@ export class LogShareService {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
     const lookups = isSuspect ? this.#suspectLookups : this.#lookups
-    const found = await lookups.find({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashOf(secret) })
+    const found = await lookups.add({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashOf(secret) })
     return found && found.expiresAt.getTime() > now() ? found : undefined
   }
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg'
+import { Batcher } from '../batcher.js'
 import type { PoolLogger } from './queries.js'
 
 /**
@@ -9,12 +10,17 @@ export class Durability {
   readonly #pool: Pool
   readonly #logger: PoolLogger
   #expression: Promise<string> | undefined
-  #running: Promise<unknown> = Promise.resolve()
-  #next: Promise<void> | undefined
+  readonly #flushes: Batcher<void, void>
 
   constructor(pool: Pool, logger: PoolLogger) {
     this.#pool = pool
     this.#logger = logger
+    this.#flushes = new Batcher({
+      run: async (callers) => {
+        await pool.query(waitedCommit)
+        return callers
+      },
+    })
   }
 
   /** A SQL expression that is true if everything that its statement sees is durable. Tested on the database once, at start. */
@@ -28,14 +34,7 @@ export class Durability {
 
   /** Resolves when everything that was visible before the call is durable. Concurrent callers share one commit. */
   flush(): Promise<void> {
-    // A commit that is already running may have started too early for this caller.
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined
-      const flushed = this.#pool.query(waitedCommit).then(() => {})
-      this.#running = flushed.catch(() => {})
-      return flushed
-    })
-    return this.#next
+    return this.#flushes.add()
   }
 
   async #test(): Promise<string> {

@@ -1,3 +1,5 @@
+import { Batcher } from '../batcher.js'
+
 /** How far the primary's log had come at a moment. */
 export interface Position {
   /** All that was committed before it is in the log up to there; by the process's own count. */
@@ -11,11 +13,15 @@ const stepMs = 250
 
 /** What is known of the primary's log, by asking it: once for all that wait. */
 export class PrimaryPositions {
-  readonly #ask: () => Promise<string>
   /** Ascending in both. */
   readonly #known: Position[] = []
-  #running: Promise<unknown> = Promise.resolve()
-  #next: Promise<Position> | undefined
+  readonly #ask: () => Promise<string>
+  readonly #questions = new Batcher<void, Position>({
+    run: async (callers) => {
+      const position = await this.#take()
+      return callers.map(() => position)
+    },
+  })
 
   /** `ask` gives the position that is durable now. */
   constructor(ask: () => Promise<string>) {
@@ -25,7 +31,7 @@ export class PrimaryPositions {
   /** One that has all that was committed before `moment`: the earliest known, else the present one. */
   async since(moment: number): Promise<Position> {
     const latest = this.#known.at(-1)
-    if (!latest || latest.at < moment) return this.#present()
+    if (!latest || latest.at < moment) return this.#questions.add()
     return this.#known.find(({ at }) => at >= moment) ?? latest
   }
 
@@ -33,17 +39,6 @@ export class PrimaryPositions {
   ageOf(lsn: bigint, now = performance.now()): number {
     const latest = this.#known.findLast((position) => position.lsn <= lsn)
     return latest ? now - latest.at : Number.POSITIVE_INFINITY
-  }
-
-  /** A question that is under way was asked too early: who comes now shares the next. */
-  #present(): Promise<Position> {
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined
-      const asked = this.#take()
-      this.#running = asked.catch(() => {})
-      return asked
-    })
-    return this.#next
   }
 
   async #take(): Promise<Position> {

@@ -2,28 +2,32 @@ import fs from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { Batcher } from '../../batcher.js'
 
 /**
  * Directories whose entries outlive a loss of power. One fsync of a directory serves all who were waiting when it began,
  * so that many files put at once cost few.
  */
 export class DurableDirectories {
-  readonly #rounds = new Map<string, Round>()
+  readonly #syncs: Batcher<string, unknown>
   readonly #making = new Map<string, Promise<void>>()
   readonly #durable = new Set<string>()
   readonly #root: string
 
-  constructor(root: string) {
+  constructor(root: string, fsync = fsyncDirectory) {
     this.#root = root
+    this.#syncs = new Batcher({
+      groupOf: (directory) => directory,
+      run: async (callers) => {
+        await fsync(callers[0]!)
+        return callers
+      },
+    })
   }
 
   /** Resolves when every entry made in `directory` before this call is on disk. */
-  sync(directory: string): Promise<void> {
-    const round = this.#rounds.get(directory)
-    if (!round) return this.#begin(directory)
-    // The round under way may have begun before our entry was made: only the next one counts.
-    round.next ??= round.done.catch(() => {}).then(() => this.#begin(directory))
-    return round.next
+  async sync(directory: string): Promise<void> {
+    await this.#syncs.add(directory)
   }
 
   /** Whether `directory` was made, or seen, and is not known to be gone. */
@@ -44,16 +48,6 @@ export class DurableDirectories {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }
 
-  #begin(directory: string): Promise<void> {
-    const round: Round = { done: fsyncDirectory(directory) }
-    this.#rounds.set(directory, round)
-    const tidy = () => {
-      if (!round.next) this.#rounds.delete(directory)
-    }
-    round.done.then(tidy, tidy)
-    return round.done
-  }
-
   async #make(directory: string): Promise<void> {
     const parent = dirname(directory)
     await this.make(parent)
@@ -65,11 +59,6 @@ export class DurableDirectories {
     if (this.#durable.size >= 10_000) this.#durable.clear()
     this.#durable.add(directory)
   }
-}
-
-interface Round {
-  done: Promise<void>
-  next?: Promise<void>
 }
 
 const [open, sync] = [promisify(fs.open), promisify(fs.fsync)]

@@ -1,0 +1,63 @@
+import { overloaded } from './errors/errors.js'
+
+interface Waiting<Item, Result> {
+  item: Item
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
+
+interface BatcherOptions<Item, Result> {
+  /** Handles one batch. Returns the results in the order of the items. */
+  run(items: readonly Item[]): Promise<readonly Result[]>
+  /** Batches of different groups run at the same time. */
+  groupOf?(item: Item): string
+  /** Pause between a batch with these results and the next one. */
+  pauseMs?(results: readonly Result[]): number
+  maxBatch?: number
+  maxWaiting?: number
+}
+
+/**
+ * Runs one batch at a time in each group. Items that are added while a batch runs form the next one. Therefore concurrent requests
+ * share their work, and no result is older than its request.
+ */
+export class Batcher<Item, Result> {
+  readonly #options: Required<BatcherOptions<Item, Result>>
+  readonly #queues = new Map<string, Waiting<Item, Result>[]>()
+
+  constructor(options: BatcherOptions<Item, Result>) {
+    this.#options = { groupOf: () => '', pauseMs: () => 0, maxBatch: 500, maxWaiting: 5_000, ...options }
+  }
+
+  add(item: Item): Promise<Result> {
+    const { groupOf, maxWaiting } = this.#options
+    const group = groupOf(item)
+    const queue = this.#queues.get(group)
+    if (queue && queue.length >= maxWaiting) return Promise.reject(overloaded('The service is overloaded. Retry later.'))
+    return new Promise((resolve, reject) => {
+      const waiting = { item, resolve, reject }
+      if (queue) queue.push(waiting)
+      else void this.#runAll(group, [waiting])
+    })
+  }
+
+  async #runAll(group: string, queue: Waiting<Item, Result>[]): Promise<void> {
+    this.#queues.set(group, queue)
+    while (queue.length > 0) {
+      const pauseMs = await this.#runBatch(queue.splice(0, this.#options.maxBatch))
+      if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
+    }
+    this.#queues.delete(group)
+  }
+
+  async #runBatch(batch: Waiting<Item, Result>[]): Promise<number> {
+    try {
+      const results = await this.#options.run(batch.map(({ item }) => item))
+      for (const [at, { resolve }] of batch.entries()) resolve(results[at]!)
+      return this.#options.pauseMs(results)
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+      return 0
+    }
+  }
+}

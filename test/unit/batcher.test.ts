@@ -1,0 +1,86 @@
+import { expect, jest, test } from '@jest/globals'
+import { Batcher } from '../../src/platform/batcher.js'
+
+/** A batcher that doubles numbers. Each batch ends when the test calls `finish`. */
+function heldBatcher(
+  options: { groupOf?: (item: number) => string; pauseMs?: () => number; maxBatch?: number; maxWaiting?: number } = {},
+) {
+  const batches: number[][] = []
+  const running: ((error?: Error) => void)[] = []
+  const batcher = new Batcher<number, number>({
+    ...options,
+    run: async (items) => {
+      batches.push([...items])
+      await new Promise<void>((resolve, reject) => running.push((error) => (error ? reject(error) : resolve())))
+      return items.map((item) => item * 2)
+    },
+  })
+  const finish = async (error?: Error) => {
+    running.shift()!(error)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { batcher, batches, finish }
+}
+
+test('starts the first item immediately and combines those that are added while it runs', async () => {
+  const { batcher, batches, finish } = heldBatcher()
+  const results = [1, 2, 3].map((item) => batcher.add(item))
+  expect(batches).toEqual([[1]])
+  await finish()
+  expect(batches).toEqual([[1], [2, 3]])
+  await finish()
+  expect(await Promise.all(results)).toEqual([2, 4, 6])
+})
+
+test('limits the size of a batch', async () => {
+  const { batcher, batches, finish } = heldBatcher({ maxBatch: 2 })
+  for (const item of [1, 2, 3, 4]) void batcher.add(item)
+  for (let batch = 0; batch < 3; batch++) await finish()
+  expect(batches).toEqual([[1], [2, 3], [4]])
+})
+
+test('rejects the items of a failed batch and runs the next one', async () => {
+  const { batcher, finish } = heldBatcher()
+  const [first, second] = [batcher.add(1), batcher.add(2)]
+  await finish(new Error('no connection'))
+  await expect(first).rejects.toThrow('no connection')
+  await finish()
+  expect(await second).toBe(4)
+})
+
+test('rejects an item as overloaded if too many wait', async () => {
+  const { batcher, finish } = heldBatcher({ maxWaiting: 1 })
+  const accepted = [batcher.add(1), batcher.add(2)]
+  await expect(batcher.add(3)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })
+  await finish()
+  await finish()
+  expect(await Promise.all(accepted)).toEqual([2, 4])
+})
+
+test('runs the batches of different groups at the same time', async () => {
+  const { batcher, batches, finish } = heldBatcher({ groupOf: (item) => (item % 2 ? 'odd' : 'even') })
+  const results = [1, 2, 3].map((item) => batcher.add(item))
+  expect(batches).toEqual([[1], [2]])
+  await finish()
+  expect(batches).toEqual([[1], [2], [3]])
+  await finish()
+  await finish()
+  expect(await Promise.all(results)).toEqual([2, 4, 6])
+})
+
+test('pauses between batches', async () => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate'] })
+  try {
+    const { batcher, batches, finish } = heldBatcher({ pauseMs: () => 50 })
+    void batcher.add(1)
+    await finish()
+    for (const item of [2, 3]) void batcher.add(item)
+    await jest.advanceTimersByTimeAsync(49)
+    expect(batches).toEqual([[1]])
+    await jest.advanceTimersByTimeAsync(1)
+    expect(batches).toEqual([[1], [2, 3]])
+    await finish()
+  } finally {
+    jest.useRealTimers()
+  }
+})
