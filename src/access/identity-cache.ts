@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** What a change is announced of: the kind and the id of what changed. */
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
 
@@ -36,8 +38,8 @@ const joinableMs = 200
  * announcements of changes cannot be trusted every look-up goes to the database, so that the answer stays right.
  */
 export class IdentityCache<V> {
-  readonly #known = new Map<string, Entry<V>>()
-  readonly #unknown = new Map<string, number>()
+  readonly #known: LRUCache<string, Entry<V>>
+  readonly #unknown: LRUCache<string, true>
   readonly #loading = new Map<string, Load<V>>()
   // Counts changes. What was loaded before the last of them is returned to those who asked before it, but not kept.
   #changes = 0
@@ -45,6 +47,9 @@ export class IdentityCache<V> {
 
   constructor(options: IdentityCacheOptions<V>) {
     this.#options = { capacity: 20_000, unknownCapacity: 10_000, unknownMs: 5_000, maxAgeMs: 300_000, ...options }
+    const { capacity, unknownCapacity, unknownMs } = this.#options
+    this.#known = new LRUCache({ max: capacity })
+    this.#unknown = new LRUCache({ max: unknownCapacity, ttl: unknownMs })
   }
 
   get size(): number {
@@ -54,15 +59,9 @@ export class IdentityCache<V> {
   /** The value under `key`, null where there is none. `load` asks the database; what it throws is not remembered. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.trusted()) {
-      const now = performance.now()
       const entry = this.#known.get(key)
-      if (entry && now - entry.loadedAt < this.#options.maxAgeMs) {
-        // Last in the Map's order is the most recently used.
-        this.#known.delete(key)
-        this.#known.set(key, entry)
-        return entry.value
-      }
-      if ((this.#unknown.get(key) ?? 0) > now) return null
+      if (entry && performance.now() - entry.loadedAt < this.#options.maxAgeMs) return entry.value
+      if (this.#unknown.has(key)) return null
     }
     return this.#load(key, load)
   }
@@ -72,7 +71,7 @@ export class IdentityCache<V> {
     this.#changes++
     this.#loading.clear()
     this.#unknown.clear()
-    for (const [key, { value }] of this.#known) if (this.#options.idsOf(value).includes(id)) this.#known.delete(key)
+    for (const [key, { value }] of [...this.#known]) if (this.#options.idsOf(value).includes(id)) this.#known.delete(key)
   }
 
   clear(): void {
@@ -106,19 +105,9 @@ export class IdentityCache<V> {
     this.#known.delete(key)
     this.#unknown.delete(key)
     if (value === null) {
-      this.#unknown.set(key, loadedAt + this.#options.unknownMs)
-      dropOldest(this.#unknown, this.#options.unknownCapacity)
+      this.#unknown.set(key, true, { start: loadedAt })
     } else {
       this.#known.set(key, { value, loadedAt })
-      dropOldest(this.#known, this.#options.capacity)
     }
-  }
-}
-
-function dropOldest(map: Map<string, unknown>, capacity: number): void {
-  if (map.size <= capacity) return
-  for (const oldest of map.keys()) {
-    map.delete(oldest)
-    return
   }
 }

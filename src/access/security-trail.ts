@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Entry } from '../ledger/entry.js'
 import { type Actor, type Origin, systemActor } from '../platform/actor.js'
 
@@ -24,7 +25,7 @@ export interface SecurityEvent {
 const minuteMs = 60_000
 const hourMs = 3_600_000
 const entriesAnHour = 60
-const mostRemembered = 10_000
+const maxRemembered = 10_000
 
 /**
  * What was refused, in the audit trail of the tenant: one entry a minute for each reason and each key or user, and sixty an hour for
@@ -34,8 +35,8 @@ export class SecurityTrail {
   /** Called for each, also those that are left out of the trail; for the metrics. */
   onEvent: (reason: SecurityReason) => void = () => {}
   readonly #record: (entry: Entry) => Promise<void>
-  readonly #last = new Map<string, { at: number; leftOut: number }>()
-  readonly #hours = new Map<string, { since: number; entries: number }>()
+  readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxRemembered })
+  readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxRemembered })
 
   constructor(record: (entry: Entry) => Promise<void>) {
     this.#record = record
@@ -73,15 +74,9 @@ export class SecurityTrail {
       if (last) last.leftOut++
       return undefined
     }
-    remember(this.#last, key, { at: now, leftOut: 0 })
+    this.#last.set(key, { at: now, leftOut: 0 })
     if (hour && now - hour.since < hourMs) hour.entries++
-    else remember(this.#hours, tenantId, { since: now, entries: 1 })
+    else this.#hours.set(tenantId, { since: now, entries: 1 })
     return last?.leftOut ?? 0
   }
-}
-
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size > mostRemembered) map.delete(map.keys().next().value!)
 }

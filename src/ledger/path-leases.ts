@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { Batcher } from '../platform/batcher.js'
 import { newId } from '../platform/ids.js'
@@ -17,7 +18,7 @@ interface Stock {
 }
 
 const mostBatch = 256
-const mostPlaces = 1_000
+const maxPlaces = 1_000
 // In the database's time a path is safe from the sweep for so long; in this process's it is given out for half of that.
 const leaseHours = 2
 const givenOutMs = (leaseHours / 2) * 3_600_000
@@ -29,7 +30,7 @@ const givenOutMs = (leaseHours / 2) * 3_600_000
  */
 export class PathLeases {
   readonly #pool: Pool
-  readonly #stocks = new Map<string, Stock>()
+  readonly #stocks = new LRUCache<string, Stock>({ max: maxPlaces })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
   constructor(pool: Pool) {
@@ -97,14 +98,10 @@ export class PathLeases {
   }
 
   #stockOf(tenantId: string, place: string): Stock {
-    const stock = this.#stocks.get(place) ?? { tenantId, paths: [], batch: 1, refill: undefined }
-    // The place asked for last goes to the end, so that the first is the one to forget.
-    this.#stocks.delete(place)
+    const known = this.#stocks.get(place)
+    if (known) return known
+    const stock: Stock = { tenantId, paths: [], batch: 1, refill: undefined }
     this.#stocks.set(place, stock)
-    for (const oldest of this.#stocks.keys()) {
-      if (this.#stocks.size <= mostPlaces) break
-      this.#stocks.delete(oldest)
-    }
     return stock
   }
 

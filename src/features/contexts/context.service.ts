@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
 import { usageColumns, usageNow } from '../../ledger/counters.js'
 import type { IdempotentAnswer } from '../../ledger/entry.js'
@@ -18,7 +19,6 @@ import {
   UpdateContextInput,
 } from './context.types.js'
 import { auditOf, auditsOf, type ContextRow, versionOf } from './context-history.js'
-import { ContextMemory } from './context-memory.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewOf } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
@@ -33,7 +33,8 @@ export class FileContextService {
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
   readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
-  readonly #memory = new ContextMemory()
+  /** Contexts as this process last read them, by tenant and key. */
+  readonly #remembered = new LRUCache<string, ContextInForce>({ max: 1_000 })
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
@@ -125,7 +126,8 @@ export class FileContextService {
     })
     const row = rows[0]
     if (!row || !maySeeContext(actor, row.contextId)) return undefined
-    this.#memory.keep(row)
+    const { metadata: _, description: __, storageUsedBytes: ___, ...inForce } = row
+    this.#remembered.set(`${row.tenantId}/${row.contextKey}`, inForce)
     return row
   }
 
@@ -134,7 +136,7 @@ export class FileContextService {
    * the ledger takes no upload that was judged by other rules than those in force.
    */
   remembered(actor: Actor, contextKey: string): ContextInForce | undefined {
-    const context = this.#memory.of(actor.tenantId, contextKey)
+    const context = this.#remembered.get(`${actor.tenantId}/${contextKey}`)
     return context?.status === 'active' && maySeeContext(actor, context.contextId) ? context : undefined
   }
 
