@@ -26,10 +26,10 @@ export class PageArgs {
 }
 
 /** Which page a list is asked for; `afterId`: what follows the item with this id. */
-export interface PagePlace {
+export interface PagePlace<Id = string> {
   page: number
   pageSize: number
-  afterId?: string | undefined
+  afterId?: Id | undefined
 }
 
 /** A page's arguments with the id that its cursor stands for. */
@@ -40,7 +40,7 @@ export const placeOf = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): 
 })
 
 /** For Prisma: the rows of a page, and one more where they follow an item. */
-export const rowsOf = ({ page, pageSize, afterId }: PagePlace): { skip: number; take: number } =>
+export const rowsOf = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
 /** Where in the list, for connections: `first` items behind `after`, or the `last` before `before`. */
@@ -114,7 +114,7 @@ export interface Page<T> {
 export function pageOf<T>(
   data: T[],
   totalItems: number,
-  { page, pageSize, afterId }: PagePlace,
+  { page, pageSize, afterId }: PagePlace<unknown>,
   hasNext = afterId === undefined ? page * pageSize < totalItems : data.length > pageSize,
 ): Page<T> {
   const totalPages = Math.ceil(totalItems / pageSize)
@@ -129,6 +129,32 @@ export function pageOf<T>(
       hasPrevious: page > 1 && totalPages > 0,
     },
   }
+}
+
+interface PrismaModel<Row> {
+  findMany(args: never): PromiseLike<Row[]>
+  count(args: never): PromiseLike<number>
+}
+
+/** A page of a Prisma model in descending order of `key`, which is also the key of its cursors. */
+export async function newestFirst<Row>(
+  model: PrismaModel<Row>,
+  {
+    key,
+    where,
+    place,
+  }: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePlace<string | number> },
+): Promise<Page<Row>> {
+  const older = place.afterId === undefined ? where : { AND: [where, { [key]: { lt: place.afterId } }] }
+  const [rows, total] = await Promise.all([
+    model.findMany({ where: older, orderBy: { [key]: 'desc' }, ...rowsOf(place) } as never),
+    model.count({ where } as never),
+  ])
+  return pageOf(rows, total, place)
+}
+
+export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: From) => To): Page<To> => {
+  return { data: data.map(to), pagination }
 }
 
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {

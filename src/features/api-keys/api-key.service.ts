@@ -1,6 +1,6 @@
 import { announce } from '../../access/identity-listener.js'
 import { hashOf, keyPrefixOf, newApiKeySecret } from '../../access/secrets.js'
-import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import type { AuditRow, IdempotentAnswer } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
@@ -92,16 +92,8 @@ export class ApiKeyService {
   ): Promise<Page<ApiKey>> {
     const place = placeOf('key', { page, pageSize, after })
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
-    const older = place.afterId === undefined ? {} : { apiKeyId: { lt: place.afterId } }
-    const [rows, total] = await Promise.all([
-      this.#parts.db.prisma.apiKey.findMany({ where: { ...where, ...older }, orderBy: { apiKeyId: 'desc' }, ...rowsOf(place) }),
-      this.#parts.db.prisma.apiKey.count({ where }),
-    ])
-    return pageOf(
-      rows.map((row) => this.#toApiKey(row)),
-      total,
-      place,
-    )
+    const found = await newestFirst(this.#parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
+    return mapPage(found, (row) => this.#toApiKey(row))
   }
 
   enable = (actor: Actor, apiKeyId: string) =>

@@ -1,4 +1,4 @@
-import { type Page, type PageArgs, pageOf, rowsOf } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs } from '../../api/graphql/page.js'
 import { numberAt } from '../../platform/cursors.js'
 import type { Database } from '../../platform/db/client.js'
 import type { FileContext } from './context.types.js'
@@ -11,18 +11,9 @@ export async function versionsOf(
   { tenantId, contextId }: FileContext,
   { page, pageSize, after }: PageArgs,
 ): Promise<Page<ContextVersion>> {
-  const place = { page, pageSize, afterId: after ?? undefined }
-  const where = { tenantId, contextId }
-  const older = typeof after === 'string' ? { version: { lt: numberAt(after) } } : {}
-  const [rows, total] = await Promise.all([
-    prisma.contextVersion.findMany({ where: { ...where, ...older }, orderBy: { version: 'desc' }, ...rowsOf(place) }),
-    prisma.contextVersion.count({ where }),
-  ])
-  const versions = rows.map(({ version, changedBy, changedAt, rules }) => ({
-    version,
-    changedBy,
-    changedAt,
-    rules: rulesOfKept(rules as object),
-  }))
-  return pageOf(versions, total, place)
+  const place = { page, pageSize, afterId: typeof after === 'string' ? numberAt(after) : undefined }
+  const found = await newestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
+  return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
+    return { version, changedBy, changedAt, rules: rulesOfKept(rules as object) }
+  })
 }

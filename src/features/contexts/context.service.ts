@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import { usageColumns, usageNow } from '../../ledger/counters.js'
 import type { IdempotentAnswer } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -181,12 +181,8 @@ export class FileContextService {
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),
       ...(status && { status }),
     }
-    const older = place.afterId === undefined ? {} : { AND: { contextId: { lt: place.afterId } } }
-    const [rows, total] = await Promise.all([
-      this.#db.prisma.fileContext.findMany({ where: { ...where, ...older }, orderBy: { contextId: 'desc' }, ...rowsOf(place) }),
-      this.#db.prisma.fileContext.count({ where }),
-    ])
-    return pageOf(await this.#withUsage(actor.tenantId, rows), total, place)
+    const { data, pagination } = await newestFirst(this.#db.prisma.fileContext, { key: 'contextId', where, place })
+    return { data: await this.#withUsage(actor.tenantId, data), pagination }
   }
 
   update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {

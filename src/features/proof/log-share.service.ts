@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { credentialLookups } from '../../access/credential-lookups.js'
 import { hashOf, logTokenForm } from '../../access/secrets.js'
-import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -67,15 +67,8 @@ export class LogShareService {
     })
   }
 
-  async list(actor: Actor, args: PageArgs): Promise<Page<LogShare>> {
-    const place = placeOf('shr', args)
-    const where = { tenantId: actor.tenantId }
-    const older = place.afterId === undefined ? {} : { shareId: { lt: place.afterId } }
-    const [rows, total] = await Promise.all([
-      this.#db.prisma.logShare.findMany({ where: { ...where, ...older }, orderBy: { shareId: 'desc' }, ...rowsOf(place) }),
-      this.#db.prisma.logShare.count({ where }),
-    ])
-    return pageOf<LogShare>(rows, total, place)
+  async list({ tenantId }: Actor, args: PageArgs): Promise<Page<LogShare>> {
+    return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: placeOf('shr', args) })
   }
 
   /** Takes effect at once. */

@@ -1,6 +1,6 @@
 import { announce } from '../../access/identity-listener.js'
 import { generatePassword, type Passwords } from '../../access/passwords.js'
-import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -70,12 +70,7 @@ export class UserService {
   ): Promise<Page<User>> {
     const place = placeOf('usr', { page, pageSize, after })
     const where = { tenantId, ...(status && { status }) }
-    const older = place.afterId === undefined ? {} : { userId: { lt: place.afterId } }
-    const [rows, total] = await Promise.all([
-      this.#db.prisma.user.findMany({ where: { ...where, ...older }, orderBy: { userId: 'desc' }, ...rowsOf(place) }),
-      this.#db.prisma.user.count({ where }),
-    ])
-    return pageOf(rows.map(toUser), total, place)
+    return mapPage(await newestFirst(this.#db.prisma.user, { key: 'userId', where, place }), toUser)
   }
 
   update(actor: Actor, userId: string, input: UpdateUserInput): Promise<User> {

@@ -1,7 +1,7 @@
 import type { MasterKey } from '../../access/master-key.js'
 import { webhookSecretLabel } from '../../access/secrets.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
-import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { idTime, newId } from '../../platform/ids.js'
@@ -52,13 +52,8 @@ export class WebhookDeliveryService {
     await findWebhook(this.#parts.db, tenantId, webhookId)
     const place = placeOf('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
-    const older = place.afterId === undefined ? {} : { deliveryId: { lt: place.afterId } }
-    const { webhookDelivery } = this.#parts.db.prisma
-    const [rows, total] = await Promise.all([
-      webhookDelivery.findMany({ where: { ...where, ...older }, orderBy: { deliveryId: 'desc' }, ...rowsOf(place) }),
-      webhookDelivery.count({ where }),
-    ])
-    return pageOf(rows.map(toDelivery), total, place)
+    const found = await newestFirst(this.#parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
+    return mapPage(found, toDelivery)
   }
 
   /** Keeps the latest deliveries of each webhook. */

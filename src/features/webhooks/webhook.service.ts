@@ -1,6 +1,6 @@
 import type { MasterKey } from '../../access/master-key.js'
 import { webhookSecretLabel } from '../../access/secrets.js'
-import { type Page, type PageArgs, pageOf, placeOf, rowsOf } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, systemActor } from '../../platform/actor.js'
@@ -37,19 +37,13 @@ export class WebhookService {
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<Webhook>> {
     const place = placeOf('whk', args)
-    const older = place.afterId === undefined ? {} : { webhookId: { lt: place.afterId } }
     const { webhook, webhookPosition } = this.#parts.db.prisma
-    const [rows, total, positions] = await Promise.all([
-      webhook.findMany({ where: { tenantId, ...older }, orderBy: { webhookId: 'desc' }, ...rowsOf(place) }),
-      webhook.count({ where: { tenantId } }),
+    const [found, positions] = await Promise.all([
+      newestFirst(webhook, { key: 'webhookId', where: { tenantId }, place }),
       webhookPosition.findMany({ where: { tenantId } }),
     ])
-    const at = new Map(positions.map((position) => [position.webhookId, position]))
-    return pageOf(
-      rows.map((row) => toWebhook(row, at.get(row.webhookId))),
-      total,
-      place,
-    )
+    const byWebhook = new Map(positions.map((position) => [position.webhookId, position]))
+    return mapPage(found, (row) => toWebhook(row, byWebhook.get(row.webhookId)))
   }
 
   async get({ tenantId }: Actor, webhookId: string): Promise<Webhook> {
