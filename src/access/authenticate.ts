@@ -1,10 +1,24 @@
-import type { Actor, Origin } from '../platform/actor.js'
+import type { Actor, Origin, Scope } from '../platform/actor.js'
 import { now } from '../platform/clock.js'
-import type { ApiKeyRecord, KeyDirectory } from './key-directory.js'
 import { logTokenForm } from './secrets.js'
 import { sessionIn } from './session-cookie.js'
 import { longestToken, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
+
+/** What authentication needs to know of an API key and its tenant. */
+export interface ApiKeyRecord {
+  apiKeyId: string
+  tenantId: string
+  name: string
+  scopes: readonly Scope[]
+  /** Ids of the contexts that the key is restricted to. Null means all. */
+  contexts: readonly string[] | null
+  status: 'active' | 'disabled' | 'revoked'
+  expiresAt: Date | null
+  tenantStatus: 'active' | 'suspended'
+  /** For a secret that was rotated away: the time until which it stays valid. Null for the current secret. */
+  graceEndsAt: Date | null
+}
 
 /** Whose credential was refused: a key's call is then logged as its failure (contract §5), and the tenant's audit trail tells of it. */
 export interface KnownCaller {
@@ -35,7 +49,8 @@ export type Authentication =
   | { outcome: 'none' }
 
 export interface Authenticators {
-  directory: KeyDirectory
+  /** Returns a cached key without a promise. */
+  findKey(secret: string): ApiKeyRecord | null | Promise<ApiKeyRecord | null>
   tokens: Tokens
   /** Called with every key that was used, for `last_used_at`. */
   onKeyUsed?(apiKeyId: string): void
@@ -58,7 +73,7 @@ export async function authenticate(rawHeaders: readonly string[], origin: Origin
   const { credential } = presented
   if (isToken(credential)) return byToken(credential, origin, by.tokens)
   if (logTokenForm.test(credential)) return { outcome: 'refused', why: 'log_share', message: logShareElsewhere }
-  const found = by.directory.find(credential)
+  const found = by.findKey(credential)
   // Awaited only where it must be: a warm look-up is answered at once.
   const key = found instanceof Promise ? await found : found
   return byKey(key, origin, by)

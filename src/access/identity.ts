@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
 import type { Origin } from '../platform/actor.js'
 import type { SigningPurpose } from '../platform/signing-keys.js'
-import { type Authentication, type Authenticators, authenticate } from './authenticate.js'
+import { type ApiKeyRecord, type Authentication, type Authenticators, authenticate } from './authenticate.js'
 import { makeEd25519Key } from './ed25519.js'
-import type { IdentityKind } from './identity-cache.js'
+import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
-import { KeyDirectory, type LoadApiKey } from './key-directory.js'
 import { type KeyUse, LastUsed } from './last-used.js'
 import type { MasterKey } from './master-key.js'
 import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
+import { fingerprint, hashOf } from './secrets.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
 import { StoredSigningSecrets } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
@@ -18,7 +18,8 @@ export interface IdentityOptions {
   pool: Pool
   connection: ClientConfig
   masterKey: MasterKey
-  loadApiKey: LoadApiKey
+  /** Finds the key with this hash of its secret, or of the secret before its rotation. */
+  loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
   /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
@@ -30,12 +31,12 @@ export interface IdentityOptions {
 /** Everything that answers "who is this?", wired once: the rooms hand their look-ups in. */
 export class Identity {
   readonly listener: IdentityListener
-  readonly directory: KeyDirectory
   readonly sessions: Sessions
   readonly tokens: Tokens
   readonly lastUsed: LastUsed
   readonly signing: Record<SigningPurpose, StoredSigningSecrets>
 
+  readonly #keys: IdentityCache<ApiKeyRecord>
   readonly #authenticators: Authenticators
 
   constructor(options: IdentityOptions) {
@@ -68,12 +69,13 @@ export class Identity {
       receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
       log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
     }
-    this.directory = new KeyDirectory({ trust, load: options.loadApiKey })
+    this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
     this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
     this.lastUsed = new LastUsed(options.writeKeyUses, onError)
     const onKeyUsed = (apiKeyId: string) => this.lastUsed.touch(apiKeyId)
-    this.#authenticators = { directory: this.directory, tokens: this.tokens, onKeyUsed }
+    const findKey = (secret: string) => this.#keys.get(fingerprint(secret), () => options.loadApiKey(hashOf(secret)))
+    this.#authenticators = { findKey, tokens: this.tokens, onKeyUsed }
   }
 
   /** Begins to listen for changes, and makes what keys there must be. */
@@ -96,7 +98,7 @@ export class Identity {
   /** To be called on this replica when a change is committed; `announce`, in its transaction, reaches the others. */
   forget(kind: IdentityKind, id: string): void {
     if (kind === 'signing_key') this.#forgetSigningKeys()
-    this.directory.forget(id)
+    this.#keys.forget(id)
     this.tokens.forget(id)
   }
 
@@ -114,7 +116,7 @@ export class Identity {
 
   #forgetAll(): void {
     this.#forgetSigningKeys()
-    this.directory.clear()
+    this.#keys.clear()
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
+import type { ApiKeyRecord } from '../../access/authenticate.js'
 import { credentialLookups } from '../../access/credential-lookups.js'
-import type { ApiKeyRecord, LoadApiKey } from '../../access/key-directory.js'
 import type { KeyUse } from '../../access/last-used.js'
 
 type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
@@ -11,10 +11,10 @@ type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   previousExpiresAt: Date | null
 }
 
-/** Loads API keys that the key directory does not know. Concurrent lookups share one statement. */
-export const loadApiKey = (pool: Pool): LoadApiKey => {
+/** Loads API keys that the process does not know. Concurrent lookups share one statement. */
+export const loadApiKey = (pool: Pool) => {
   const lookups = credentialLookups((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
-  return (hash) => lookups.add(hash)
+  return (hash: Buffer) => lookups.add(hash)
 }
 
 async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiKeyRecord | null)[]> {
