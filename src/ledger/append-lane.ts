@@ -4,10 +4,13 @@ import { appendStatement } from './append.js'
 import { commitGroup, LockedOut, unavailable, type Waiting } from './commit-group.js'
 import { slowCommitMs, Turns } from './turns.js'
 
-const mostLocked = 10
-const mostAtOnce = 2
+const maxLockAttempts = 10
+const maxRunning = 2
 
-/** Entries that only add, of any tenants: one statement, one commit, no lock. Those that arrive meanwhile go in the next group. */
+/**
+ * Commits entries that only append rows. Entries of any tenants share one statement and one commit, without a lock. Entries that
+ * arrive while a group commits form the next group.
+ */
 export class AppendLane {
   readonly turns: Turns
   readonly #pool: Pool
@@ -27,7 +30,7 @@ export class AppendLane {
     this.#maxWaiting = parts.maxWaiting
     this.#onWritten = parts.onWritten
     this.turns = new Turns({
-      most: mostAtOnce,
+      most: maxRunning,
       wanted: () => this.#waiting.length > 0,
       turn: () => this.#commit(this.#waiting.splice(0, this.#maxGroup)),
     })
@@ -43,7 +46,7 @@ export class AppendLane {
 
   push(waiting: Waiting): void {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
-    else waiting.reject(overloaded('Too many calls wait to be recorded; try again in a moment.'))
+    else waiting.reject(overloaded('The service is overloaded. Retry later.'))
     this.turns.wake()
   }
 
@@ -62,12 +65,12 @@ export class AppendLane {
     } finally {
       client?.release(broken)
     }
-    // Those answered together may come together again: where a commit is dear they share the next one.
+    // Callers that are answered together may call again together. If commits are slow, they share the next one.
     if (performance.now() - began > slowCommitMs)
       await Promise.all(answered).then(() => new Promise((resolve) => setImmediate(resolve)))
   }
 
-  // Only a change of the log's partitions makes it wait, and that is over in moments.
+  // Only a change of the log's partitions locks it, for a moment.
   async #write(client: PoolClient, group: Waiting[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
@@ -78,7 +81,7 @@ export class AppendLane {
         })
         return answered
       } catch (error) {
-        if (!(error instanceof LockedOut) || attempt === mostLocked) throw error
+        if (!(error instanceof LockedOut) || attempt === maxLockAttempts) throw error
       }
   }
 }

@@ -18,7 +18,7 @@ used AS (
 INSERT INTO download_deltas (tenant_id, file_id, times, last_at)
 SELECT tenant_id, file_id, times, last_at FROM jsonb_populate_recordset(NULL::download_deltas, $3::jsonb)`
 
-/** Entries of any tenants that only add, as one statement: no lock is waited for, and one commit is shared. */
+/** One statement for entries of any tenants that only append rows. */
 export function appendStatement(entries: Entry[]): Statement {
   try {
     const calls: object[] = []

@@ -75,7 +75,7 @@ export class Ledger {
     return traced('ledger wait', () => this.#commit(entry))
   }
 
-  /** Work that an entry comes right behind, which moves a file or only adds: the group that forms meanwhile waits for it, a moment at most. */
+  /** Runs work that is followed by an entry. A group that forms in the meantime waits for that entry, for at most 2 ms. */
   before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
     return (kind === 'move' ? this.#moves : this.#appends).turns.before(work)
   }

@@ -8,7 +8,7 @@ interface Stored {
   quarantinedAt: Date | null
 }
 
-/** What is needed of a file to hand it out or to remove it. */
+/** What a download or a deletion needs to know of a file. */
 export type KeptFile = Stored &
   Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
 
@@ -22,30 +22,26 @@ export class FileLookup<Found extends KeptFile> {
     this.#database = database
     const source = `SELECT ${columns}, f.blob_path AS "blobPath", f.quarantined_at AS "quarantinedAt" FROM files f ${joins}`
     this.#statement = { name, text: `${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])` }
-    this.#batches = new TenantBatches(async (tenantId, asked) => {
-      const found = await this.findAll(tenantId, [...new Set(asked.map(({ fileId }) => fileId))])
-      return asked.map(({ fileId }) => found.get(fileId) ?? null)
+    this.#batches = new TenantBatches(async (tenantId, items) => {
+      const found = await this.findAll(tenantId, [...new Set(items.map(({ fileId }) => fileId))])
+      return items.map(({ fileId }) => found.get(fileId) ?? null)
     })
   }
 
-  /** With all that is shown of them, which costs half as much again. */
+  /** Finds files with all their metadata, which takes PostgreSQL 1.5 times as long. */
   static shown = (database: Queries) =>
     new FileLookup<File & Stored>(database, { name: 'shown-files-by-id', columns: fileColumns, joins: fileJoins })
 
-  /** What a download or a deletion needs. */
+  /** Finds files with what a download or a deletion needs. */
   static kept = (database: Queries) =>
-    new FileLookup<KeptFile>(database, {
-      name: 'kept-files-by-id',
-      columns: lastingColumns,
-      joins: contextJoin,
-    })
+    new FileLookup<KeptFile>(database, { name: 'kept-files-by-id', columns: lastingColumns, joins: contextJoin })
 
-  /** Null where the tenant has no such file. */
+  /** Null if the tenant has no such file. Concurrent calls share one statement. */
   find(tenantId: string, fileId: string): Promise<Found | null> {
     return this.#batches.find({ tenantId, fileId })
   }
 
-  /** Several at once; one that is not there is missing. */
+  /** Finds several files. The map omits unknown ids. */
   async findAll(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
     const { rows } = await this.#database.query<Found>({ ...this.#statement, values: [tenantId, fileIds] })
     return new Map(rows.map((file) => [file.fileId, file]))

@@ -22,7 +22,7 @@ import { isId } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
-import { FileList, fileColumns, fileJoins } from './file-list.js'
+import { FileList } from './file-list.js'
 import { FileLookup, type KeptFile } from './file-lookup.js'
 import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
 
@@ -32,8 +32,6 @@ const downloadSeconds = 300
 type ShownFile = File & KeptFile
 
 type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
-
-const source = `files f ${fileJoins}`
 
 /** Files that are kept: found, listed, handed out, deleted. How they come in is upload.service.ts. */
 export class FileService {
@@ -104,14 +102,9 @@ export class FileService {
     return new Map(rows.map((row) => [row.fileId, row.report]))
   }
 
-  /** Several at once, by id, for relations. */
-  async byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
-    const { rows } = await this.#db.pool.query<File>({
-      name: 'files-by-id',
-      text: `SELECT ${fileColumns} FROM ${source} WHERE f.tenant_id = $1 AND f.file_id = ANY($2::text[])`,
-      values: [tenantId, fileIds],
-    })
-    return new Map(rows.map((file) => [file.fileId, file]))
+  /** Files by id, for relations. */
+  byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
+    return this.#shown.findAll(tenantId, fileIds)
   }
 
   /** Keys and users by id, for relations; one that is gone is missing. */
