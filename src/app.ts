@@ -1,5 +1,6 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
+import { EventEmitter } from 'node:events'
 import { mkdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
@@ -13,10 +14,10 @@ import { openDoors } from './features/handlers.js'
 import { Maintenance } from './features/maintenance/maintenance.js'
 import { OrphanedUploads } from './features/maintenance/orphaned-uploads.js'
 import { storageFindings } from './features/maintenance/storage-findings.js'
-import { QuarantineMoves } from './features/quarantine/quarantine-moves.js'
 import { RescanQueue } from './features/rescan/rescan-queue.js'
 import { Rescanner } from './features/rescan/rescanner.js'
 import { StoredContents } from './features/rescan/stored-contents.js'
+import type { ServiceEvents } from './features/service-events.js'
 import { openServices, type Services } from './features/services.js'
 import { bootstrap } from './features/tenants/bootstrap.js'
 import { createValidator } from './inspection/engine/validator.js'
@@ -53,7 +54,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const scannerOpening = openConfiguredScanner(parts, workers)
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
-  const services = await openServices(parts)
+  const serviceEvents: ServiceEvents = new EventEmitter()
+  const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
   const slots = new UploadSlots(config.maxUploadsAtOnce)
   const metrics = metricsOf(parts, services, slots)
   const spool = await Spool.open({ directory: spoolFolder, syncAhead: services.storage.kind === 'local' })
@@ -62,7 +64,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const validator = createValidator({ scanner, pool: workers })
   // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
-  services.ledger.onFailed = ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath)
+  serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath))
   const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
   const uploads = new UploadService({
     ...services,
@@ -71,25 +73,9 @@ export async function createApp(parts: AppParts): Promise<App> {
     writesEarly: services.storage.kind === 'local',
     tenantRoom: services.tenants.room,
   })
-  const quarantineMoves = new QuarantineMoves({ ...services, db: database })
-  const maintenance = new Maintenance({ ...services, database, orphanedUploads, quarantineMoves, logger, config })
-  const rescanner = rescannerOf(parts, { services, scanner, spool, metrics })
+  const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
+  const rescanner = rescannerOf(parts, { services, scanner, spool })
   const downloadCuts = new DownloadCuts(database.pool)
-  services.quarantine.onChanged = async ({ kind, ...place }) => {
-    if (kind === 'added') await quarantineMoves.move(place).catch((error) => logger.warn({ err: error }, notMoved))
-    maintenance.sweepSoon()
-  }
-  const { ledger } = services
-  const { onCommitted } = ledger
-  ledger.onCommitted = (entry) => {
-    onCommitted(entry)
-    if (entry.deletion) maintenance.sweepSoon()
-  }
-  services.trash.onAwaitsScan = async (file) => {
-    await quarantineMoves.move(file).catch((error) => logger.warn({ err: error }, notMoved))
-    services.rescans.onBegun()
-  }
-  services.trash.onPurged = services.expiry.onPurged = () => maintenance.sweepSoon()
   const tracing = await openTracing(config.otlpEndpoint)
   const doors = await openDoors({
     ...parts,
@@ -140,11 +126,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
 }
 
-function metricsOf(
-  { database, siblings }: AppParts,
-  { ledger, security, rescans, webhookSender }: Services,
-  slots: UploadSlots,
-): Metrics {
+function metricsOf({ database, siblings }: AppParts, { ledger, rescans, serviceEvents }: Services, slots: UploadSlots): Metrics {
   const { pool, writes } = database
   const metrics = new Metrics({
     poolSize: () => ({
@@ -156,12 +138,16 @@ function metricsOf(
     uploadsUnderWay: () => slots.taken,
     storageFindings: () => storageFindings(pool),
     rescans: () => rescans.counts(),
+    replicaReads: database.replica?.served,
+    siblings,
   })
-  ledger.onCommitted = (entry) => metrics.recorded(entry)
-  webhookSender.onTried = (outcome) => metrics.webhookAttempts.inc({ outcome })
-  security.onEvent = (reason) => metrics.securityEvents.inc({ reason })
-  if (siblings) metrics.shareWith(siblings)
-  if (database.replica) database.replica.onRead = (server) => metrics.replicaReads.inc({ server })
+  serviceEvents.on('committed', (entry) => metrics.recorded(entry))
+  serviceEvents.on('webhookAttempted', (outcome) => metrics.webhookAttempts.inc({ outcome }))
+  serviceEvents.on('securityEvent', (reason) => metrics.securityEvents.inc({ reason }))
+  serviceEvents.on('rescanned', ({ outcome, bytes }) => {
+    metrics.rescannedFiles.inc({ outcome })
+    metrics.rescannedBytes.inc(bytes)
+  })
   return metrics
 }
 
@@ -174,28 +160,21 @@ function openWorkers({ config, logger, siblings }: AppParts, contents: string): 
   })
 }
 
-const notMoved = 'A quarantined object was not moved yet; it is tried again within a minute.'
-
 function rescannerOf(
   { config, database, logger, siblings }: AppParts,
-  parts: { services: Services; scanner: VirusScanner; spool: Spool; metrics: Metrics },
+  parts: { services: Services; scanner: VirusScanner; spool: Spool },
 ): Rescanner {
-  const { services, scanner, metrics } = parts
-  services.rescans.use(scanner)
-  const rescanner = new Rescanner({
+  const { services, scanner } = parts
+  return new Rescanner({
     scanner,
     queue: new RescanQueue(database.pool),
     rescans: services.rescans,
     quarantine: services.quarantine,
     contents: new StoredContents({ ...parts, storage: services.storage, inSpool: scanner.isSandboxed ?? false }),
     megabytesPerSecond: config.rescanMbPerSecond / (siblings?.place ?? alone).of,
+    serviceEvents: services.serviceEvents,
     logger,
   })
-  rescanner.onScanned = ({ outcome, bytes }) => {
-    metrics.rescannedFiles.inc({ outcome })
-    metrics.rescannedBytes.inc(bytes)
-  }
-  return rescanner
 }
 
 async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {

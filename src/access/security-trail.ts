@@ -32,18 +32,20 @@ const maxRemembered = 10_000
  * a tenant, so that an attack cannot fill it. An entry says how many like it were left out before it. Nothing waits for it.
  */
 export class SecurityTrail {
-  /** Called for each, also those that are left out of the trail; for the metrics. */
-  onEvent: (reason: SecurityReason) => void = () => {}
   readonly #record: (entry: Entry) => Promise<void>
+  /** Counts an event without an entry in the trail. */
+  readonly count: (reason: SecurityReason) => void
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxRemembered })
   readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxRemembered })
 
-  constructor(record: (entry: Entry) => Promise<void>) {
+  /** `count` is called for each event, including those that the trail omits. */
+  constructor(record: (entry: Entry) => Promise<void>, count: (reason: SecurityReason) => void) {
     this.#record = record
+    this.count = count
   }
 
   note({ reason, message, tenantId, about, origin, actor }: SecurityEvent): void {
-    this.onEvent(reason)
+    this.count(reason)
     const key = `${tenantId} ${reason} ${about.id}`
     const leftOut = this.#admit(key, tenantId)
     if (leftOut === undefined) return

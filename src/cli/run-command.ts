@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import { parseArgs } from 'node:util'
 import pino from 'pino'
 import { openServices } from '../features/services.js'
@@ -57,7 +58,7 @@ export async function runCommand(
     (pool) => pool.close(),
   )
   const services = await lifecycle.open(
-    () => openServices({ config, database, databaseUrl: opened.directUrl, logger }),
+    () => openServices({ config, database, databaseUrl: opened.directUrl, logger, serviceEvents: new EventEmitter() }),
     (rooms) => rooms.close(),
   )
   return command.run({ config, database, services }, given)

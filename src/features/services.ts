@@ -4,10 +4,11 @@ import { type MasterKey, openMasterKey } from '../access/master-key.js'
 import { Passwords } from '../access/passwords.js'
 import { openRateLimits } from '../access/rate-limits.js'
 import { SecurityTrail } from '../access/security-trail.js'
+import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { Fold } from '../ledger/fold.js'
 import { IdempotencyService } from '../ledger/idempotency.js'
 import { JournalService } from '../ledger/journal.service.js'
-import { Ledger } from '../ledger/ledger.js'
+import { Ledger, type LedgerSubscriber } from '../ledger/ledger.js'
 import { PathLeases } from '../ledger/path-leases.js'
 import { keepTime, learnTime } from '../platform/clock.js'
 import type { Config } from '../platform/config/config.js'
@@ -28,7 +29,9 @@ import { LogService } from './proof/log.service.js'
 import { LogShareService } from './proof/log-share.service.js'
 import { ReceiptService } from './proof/receipt.service.js'
 import { QuarantineService } from './quarantine/quarantine.service.js'
+import { QuarantineMoves } from './quarantine/quarantine-moves.js'
 import { RescanService } from './rescan/rescan.service.js'
+import type { ServiceEvents } from './service-events.js'
 import { Charts } from './stats/charts.js'
 import { StatsService } from './stats/stats.service.js'
 import { TenantService } from './tenants/tenant.service.js'
@@ -50,17 +53,15 @@ interface ServiceParts {
   database: Database
   databaseUrl: string
   logger: Logger
+  serviceEvents: ServiceEvents
+  /** Undefined on the command line. */
+  scanner?: Promise<Pick<VirusScanner, 'identity'>>
 }
 
 /** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
-  const rooms = roomsOf({ ...base, db: parts.database }, parts.config)
-  const { onMoved } = base.ledger
-  base.ledger.onMoved = (tenantId) => {
-    onMoved(tenantId)
-    rooms.webhookSender.committed(tenantId)
-  }
+  const rooms = roomsOf({ ...base, db: parts.database, scanner: parts.scanner }, parts)
   const close = async () => {
     await rooms.webhookSender.close()
     await base.close()
@@ -70,16 +71,18 @@ export async function openServices(parts: ServiceParts) {
 
 /** What the rooms stand on. */
 async function openBase(parts: ServiceParts) {
-  const { config, database, logger } = parts
+  const { config, database, logger, serviceEvents } = parts
   const { pool } = database
   await learnTime(pool)
   await database.durability.expression()
   const stopTime = keepTime(pool)
   const onError = (error: unknown) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
   const fold = new Fold(database.writes, onError)
-  const ledger = new Ledger(database, { fold })
   const journal = new JournalService(database)
-  ledger.onMoved = (tenantId) => journal.committed(tenantId)
+  const ledger = new Ledger(database, {
+    fold,
+    subscribers: [{ journaled: (tenantId) => journal.committed(tenantId) }, publishTo(serviceEvents)],
+  })
   const paths = new PathLeases(database.writes)
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
@@ -96,7 +99,10 @@ async function openBase(parts: ServiceParts) {
     deadlineMs: config.storageDeadlineSeconds * 1000,
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })
-  const security = new SecurityTrail((entry) => ledger.commit(entry))
+  const security = new SecurityTrail(
+    (entry) => ledger.commit(entry),
+    (reason) => serviceEvents.emit('securityEvent', reason),
+  )
   const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
   const close = async () => {
     stopTime()
@@ -108,8 +114,14 @@ async function openBase(parts: ServiceParts) {
     await identity.close()
     await storage.close()
   }
-  return { fold, ledger, journal, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
+  return { serviceEvents, fold, ledger, journal, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
 }
+
+const publishTo = (serviceEvents: ServiceEvents): LedgerSubscriber => ({
+  committed: (entry) => serviceEvents.emit('committed', entry),
+  failed: (entry) => serviceEvents.emit('failed', entry),
+  journaled: (tenantId) => serviceEvents.emit('journaled', tenantId),
+})
 
 function identityOf(
   { config: { jwt }, database: { pool }, databaseUrl }: ServiceParts,
@@ -128,8 +140,8 @@ function identityOf(
 
 /** The services themselves: each takes what it needs of what all are offered. */
 function roomsOf(
-  base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database },
-  { maxUploadMb, publicUrl, webhookAllowPrivate }: Config,
+  base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database; scanner: ServiceParts['scanner'] | undefined },
+  { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts,
 ) {
   const { db, identity, storage, horizons } = base
   const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
@@ -141,7 +153,10 @@ function roomsOf(
   const { sessions } = identity
   const callLogs = new CallLogService({ db, horizon: horizons.calls })
   const log = new LogService({ ...base, publicUrl })
-  const rescans = new RescanService({ db, contexts })
+  const rescans = new RescanService({ ...base, contexts })
+  const onNotMoved = (error: unknown) =>
+    logger.warn({ err: error }, 'A quarantined object was not moved. The service retries within a minute.')
+  const quarantineMoves = new QuarantineMoves({ ...base, onError: onNotMoved })
   return {
     contexts,
     users,
@@ -158,13 +173,14 @@ function roomsOf(
     sessions: new SessionService({ ...base, forget: forget('user') }),
     downloads: new SignedDownloads(db.pool),
     rescans,
-    quarantine: new QuarantineService({ ...base, contexts }),
+    quarantineMoves,
+    quarantine: new QuarantineService({ ...base, contexts, quarantineMoves }),
     callLogs,
     log,
     logShares: new LogShareService(base),
     receipts: new ReceiptService({ ...base, log, contexts, callLogs, publicUrl }),
     files,
-    trash: new TrashService({ ...base, contexts, files, rescans }),
+    trash: new TrashService({ ...base, contexts, files, rescans, quarantineMoves }),
     expiry: new ExpiryService(base),
     holds: new HoldService({ ...base, contexts }),
     auditLogs: new AuditLogService({ db, horizon: horizons.audits }),

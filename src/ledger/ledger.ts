@@ -15,6 +15,23 @@ export type Transaction = Prisma.TransactionClient
 
 type Work<T> = (tx: Transaction) => Promise<{ result: T; entry: Entry | Entry[] }>
 
+/** Called with what happened in the ledger. */
+export interface LedgerSubscriber {
+  /** The entry is durable. */
+  committed?(entry: Entry): void
+  /** `commit` rejected the entry: it was refused or not written, or its outcome is unknown. */
+  failed?(entry: Entry): void
+  /** A change of the tenant is durable: its journal may have new events. */
+  journaled?(tenantId: string): void
+}
+
+interface LedgerOptions {
+  maxGroup?: number
+  maxWaiting?: number
+  fold?: Pick<Fold, 'note'>
+  subscribers?: LedgerSubscriber[]
+}
+
 const mostAttempts = 5
 const settledAtOnce = 16
 
@@ -33,30 +50,26 @@ const settledAtOnce = 16
  * Connections of writers are not those of readers, and a tenant whose lock is held elsewhere waits beside the others.
  */
 export class Ledger {
-  /** Called with each entry when it is durable; for the metrics. */
-  onCommitted: (entry: Entry) => void = () => {}
-  /** Called with each entry whose `commit` rejects: refused, not written, or in doubt. */
-  onFailed: (entry: Entry) => void = () => {}
-  /** Called with the tenant of what moved, when it is durable: there may be new events in its journal. */
-  onMoved: (tenantId: string) => void = () => {}
   readonly #prisma: Database['prisma']
   readonly #appends: AppendLane
   readonly #moves: MoveLanes
   readonly #fold: Pick<Fold, 'note'> | undefined
+  readonly #subscribers: LedgerSubscriber[]
   readonly #answering = new Set<Promise<void>>()
 
   constructor(
     { writes, prisma }: Pick<Database, 'writes' | 'prisma'>,
-    { maxGroup = 512, maxWaiting = 20_000, fold }: { maxGroup?: number; maxWaiting?: number; fold?: Pick<Fold, 'note'> } = {},
+    { maxGroup = 512, maxWaiting = 20_000, fold, subscribers = [] }: LedgerOptions = {},
   ) {
     this.#prisma = prisma
     this.#fold = fold
+    this.#subscribers = subscribers
     this.#appends = new AppendLane({ pool: writes, maxGroup, maxWaiting, onWritten: (group) => this.#settle(group, []) })
     this.#moves = new MoveLanes({
       pool: writes,
       maxGroup,
       onWritten: (group, refusals) => {
-        this.onMoved(movedTenant(group[0]!.entry)!)
+        this.#journaled(movedTenant(group[0]!.entry)!)
         return this.#settle(group, refusals)
       },
     })
@@ -83,7 +96,7 @@ export class Ledger {
   #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {
-        this.onFailed(entry)
+        for (const subscriber of this.#subscribers) subscriber.failed?.(entry)
         reject(error)
       }
       const tenantId = movedTenant(entry)
@@ -100,7 +113,7 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       const run = async () => {
         const result = await this.#change(tenantId, work)
-        this.onMoved(tenantId)
+        this.#journaled(tenantId)
         resolve(result)
       }
       this.#moves.push(tenantId, { run, reject })
@@ -161,8 +174,12 @@ export class Ledger {
       }
       waiting.resolve()
       this.#note(waiting.entry)
-      this.onCommitted(waiting.entry)
+      for (const subscriber of this.#subscribers) subscriber.committed?.(waiting.entry)
     }
+  }
+
+  #journaled(tenantId: string): void {
+    for (const subscriber of this.#subscribers) subscriber.journaled?.(tenantId)
   }
 
   #note(entry: Entry): void {

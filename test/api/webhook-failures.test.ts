@@ -298,6 +298,7 @@ test('closing the sender does not wait for a delivery that never ends', async ()
     pool: world.database.pool,
     outbound: { post: () => new Promise((_, reject) => pending.push(reject)), close: () => {} } as unknown as Outbound,
     disable: async () => {},
+    onTried: () => {},
     onError: (error) => errors.push(error),
   })
   await hook()

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 // npm run bench:replicas [-- --seconds N] [--rounds N] [--delays 0,20] [--connections 32]: one, two and four processes behind one port
 // (PROCESSES), and as many replicas each on a port of its own, on one PostgreSQL; one tenant and 64; commits as they are and 20 ms longer
 // (commit_delay). All in one run and as ratios to one process, since the machine's own speed drifts. fsync is on.
@@ -83,7 +84,7 @@ async function makeTenants(count) {
   const config = readConfig({ ...env, DATA_DIR: join(folder, 'seed') })
   const logger = pino({ level: 'silent' })
   const database = createDatabase(server.url, { poolSize: 4, logger })
-  const services = await openServices({ config, database, databaseUrl: server.url, logger })
+  const services = await openServices({ config, database, databaseUrl: server.url, logger, serviceEvents: new EventEmitter() })
   const tenants = []
   for (let n = 0; n < count; n++) {
     const { tenantId } = await services.tenants.create({ name: `Tenant ${n}` })

@@ -97,8 +97,7 @@ test('a reader that follows has everything once, what was and what comes', async
   const following = await Books.open()
   const ours = new JournalService(following.database)
   const context = await following.context('notes')
-  const ledger = following.ledger()
-  ledger.onMoved = (tenantId) => ours.committed(tenantId)
+  const ledger = following.ledger({ subscribers: [{ journaled: (tenantId) => ours.committed(tenantId) }] })
   await ledger.commit(await following.upload(context, 1))
   const read: number[] = []
   const over = (async () => {

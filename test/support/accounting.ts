@@ -42,7 +42,7 @@ export class Books {
   }
 
   /** As another replica would: with a pool of its own. */
-  ledger(options: { maxGroup?: number; maxWaiting?: number; poolSize?: number } = {}): Ledger {
+  ledger(options: ConstructorParameters<typeof Ledger>[1] & { poolSize?: number } = {}): Ledger {
     const database = createDatabase(this.url, { poolSize: options.poolSize ?? 4, logger: silent })
     this.databases.push(database)
     return new Ledger(database, options)

@@ -8,8 +8,10 @@ let trail: SecurityTrail
 beforeEach(() => {
   kept = []
   counted = []
-  trail = new SecurityTrail(async ({ audit }: Entry) => void kept.push(...audit!))
-  trail.onEvent = (reason) => counted.push(reason)
+  trail = new SecurityTrail(
+    async ({ audit }: Entry) => void kept.push(...audit!),
+    (reason) => counted.push(reason),
+  )
 })
 
 const origin = { ip: '192.0.2.1', userAgent: 'x' }

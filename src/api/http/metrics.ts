@@ -4,11 +4,16 @@ import type { Entry } from '../../ledger/entry.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { traced } from '../../platform/telemetry/tracing.js'
 
+interface Siblings {
+  registry: Registry
+  allMetrics(): Promise<string>
+}
+
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** What `GET /metrics` shows. A registry of its own, so that two services in one process do not share figures. */
 export class Metrics {
-  readonly registry = new Registry()
+  readonly registry: Registry
   readonly calls: Counter<'operation' | 'status' | 'reason'>
   readonly blocked: Counter<'reason'>
   readonly requests: Histogram<'edge' | 'status'>
@@ -16,14 +21,13 @@ export class Metrics {
   readonly downloads: Counter<'outcome'>
   readonly securityEvents: Counter<'reason'>
   readonly webhookAttempts: Counter<'outcome'>
-  readonly replicaReads: Counter<'server'>
   readonly bytesIn: Counter
   readonly bytesOut: Counter
   readonly scan: Histogram
   readonly store: Histogram<'operation'>
   readonly rescannedFiles: Counter<'outcome'>
   readonly rescannedBytes: Counter
-  #all: (() => Promise<string>) | undefined
+  readonly #siblings: Siblings | undefined
 
   constructor(sources: {
     poolSize: () => { total: number; idle: number; waiting: number }
@@ -31,7 +35,13 @@ export class Metrics {
     uploadsUnderWay: () => number
     storageFindings: () => Promise<number>
     rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
+    /** Undefined if no read replica is configured. */
+    replicaReads?: { replica: number; primary: number } | undefined
+    /** The other processes behind the same port. Then the text contains the metrics of all. */
+    siblings?: Siblings | undefined
   }) {
+    this.#siblings = sources.siblings
+    this.registry = sources.siblings?.registry ?? new Registry()
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
     this.calls = new Counter({
@@ -77,11 +87,15 @@ export class Metrics {
       labelNames: ['outcome'],
       registers,
     })
-    this.replicaReads = new Counter({
+    new Counter({
       name: 'assay_replica_reads_total',
       help: 'Statements for the read replica, by who served them: replica, primary.',
       labelNames: ['server'],
       registers,
+      collect() {
+        this.reset()
+        for (const [server, count] of Object.entries(sources.replicaReads ?? {})) this.inc({ server }, count)
+      },
     })
     this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })
     this.bytesOut = new Counter({
@@ -169,14 +183,7 @@ export class Metrics {
 
   /** What `GET /metrics` gives. */
   text(): Promise<string> {
-    return this.#all?.() ?? this.registry.metrics()
-  }
-
-  /** From now on the text is that of all processes behind the port, each labelled with its number. */
-  shareWith(siblings: { place: { number: number }; metrics(): Promise<string>; allMetrics(): Promise<string> }): void {
-    this.registry.setDefaultLabels({ process: String(siblings.place.number) })
-    siblings.metrics = () => this.registry.metrics()
-    this.#all = () => siblings.allMetrics()
+    return this.#siblings?.allMetrics() ?? this.registry.metrics()
   }
 
   recorded({ call, blocked, upload, download }: Entry): void {

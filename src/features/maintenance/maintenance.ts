@@ -5,6 +5,7 @@ import { ensurePartitions } from '../../ledger/partitions.js'
 import type { Config } from '../../platform/config/config.js'
 import type { Database } from '../../platform/db/client.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
+import type { ServiceEvents } from '../service-events.js'
 import type { TenantService } from '../tenants/tenant.service.js'
 import type { ExpiryService } from '../trash/expiry.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
@@ -35,7 +36,8 @@ interface Parts {
   horizons: LogHorizons
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
-  quarantineMoves: { moveAll(onFailed: (error: unknown) => void): Promise<number> }
+  serviceEvents: ServiceEvents
+  quarantineMoves: { moveAll(): Promise<number> }
   config: Pick<Config, 'reconcileIntervalHours'>
   logger: Logger
 }
@@ -56,6 +58,8 @@ export class Maintenance {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#reconciler = new Reconciler(parts)
+    parts.serviceEvents.on('blobsReleased', () => this.#sweepSoon())
+    parts.serviceEvents.on('committed', ({ deletion }) => deletion && this.#sweepSoon())
   }
 
   start(): void {
@@ -78,10 +82,8 @@ export class Maintenance {
     const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
     this.#sweep = () => sweeper.sweep(goOn)
     this.#every(minute / 2, 'sweep', () => orphanedUploads.hasten().then(this.#sweep))
-    const onNotMoved = (error: unknown) =>
-      logger.warn({ err: error }, 'A quarantined object was not moved yet; it is tried again within a minute.')
     this.#every(minute / 2, 'quarantine', async () => {
-      if ((await quarantineMoves.moveAll(onNotMoved)) > 0) await this.#sweep?.()
+      if ((await quarantineMoves.moveAll()) > 0) await this.#sweep?.()
     })
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
@@ -107,7 +109,7 @@ export class Maintenance {
   }
 
   /** After a deletion: what was signed for the blob dies with it, within a second. The turn of every half minute is the fallback. */
-  sweepSoon(): void {
+  #sweepSoon(): void {
     if (!this.#sweep || this.#closed) return
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined

@@ -22,23 +22,41 @@ export class QuarantineMoves {
   readonly #ledger: Ledger
   readonly #paths: PathLeases
   readonly #storage: BlobStorage
+  readonly #onError: (error: unknown) => void
 
-  constructor(parts: { db: Database; ledger: Ledger; paths: PathLeases; storage: BlobStorage }) {
+  constructor(parts: {
+    db: Database
+    ledger: Ledger
+    paths: PathLeases
+    storage: BlobStorage
+    onError: (error: unknown) => void
+  }) {
     this.#db = parts.db
     this.#ledger = parts.ledger
     this.#paths = parts.paths
     this.#storage = parts.storage
+    this.#onError = parts.onError
   }
 
   /** Goes on with what a process that died, or a store that was away, left to be done. */
-  async moveAll(onFailed: (error: unknown) => void): Promise<number> {
+  async moveAll(): Promise<number> {
     if (this.#storage.kind !== 'gcs') return 0
     const { rows } = await this.#db.pool.query<Place>(
       `SELECT tenant_id AS "tenantId", file_id AS "fileId" FROM quarantine WHERE move_due_at <= now() ORDER BY move_due_at LIMIT ${mostAtOnce}`,
     )
     let moved = 0
-    for (const place of rows) if (await this.move(place).catch(onFailed)) moved++
+    for (const place of rows) if (await this.tryMove(place)) moved++
     return moved
+  }
+
+  /** Like `move`. Reports an error instead of throwing it: `moveAll` repeats the move within a minute. */
+  async tryMove(place: Place): Promise<boolean> {
+    try {
+      return await this.move(place)
+    } catch (error) {
+      this.#onError(error)
+      return false
+    }
   }
 
   /** False where it is done, or another replica is at it. */

@@ -12,7 +12,9 @@ import { faultPoint } from '../../platform/fault-points.js'
 import { isId } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
+import type { ServiceEvents } from '../service-events.js'
 import type { QuarantinedFile } from './quarantine.types.js'
+import type { QuarantineMoves } from './quarantine-moves.js'
 
 /** An infected file, and who of several replicas has scanned it. */
 export interface Infected {
@@ -46,18 +48,27 @@ const quarantined: DatedList = {
  * no replica serves the file. If URLs lead to the store itself, the object is then moved (quarantine-moves.ts).
  */
 export class QuarantineService {
-  /** Called when a file was quarantined, or a blob is to go. */
-  onChanged: (change: { tenantId: string; fileId: string; kind: 'added' | 'purged' }) => void | Promise<void> = () => {}
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #storage: Pick<BlobStorage, 'kind'>
   readonly #contexts: FileContextService
+  readonly #moves: QuarantineMoves
+  readonly #serviceEvents: ServiceEvents
 
-  constructor(parts: { db: Database; ledger: Ledger; storage: BlobStorage; contexts: FileContextService }) {
+  constructor(parts: {
+    db: Database
+    ledger: Ledger
+    storage: BlobStorage
+    contexts: FileContextService
+    quarantineMoves: QuarantineMoves
+    serviceEvents: ServiceEvents
+  }) {
     this.#db = parts.db
     this.#ledger = parts.ledger
     this.#storage = parts.storage
     this.#contexts = parts.contexts
+    this.#moves = parts.quarantineMoves
+    this.#serviceEvents = parts.serviceEvents
   }
 
   /** Nothing where the file is gone, or another replica has it by now. Already quarantined, it has one more report. */
@@ -83,7 +94,9 @@ export class QuarantineService {
       return { result: true, entry: { audit: [audit] } }
     })
     faultPoint('quarantine.marked')
-    if (isNew) await this.onChanged({ tenantId, fileId, kind: 'added' })
+    if (!isNew) return
+    await this.#moves.tryMove({ tenantId, fileId })
+    this.#serviceEvents.emit('blobsReleased')
   }
 
   /** Latest first. */
@@ -112,7 +125,7 @@ export class QuarantineService {
       if (audit.length === 0) throw onHold(fileId)
       return { result: undefined, entry: { audit } }
     })
-    await this.onChanged({ tenantId, fileId, kind: 'purged' })
+    this.#serviceEvents.emit('blobsReleased')
     return { fileId }
   }
 

@@ -6,6 +6,7 @@ import { committed } from '../../platform/db/lost-commit.js'
 import { notFound, scannerUnavailable } from '../../platform/errors/errors.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileContext } from '../contexts/context.types.js'
+import type { ServiceEvents } from '../service-events.js'
 import { type RescanProgress, RescanStatus } from './rescan.types.js'
 
 const stateKey = 'rescan'
@@ -20,25 +21,27 @@ interface Row extends Omit<RescanProgress, 'status'> {
 
 /** Rescans of stored files: their start, by new signatures or on request, and their progress. rescanner.ts does the work. */
 export class RescanService {
-  /** Called if there is a file to scan. */
-  onBegun: () => void = () => {}
   readonly #db: Database
   readonly #contexts: FileContextService
-  #scanner: Pick<VirusScanner, 'identity'> | undefined
+  readonly #serviceEvents: ServiceEvents
+  readonly #scanner: Promise<Pick<VirusScanner, 'identity'>> | undefined
 
-  constructor(parts: { db: Database; contexts: FileContextService }) {
+  /** `scanner` is opened while the services are built. Undefined on the command line, which starts no rescan. */
+  constructor(parts: {
+    db: Database
+    contexts: FileContextService
+    serviceEvents: ServiceEvents
+    scanner: Promise<Pick<VirusScanner, 'identity'>> | undefined
+  }) {
     this.#db = parts.db
     this.#contexts = parts.contexts
-  }
-
-  /** By which scanner: it is opened after the services. */
-  use(scanner: Pick<VirusScanner, 'identity'>): void {
-    this.#scanner = scanner
+    this.#serviceEvents = parts.serviceEvents
+    this.#scanner = parts.scanner
   }
 
   /** The scanner's signatures now. Throws `scannerUnavailable`, also where none is configured. */
   async signatures(): Promise<Signatures> {
-    const identity = await this.#scanner?.identity()
+    const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
       throw scannerUnavailable('No scanner is configured, so that no file can be scanned again.')
     return { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
@@ -50,7 +53,7 @@ export class RescanService {
     if (context.scanForViruses) {
       const { signatures } = await this.signatures()
       await committed(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
-      this.onBegun()
+      this.#serviceEvents.emit('rescanRequested')
     }
     return this.#progressOf(context)
   }
@@ -88,7 +91,7 @@ export class RescanService {
    * While the scanner is unavailable, those that were seen last; if there are none, every restored file waits.
    */
   async newestSignatures(): Promise<string | null> {
-    const identity = await this.#scanner?.identity().catch(() => undefined)
+    const identity = await (await this.#scanner)?.identity().catch(() => undefined)
     if (identity?.name === 'none') return null
     const current = identity && { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
     return (await this.#newest(current)) ?? 'unknown'

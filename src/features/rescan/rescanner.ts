@@ -8,6 +8,7 @@ import { AssayError } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { newId } from '../../platform/ids.js'
 import type { QuarantineService } from '../quarantine/quarantine.service.js'
+import type { ServiceEvents } from '../service-events.js'
 import { Pace } from './pace.js'
 import type { RescanService } from './rescan.service.js'
 import type { Batch, DueFile, RescanQueue, Result } from './rescan-queue.js'
@@ -37,13 +38,8 @@ interface Parts {
   quarantine: QuarantineService
   contents: StoredContents
   megabytesPerSecond: number
+  serviceEvents: ServiceEvents
   logger: Logger
-}
-
-/** Result of one file, for the metrics. */
-export interface Rescanned {
-  outcome: 'clean' | 'infected' | 'failed'
-  bytes: number
 }
 
 /** A dependency of every rescan is unavailable: the file is not the cause, unless it made the scanner unavailable. */
@@ -62,7 +58,6 @@ class Unavailable extends Error {
  * up no other file. When a replica dies, another continues.
  */
 export class Rescanner {
-  onScanned: (done: Rescanned) => void = () => {}
   readonly #parts: Parts
   readonly #pace: Pace
   readonly #closed = new AbortController()
@@ -74,7 +69,7 @@ export class Rescanner {
   constructor(parts: Parts) {
     this.#parts = parts
     this.#pace = new Pace(parts.megabytesPerSecond)
-    parts.rescans.onBegun = () => this.#wake()
+    parts.serviceEvents.on('rescanRequested', () => this.#wake())
   }
 
   start(): void {
@@ -204,7 +199,7 @@ export class Rescanner {
     }
     const isInfected = report.outcome === 'rejected'
     if (isInfected) await this.#quarantine(batch, file, report)
-    this.onScanned({ outcome: isInfected ? 'infected' : 'clean', bytes: file.sizeBytes })
+    this.#parts.serviceEvents.emit('rescanned', { outcome: isInfected ? 'infected' : 'clean', bytes: file.sizeBytes })
     return isInfected ? undefined : { fileId: file.fileId, report, bytes: file.sizeBytes, failed: false }
   }
 
@@ -221,7 +216,7 @@ export class Rescanner {
     const unread = { fileId, report: null, bytes: 0 }
     if ((await this.#parts.queue.blobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
     this.#parts.logger.error({ file_id: fileId }, 'A file was not scanned again: its stored content is missing or damaged.')
-    this.onScanned({ outcome: 'failed', bytes: sizeBytes })
+    this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: sizeBytes })
     return { ...unread, failed: true, failure: failures.content }
   }
 
@@ -280,7 +275,7 @@ export class Rescanner {
       return undefined
     }
     logger.error({ file_id: file.fileId, failure }, `A file was not scanned again: ${maxAttempts} attempts failed.`)
-    this.onScanned({ outcome: 'failed', bytes: file.sizeBytes })
+    this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
     const report = reportUnscanned(file.report, { reason: reason ?? sentence(failure), attempts: maxAttempts, engine })
     return { fileId: file.fileId, report, bytes: 0, failed: true, failure }
   }

@@ -4,6 +4,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { faultPoint } from '../../platform/fault-points.js'
+import type { ServiceEvents } from '../service-events.js'
 import { purgeDue } from './purge.js'
 
 const tenantsAtOnce = 200
@@ -29,12 +30,12 @@ interface Due {
  * may do any batch: what one of them does, the next does not find.
  */
 export class ExpiryService {
-  /** Called when blobs are due for the sweep. */
-  onPurged: () => void = () => {}
   readonly #db: Database
   readonly #ledger: Ledger
+  readonly #serviceEvents: ServiceEvents
 
-  constructor({ db, ledger }: { db: Database; ledger: Ledger }) {
+  constructor({ db, ledger, serviceEvents }: { db: Database; ledger: Ledger; serviceEvents: ServiceEvents }) {
+    this.#serviceEvents = serviceEvents
     this.#db = db
     this.#ledger = ledger
   }
@@ -95,7 +96,7 @@ export class ExpiryService {
       )
       if (count === undefined) return purged
       purged += count
-      if (count > 0) this.onPurged()
+      if (count > 0) this.#serviceEvents.emit('blobsReleased')
       faultPoint('expiry.purged')
       if (count < filesAtOnce) return purged
     }
@@ -115,7 +116,7 @@ export class ExpiryService {
         }),
       )
       deleted += batch?.count ?? 0
-      if (batch && batch.count > 0) this.onPurged()
+      if (batch && batch.count > 0) this.#serviceEvents.emit('blobsReleased')
       faultPoint('expiry.deleted')
       if (batch?.next === undefined) return deleted
       after = batch.next

@@ -12,6 +12,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileService } from '../files/file.service.js'
 import type { File } from '../files/file.types.js'
+import type { ServiceEvents } from '../service-events.js'
 import { purge } from './purge.js'
 import { isRestorable, restore } from './restore.js'
 import type { TrashedFile } from './trash.types.js'
@@ -24,6 +25,8 @@ interface Parts {
   /** Null if no scanner is configured. */
   rescans: { newestSignatures(): Promise<string | null> }
   storage: Pick<BlobStorage, 'kind'>
+  quarantineMoves: { tryMove(file: { tenantId: string; fileId: string }): Promise<boolean> }
+  serviceEvents: ServiceEvents
 }
 
 const trashed: DatedList = {
@@ -37,10 +40,6 @@ const trashed: DatedList = {
 
 /** Files that were deleted and can be restored: gone for every other reader. */
 export class TrashService {
-  /** Called when blobs are due for the sweep. */
-  onPurged: () => void = () => {}
-  /** Called if a restored file is quarantined until it is scanned. */
-  onAwaitsScan: (file: { tenantId: string; fileId: string }) => void | Promise<void> = () => {}
   readonly #parts: Parts
 
   constructor(parts: Parts) {
@@ -66,7 +65,10 @@ export class TrashService {
     })
     attempt.markCommitted()
     faultPoint('restore.committed')
-    if (awaitsScan) await this.onAwaitsScan({ tenantId: actor.tenantId, fileId })
+    if (awaitsScan) {
+      await this.#parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
+      this.#parts.serviceEvents.emit('rescanRequested')
+    }
     attempt.involve({ fileId, context })
     const file = (await files.byIds(actor.tenantId, [fileId])).get(fileId)
     // Deleted again in between.
@@ -87,7 +89,7 @@ export class TrashService {
     attempt.markCommitted()
     faultPoint('purge.committed')
     attempt.involve({ fileId })
-    this.onPurged()
+    this.#parts.serviceEvents.emit('blobsReleased')
     return { fileId }
   }
 }

@@ -149,7 +149,7 @@ export class SecondFactorService {
       return checked.audit
     })
     if (!checked?.isRight) {
-      if (checked?.audit.length) this.#parts.security.onEvent('second_factor_locked')
+      if (checked?.audit.length) this.#parts.security.count('second_factor_locked')
       throw forbidden(wrongCode)
     }
     await attempt.succeeded()

@@ -116,7 +116,7 @@ export class SignInService {
     })
     if (!checked.isRight) {
       this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
-      if (checked.audit.length > 0) this.#parts.security.onEvent('second_factor_locked')
+      if (checked.audit.length > 0) this.#parts.security.count('second_factor_locked')
       throw codeNeeded('The code is wrong or was already used.')
     }
     await attempt.succeeded()

@@ -2,6 +2,7 @@ import type { MasterKey } from '../../access/master-key.js'
 import type { JournalService } from '../../ledger/journal.service.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Database } from '../../platform/db/client.js'
+import type { ServiceEvents } from '../service-events.js'
 import { Outbound, type OutboundOptions } from './outbound.js'
 import { WebhookService } from './webhook.service.js'
 import { WebhookDeliveryService } from './webhook-delivery.service.js'
@@ -12,6 +13,7 @@ interface Parts {
   ledger: Ledger
   journal: JournalService
   masterKey: MasterKey
+  serviceEvents: ServiceEvents
   onError(error: Error): void
   retrySeconds?: readonly number[]
 }
@@ -23,6 +25,7 @@ export function openWebhooks(parts: Parts, options: OutboundOptions) {
     ...parts,
     pool: parts.db.pool,
     outbound,
+    onTried: (outcome) => parts.serviceEvents.emit('webhookAttempted', outcome),
     disable: (turn, reason) => webhooks.disable(turn, reason),
   })
   const webhooks: WebhookService = new WebhookService({
@@ -30,5 +33,6 @@ export function openWebhooks(parts: Parts, options: OutboundOptions) {
     outbound,
     hasten: (turn) => webhookSender.hasten(turn).catch(parts.onError),
   })
+  parts.serviceEvents.on('journaled', (tenantId) => webhookSender.committed(tenantId))
   return { webhooks, webhookDeliveries: new WebhookDeliveryService({ ...parts, outbound }), webhookSender }
 }

@@ -21,15 +21,13 @@ const errorSeconds = 5
 // While the database is away there is nothing to find.
 const restMs = 2_000
 
-export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping' | 'onTried'> & { pool: Pool; onError(error: Error): void }
+export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
 
 /**
  * Delivers events to webhooks, on every replica. What is to be delivered is what the journal has beyond a webhook's position, so that
  * nothing has to be handed over when an event is committed, and a process that dies leaves it as it was.
  */
 export class WebhookSender {
-  /** For the metrics. */
-  onTried: DeliveryParts['onTried'] = () => {}
   readonly #parts: SenderParts
   readonly #pool: FewConnections
   readonly #positions: WebhookPositions
@@ -160,13 +158,12 @@ export class WebhookSender {
 
   async #deliver(queue: WebhookQueue, turn: Turn): Promise<void> {
     const takenAt = performance.now()
-    const outcome = await deliver(
-      { ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal, onTried: (status) => this.onTried(status) },
-      turn,
-    ).catch((error) => {
-      this.#parts.onError(error)
-      return { afterSeconds: errorSeconds }
-    })
+    const outcome = await deliver({ ...this.#parts, positions: this.#positions, stopping: this.#stopping.signal }, turn).catch(
+      (error) => {
+        this.#parts.onError(error)
+        return { afterSeconds: errorSeconds }
+      },
+    )
     // After that it may be another's already.
     if (performance.now() - takenAt > (expirySeconds - 1) * 1000) return
     if (outcome === 'nothing waits' || outcome.afterSeconds === 0) await queue.done(turn)

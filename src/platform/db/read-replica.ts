@@ -45,8 +45,8 @@ export class ReadReplica implements Queries {
   #behindUntil = 0
   /** Why it is not asked at present. */
   #fault: string | undefined
-  /** Called with each statement, and which of the two served it. */
-  onRead: (server: 'replica' | 'primary') => void = () => {}
+  /** Statements by the server that answered them. */
+  readonly served = { replica: 0, primary: 0 }
 
   /** `pool` makes the connections to the replica, each of which `verify` is asked about. */
   constructor(parts: { primary: pg.Pool; pool: (verify: Verify) => pg.Pool; logger: PoolLogger }) {
@@ -63,7 +63,7 @@ export class ReadReplica implements Queries {
   query: Queries['query'] = async (...given: unknown[]) => {
     const ask = (queries: { query(...given: never[]): unknown }) => queries.query(...(given as never[])) as never
     const askPrimary = () => {
-      this.onRead('primary')
+      this.served.primary++
       return ask(this.#primary)
     }
     const client = await this.#connection()
@@ -71,7 +71,7 @@ export class ReadReplica implements Queries {
     try {
       const answer = await ask(client)
       client.release()
-      this.onRead('replica')
+      this.served.replica++
       return answer
     } catch (error) {
       client.release(error as Error)

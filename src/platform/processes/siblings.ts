@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { Registry } from 'prom-client'
 import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
 import type { Place } from './place.js'
 
@@ -9,14 +10,15 @@ export class Siblings {
   readonly #asked = new Map<number, (text: string) => void>()
   #count = 0
   #state: State
-  /** This process's metrics. */
-  metrics: () => Promise<string> = async () => ''
+  /** Metrics of this process, which the supervisor requests. */
+  readonly registry = new Registry()
 
   private constructor(
     readonly place: Place,
     state: State,
   ) {
     this.#state = state
+    this.registry.setDefaultLabels({ process: String(place.number) })
     process.on('message', (message: ToProcess) => this.#heard(message))
   }
 
@@ -44,14 +46,14 @@ export class Siblings {
       tell({ kind: 'metrics of all wanted', id })
     })
     this.#asked.delete(id)
-    return text ?? this.metrics()
+    return text ?? this.registry.metrics()
   }
 
   #heard(message: ToProcess): void {
     if (message.kind === 'state') this.#state = message
     else if (message.kind === 'metrics of all') this.#asked.get(message.id)?.(message.text)
     else if (message.kind === 'metrics wanted')
-      void this.metrics().then(
+      void this.registry.metrics().then(
         (text) => tell({ kind: 'metrics', id: message.id, text }),
         () => {},
       )
