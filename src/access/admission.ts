@@ -1,9 +1,8 @@
 import type { Entry } from '../ledger/entry.js'
 import { type Actor, requireScope } from '../platform/actor.js'
 import { AssayError, forbidden, httpStatus, outcomeUnknown, type PublicError } from '../platform/errors/errors.js'
-import type { Attempt } from './call.js'
-import { type AdmissionControl, ahead, type Call } from './call.js'
-import { type Endpoint, operationOf } from './endpoint.js'
+import type { Attempt, RequestFacts } from './attempt.js'
+import type { Endpoint } from './endpoint.js'
 import type { JsonAdmission } from './json-admission.js'
 import { publicError } from './public-error.js'
 import { type RateState, rateLimitHeaders } from './rate-limits.js'
@@ -13,7 +12,7 @@ import type { UploadAdmission } from './upload-admission.js'
 
 export interface AdmissionParts {
   limits: {
-    /** Counts a call; its `refusal` is the 429 to throw. */
+    /** Counts a call. If the limit is exceeded, the returned state contains the 429 to throw. */
     call(actor: Actor): Promise<RateState>
     /** Counts the further calls that an expensive request is worth. */
     charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
@@ -22,15 +21,12 @@ export interface AdmissionParts {
   json: JsonAdmission
   record(entry: Entry): Promise<void>
   security: SecurityTrail
-  /** For the operator, who learns why a dependency is away; the caller learns only that it is. */
-  onOutage?(call: Call, error: AssayError): void
+  /** Called with the cause of each 503. The client does not receive the cause. */
+  onOutage(requestId: string, error: AssayError): void
 }
 
-/**
- * Who may call what, how often, and what the log keeps of a call that was refused (contract §2 and §5). Both doors and the exports
- * ask here, and nothing else does: `run` for an endpoint that is reached, `withBody` around a body that comes before it.
- */
-export class Admission implements AdmissionControl {
+/** Decides who may call which endpoint and how often, and writes the call log (contract, sections 2 and 5). */
+export class Admission {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
   readonly #parts: AdmissionParts
@@ -42,88 +38,14 @@ export class Admission implements AdmissionControl {
     this.json = parts.json
   }
 
-  /** Runs an endpoint for a caller who may call it. Success or failure is in the log before the caller hears of it. */
-  async run<T>(call: Call, key: string, endpoint: Endpoint, work: (attempt: Attempt) => Promise<T>): Promise<T> {
-    const isCounted = call.takeAhead()
-    const attempt = call.begin(key, operationOf(endpoint))
-    let result: T
-    try {
-      const actor = await this.#admit(call, endpoint, isCounted)
-      if (call.cost.isExpensive) await this.#admitExpensive(call, actor)
-      result = await call.cost.executeInTurn(() => work(attempt))
-    } catch (caught) {
-      const error = withOutcome(attempt, caught)
-      await this.failed(attempt, endpoint, error)
-      throw error
-    }
-    await this.succeeded(attempt).catch((error) => {
-      throw withOutcome(attempt, error)
-    })
-    return result
-  }
-
-  /**
-   * A call whose body is yet to be read: who calls, how often and with which scope is decided before a byte of it. What ends
-   * before its endpoint is reached is in the log all the same.
-   */
-  async withBody<T>(call: Call, endpoint: Endpoint, work: (actor: Actor) => Promise<T>): Promise<T> {
-    const attempt = call.begin(ahead, operationOf(endpoint))
-    try {
-      return await work(await this.#admit(call, endpoint))
-    } catch (error) {
-      if (!call.reached) await this.failed(attempt, endpoint, error)
-      throw error
-    }
-  }
-
-  /** The same for an upload, which also needs a place among the simultaneous ones. */
-  withUpload<T>(
-    call: Call,
-    endpoint: Endpoint,
-    headers: { 'content-length'?: string | undefined },
-    work: (actor: Actor) => Promise<T>,
-  ): Promise<T> {
-    return this.withBody(call, endpoint, async (actor) => {
-      const release = await this.uploads.enter(actor, endpoint, headers)
-      try {
-        return await work(actor)
-      } finally {
-        release()
-      }
-    })
-  }
-
-  /** Writes a success, unless the service that did the work has. */
-  async succeeded(attempt: Attempt): Promise<void> {
-    if (attempt.settled) return
-    const entry = attempt.succeed()
-    if (entry.call) await this.#parts.record(entry)
-  }
-
-  /** Writes a failure, likewise. Where even that cannot be written, the caller hears of the first fault, not of the second. */
-  async failed(attempt: Attempt, endpoint: Endpoint, error: unknown, told: PublicError = publicError(error)): Promise<void> {
-    if (attempt.settled) return
-    if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage?.(attempt.call, error)
-    this.#noteRefusal(attempt.call, told)
-    const entry = { ...attempt.fail(told), ...refusedBy(attempt, endpoint, told) }
-    if (entry.call || entry.blocked) await this.#parts.record(entry).catch(() => {})
-  }
-
-  // What a caller with a good credential was refused; a bad one is noted where it is found to be bad.
-  #noteRefusal({ actor, origin }: Call, { code, message }: PublicError): void {
-    const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
-    if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
-  }
-
-  async #admit(call: Call, endpoint: Endpoint, isCounted = false): Promise<Actor> {
-    const actor = call.requireActor()
+  /** Throws 401, 429 or 403 if the attempt must not run. `isCounted`: the rate limit has counted the request. */
+  async admit({ call, actor, endpoint }: Attempt, { isCounted = false } = {}): Promise<void> {
     if (!isCounted) rejectOverLimit(call, await this.#parts.limits.call(actor))
     requireAccess(actor, endpoint)
-    return actor
   }
 
-  /** Once for all root fields of a request: a document that does not fit is rejected as a whole. */
-  #admitExpensive(call: Call, actor: Actor): Promise<void> {
+  /** Decides once for all root fields of a request: a document that does not fit is rejected as a whole. */
+  admitExpensive({ call, actor }: Attempt): Promise<void> {
     const { cost } = call
     const admit = async () => {
       const { value, extraCalls: calls } = cost
@@ -133,21 +55,52 @@ export class Admission implements AdmissionControl {
     }
     return (cost.admitted ??= admit())
   }
+
+  /** Writes the row of a success, unless a service has committed it. */
+  async succeeded(attempt: Attempt): Promise<void> {
+    if (attempt.isSettled) return
+    const { outcome } = attempt
+    const entry = attempt.succeed()
+    if (!entry.call) return
+    await this.#parts.record(entry).catch((error) => {
+      throw withOutcome(outcome.status, error)
+    })
+  }
+
+  /** Writes the row of a failure, unless a service has committed it. Returns the error for the client. */
+  async failed(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
+    const error = withOutcome(attempt.outcome.status, caught)
+    if (attempt.isSettled) return error
+    const { call } = attempt
+    if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage(call.id, error)
+    const reported = response ?? publicError(error)
+    this.#noteRefusal(call, reported)
+    const entry = { ...attempt.fail(reported), ...refusedBy(attempt, reported) }
+    // If even the row cannot be written, the client receives the first error.
+    if (entry.call || entry.blocked) await this.#parts.record(entry).catch(() => {})
+    return error
+  }
+
+  // A rejected credential is noted when it is rejected.
+  #noteRefusal({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
+    const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
+    if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
+  }
 }
 
 /** A 503 states that nothing was stored (contract, section 1), which is wrong if it comes after the commit. */
-function withOutcome({ isCommitted }: Attempt, error: unknown): unknown {
-  return isCommitted && httpStatus[publicError(error).code] === 503 ? outcomeUnknown(error) : error
+function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
+  return status === 'committed' && httpStatus[publicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
 
-function rejectOverLimit(call: Call, state: RateState): void {
-  Object.assign(call.answerHeaders, rateLimitHeaders(state))
+function rejectOverLimit({ answerHeaders }: RequestFacts, state: RateState): void {
+  Object.assign(answerHeaders, rateLimitHeaders(state))
   if (!state.refusal) return
-  call.answerHeaders['Retry-After'] = String(state.resetSeconds)
+  answerHeaders['Retry-After'] = String(state.resetSeconds)
   throw state.refusal
 }
 
-/** Throws the 403 for what a credential may not do. */
+/** Throws 403 if the actor may not use the endpoint. */
 export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFactor }: Endpoint): void {
   if (actor.secondFactorDue && !beforeSecondFactor)
     throw forbidden('This tenant requires a second factor; set one up first: beginSecondFactor, confirmSecondFactor.')
@@ -156,9 +109,9 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
 }
 
-/** Too large before its context was known: counted for the tenant and the key, and a verdict like any other. */
-function refusedBy(attempt: Attempt, { dryRun }: Endpoint, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
-  if (code !== 'size_exceeded' || dryRun || attempt.operation !== 'upload') return {}
+/** A file that is too large before its context is known counts for the tenant and the key, and is a verdict like any other. */
+function refusedBy(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
+  if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt
   const { tenantId } = actor
   const apiKeyId = actor.kind === 'api_key' ? actor.id : null

@@ -19,6 +19,9 @@ export interface Endpoint {
   step?: boolean
 }
 
+/** An upload whose operation is not known before its body is read. */
+export const uploadEndpoint: Endpoint = { access: 'upload' }
+
 /** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
 export const operationOf = ({ access, step }: Endpoint): Operation | null =>
   step || access === 'any' || access === 'public' || access === 'admin' ? null : access

@@ -182,7 +182,7 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
     json: new JsonAdmission({ idleMs }),
     record: (entry) => ledger.commit(entry),
     security: services.security,
-    onOutage: (call, error) => logger.warn({ req: call.id, err: error }, 'A dependency is away: a call was answered with 503.'),
+    onOutage: (req, error) => logger.warn({ req, err: error }, 'A dependency is unavailable. The response is 503.'),
   })
 }
 

@@ -17,7 +17,7 @@ export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, en
     const endpoint = endpointOf?.(data) ?? declared
     if (access === 'public') return next()
     if (more.orNull && !call.actor && !call.refusal) return null
-    if (!info.path.prev) return call.admission.run(call, String(info.path.key), endpoint, next)
+    if (!info.path.prev) return call.run(String(info.path.key), endpoint, next)
     requireAccess(call.requireActor(), endpoint)
     return next()
   }

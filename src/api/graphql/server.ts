@@ -6,6 +6,7 @@ import type { Request, Response } from 'express'
 import { GraphQLError, type GraphQLSchema, getIntrospectionQuery, type OperationDefinitionNode } from 'graphql'
 import type { Call } from '../../access/call.js'
 import { publicError } from '../../access/public-error.js'
+import { RequestCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { jsonInTurns } from '../bodies/json-in-turns.js'
 import { refuseBadVariables } from './coerced.js'
@@ -74,7 +75,7 @@ async function warm(server: ApolloServer<Call>): Promise<void> {
   for (let time = 0; time < 3; time++) {
     screenDocument(query)
     // Each a document of its own to Apollo Server's store, which would skip its parsing and validation.
-    await server.executeOperation({ query: `${query}#${time}` }, { contextValue: {} as Call })
+    await server.executeOperation({ query: `${query}#${time}` }, { contextValue: { cost: new RequestCost() } as Call })
     await nextTurn()
   }
 }
@@ -169,7 +170,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
       },
       didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
         for (const error of errors) if (isOurFault(error)) parts.onFault(error.originalError ?? error, call)
-        if (call.reached || !document) return
+        if (call.hasRootField || !document) return
         const told = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
         const fault =
           told?.extensions?.code === 'BAD_USER_INPUT'

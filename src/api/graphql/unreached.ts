@@ -14,8 +14,7 @@ export async function logUnreached(
 ): Promise<void> {
   // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
   for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, mostRootFields)) {
-    const operation = operationOf(endpoint)
-    if (operation) await call.admission.failed(call.begin(key, operation), endpoint, fault, fault)
+    if (operationOf(endpoint)) await call.admission.failed(call.begin(key, endpoint), fault, fault)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import type { Call } from '../../access/call.js'
-import type { Endpoint } from '../../access/endpoint.js'
+import { uploadEndpoint } from '../../access/endpoint.js'
 import { errorHeaders, graphqlError } from '../../access/public-error.js'
 import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
 import { readJson } from '../bodies/json.js'
@@ -37,17 +37,13 @@ export function graphqlDoor(parts: EdgeParts): RequestHandler {
     const call = await callOf(parts, request)
     const answer = (body: unknown) => parts.graphql(request, response, call, body)
     if (request.method !== 'POST') return answer(Object.fromEntries(targetOf(request).query))
+    // A multipart body is an upload, whatever its document requests.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
-      return call.admission.withUpload(call, upload, request.headers, async () =>
-        answer(await receive(parts, request, response, call)),
-      )
+      return call.withUpload(uploadEndpoint, request.headers, async () => answer(await receive(parts, request, response, call)))
     wantBody(request, response)
     return answer(await call.admission.json.read(call, (limits) => readJson(request, limits)))
   }
 }
-
-// A multipart body is an upload, whatever its document turns out to ask.
-const upload: Endpoint = { access: 'upload' }
 
 function receive({ spool }: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
   if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])

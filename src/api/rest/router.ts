@@ -80,7 +80,6 @@ async function answer(
   query: URLSearchParams,
 ): Promise<unknown> {
   const { request, route, call, operation } = inquiry
-  const { admission } = call
   call.spelling = operation.spelt
   const asked = readQuery(inquiry, query)
   const runWith = (raw: Map<string, RawValue>) => {
@@ -88,15 +87,15 @@ async function answer(
     return run(inquiry, raw)
   }
   if (route.body === 'multipart')
-    return admission.withUpload(call, operation.endpoint, request.headers, (actor) =>
+    return call.withUpload(operation.endpoint, request.headers, (actor) =>
       readUpload(parts, inquiry, actor, (raw) => run(inquiry, raw)),
     )
-  if (route.body === 'json') return admission.withBody(call, operation.endpoint, async () => runWith(await readMembers(inquiry)))
+  if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(inquiry)))
   // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
   const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (takesNothing && (mayHoldMembers || call.inputFaults.length > 0))
-    return admission.withBody(call, operation.endpoint, async () => {
+    return call.withBody(operation.endpoint, async () => {
       if (mayHoldMembers) await readMembers(inquiry)
       if (call.inputFaults.length > 0) throw badUserInput(call.inputFaults)
       return runWith(asked)

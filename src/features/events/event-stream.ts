@@ -39,7 +39,7 @@ export function createEventStream(parts: Parts): RequestHandler {
 async function answer(parts: Parts, operation: Operation, request: Request, response: Response): Promise<void> {
   const call = await parts.callOf(request)
   try {
-    const { args, stream } = await call.admission.run(call, 'data', eventsEndpoint, async ({ actor }) => {
+    const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
       const args = read(call, operation, request)
       return { args, stream: parts.streams.enter(actor, () => parts.mayGoOn(request)) }
     })

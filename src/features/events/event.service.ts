@@ -29,7 +29,7 @@ export class EventService {
 
   /** What the subscription gives; throws where it is refused. */
   subscribe(call: Call, given: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
-    return call.admission.run(call, 'events', eventsEndpoint, async ({ actor }) => {
+    return call.run('events', eventsEndpoint, async ({ actor }) => {
       const args = Object.assign(new EventsArgs(), given)
       validateArguments(call, args, EventsArgs)
       return endable((signal) => one(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { GraphQLSchema } from 'graphql'
-import type { Attempt, Call } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
+import type { Call } from '../../access/call.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
 import { targetOf } from '../../api/http/caller.js'
 import type { Actor } from '../../platform/actor.js'
@@ -70,11 +71,11 @@ async function answer<Args extends object>(
 ): Promise<void> {
   const call = await parts.callOf(request)
   try {
-    await call.admission.run(call, 'data', exported.list.endpoint, async (attempt) => {
+    await call.run('data', exported.list.endpoint, async (attempt) => {
       const wanted = exported.list.read(call, targetOf(request).query)
       const leave = slots.enter(attempt.actor.tenantId)
       try {
-        await send(parts, exported, wanted, attempt, request, response)
+        await send(parts, exported, wanted, attempt, call, response)
       } finally {
         leave()
       }
@@ -90,10 +91,9 @@ async function send<Args extends object>(
   { name, list, batches }: Exported<Args>,
   { args, format }: { args: Args; format: keyof typeof writers },
   attempt: Attempt,
-  request: Request,
+  call: Call,
   response: Response,
 ): Promise<void> {
-  const { call } = attempt
   const connection = await database.dedicatedReads('assay export')
   try {
     // Bounded by now, and so without the call that asks for it.
@@ -107,7 +107,7 @@ async function send<Args extends object>(
     })
     // Ended before the answer does: who has all of it may begin the next.
     const end = () => connection.end()
-    if (request.method === 'HEAD') return void (await end().then(() => response.end()))
+    if (call.isHead) return void (await end().then(() => response.end()))
     await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error

@@ -1,5 +1,6 @@
 import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
-import type { Attempt, Call } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
+import type { Call } from '../../access/call.js'
 import { FileId } from '../../api/graphql/arguments.js'
 import { batched } from '../../api/graphql/batched.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../../api/graphql/requires.js'

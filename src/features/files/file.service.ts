@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
 import { publicError } from '../../access/public-error.js'
 import { windowOf } from '../../api/graphql/dates.js'
 import {
@@ -167,7 +167,7 @@ export class FileService {
           const file = found.get(fileId)
           if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
           await this.#ledger.commit({ deletion: { actor, file: unlessQuarantined(file) } })
-          attempt.markCommitted()
+          attempt.outcome = { status: 'committed' }
           return { fileId, deleted: true, error: null }
         } catch (error) {
           const { code, message, details } = publicError(error)

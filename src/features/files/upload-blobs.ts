@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
 import { extensionOf } from '../../inspection/engine/file-under-test.js'
 import type { Lease, PathLeases } from '../../ledger/path-leases.js'
 import { currentTime } from '../../platform/clock.js'

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
 import type { ValidationReport, Validator } from '../../inspection/checks/check.js'
 import { extensionOf } from '../../inspection/engine/file-under-test.js'
 import type { FollowFile } from '../../inspection/engine/validator.js'
@@ -229,7 +229,7 @@ export class UploadService {
         if (error instanceof AssayError && error.code === 'quota_exceeded')
           await this.#blobs.forsake(place, lease, { swept: false })
         if (!(error instanceof Outrun)) throw error
-        attempt.reopen()
+        attempt.outcome = { status: 'running' }
         if (error.by === 'answer') throw error
         await this.#blobs.forsake(place, lease, { swept: error.by === 'sweep' })
         if (attempts === mostAttempts) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')

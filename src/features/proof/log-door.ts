@@ -61,7 +61,7 @@ async function admitted(parts: Parts, request: Request, response: Response, answ
   const token = tokenIn(request)
   const call = token === undefined ? await parts.callOf(request) : await readersCall(parts, request, token)
   try {
-    await call.admission.run(call, 'data', token === undefined ? asAdmin : asReader, ({ actor }) => {
+    await call.run('data', token === undefined ? asAdmin : asReader, ({ actor }) => {
       response.set(call.answerHeaders)
       return answer(actor.tenantId, response, targetOf(request).path)
     })

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, latestFirst } from '../../api/graphql/latest-first.js'
 import type { Page } from '../../api/graphql/page.js'
@@ -63,7 +63,7 @@ export class TrashService {
       faultPoint('restore.moved')
       return { result: restored, entry: { audit: restored.audit } }
     })
-    attempt.markCommitted()
+    attempt.outcome = { status: 'committed' }
     faultPoint('restore.committed')
     if (awaitsScan) {
       await this.#parts.quarantineMoves.tryMove({ tenantId: actor.tenantId, fileId })
@@ -86,7 +86,7 @@ export class TrashService {
       faultPoint('purge.removed')
       return { result: undefined, entry: { audit } }
     })
-    attempt.markCommitted()
+    attempt.outcome = { status: 'committed' }
     faultPoint('purge.committed')
     attempt.involve({ fileId })
     this.#parts.serviceEvents.emit('blobsReleased')

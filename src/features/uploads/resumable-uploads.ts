@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { Server } from '@tus/server'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Call } from '../../access/call.js'
+import { uploadEndpoint } from '../../access/endpoint.js'
 import { publicError } from '../../access/public-error.js'
 import { wantBody } from '../../api/bodies/watch-body.js'
 import { sendError, sendJson } from '../../api/rest/envelope.js'
@@ -91,21 +92,20 @@ const step = { access: 'upload', step: true } as const
 
 async function answer(parts: Parts, turn: Turn): Promise<void> {
   const { call, method, request } = turn
-  const { admission } = call
   // A creation that is refused is an upload that is; what happens to it later is logged when it ends.
   if (method === 'POST')
-    return admission.withUpload(call, { access: 'upload' }, {}, () => {
+    return call.withUpload(uploadEndpoint, {}, () => {
       refuseVersion(request.headers)
       return speak(parts, turn, readCreation(request))
     })
   if (method === 'PATCH')
-    return admission.withUpload(call, step, {}, () => {
+    return call.withUpload(step, {}, () => {
       refuseVersion(request.headers)
       judgePatch(request)
       return speak(parts, turn)
     })
   if (method === 'HEAD')
-    return admission.withBody(call, step, async () => {
+    return call.withBody(step, async () => {
       refuseVersion(request.headers)
       const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
       // Reads nothing but the row: clients repeat this request for as long as the file cannot be validated.
@@ -114,8 +114,8 @@ async function answer(parts: Parts, turn: Turn): Promise<void> {
       return speak(parts, turn)
     })
   if (method === 'GET')
-    return admission.withBody(call, step, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
-  return admission.withBody(call, step, async () => {
+    return call.withBody(step, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
+  return call.withBody(step, async () => {
     refuseVersion(request.headers)
     return speak(parts, turn)
   })

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { DataStore, Metadata, Upload } from '@tus/server'
-import type { Attempt } from '../../access/call.js'
-import { ahead, type Call } from '../../access/call.js'
+import type { Attempt } from '../../access/attempt.js'
+import type { Call } from '../../access/call.js'
+import { uploadEndpoint } from '../../access/endpoint.js'
 import { publicError } from '../../access/public-error.js'
 import type { Actor } from '../../platform/actor.js'
 import { committed } from '../../platform/db/lost-commit.js'
@@ -66,13 +67,13 @@ export class UploadStore extends DataStore {
   /** Judged before it is made: its context, its name, its size and the quotas. */
   override async create(upload: Upload): Promise<Upload> {
     const creation = this.#creation!
-    const made = await this.#call.admission.run(this.#call, 'create', { access: 'upload' }, async (attempt) => {
+    const made = await this.#call.run('create', uploadEndpoint, async (attempt) => {
       const { filename, limit } = await this.#parts.uploads.announce(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, mostBytes: sizeBytes ?? limit }
       const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
-      // It is one call, which is logged when it ends.
-      attempt.leaveOut()
+      // An upload is one call, which is logged when it ends.
+      attempt.outcome = { status: 'unlogged' }
       return row
     })
     this.#upload = made
@@ -164,7 +165,7 @@ export class UploadStore extends DataStore {
     await this.#conclude(upload, async (attempt) => {
       await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
       // This request is not a call if the upload can go on.
-      attempt.leaveOut()
+      attempt.outcome = { status: 'unlogged' }
       return undefined
     })
     return overQuotaWhileUnfinished(this.#actor, context, error)
@@ -231,10 +232,8 @@ export class UploadStore extends DataStore {
 
   /** Runs `work` as the one call of this upload. Stores its outcome: the file, or the rejection that it throws. Without either, the upload goes on. */
   async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
-    // It was counted, and allowed, when this request came.
-    this.#call.begin(ahead, null)
-    const outcome: Outcome | undefined = await this.#call.admission
-      .run(this.#call, 'upload', { access: 'upload' }, work)
+    const outcome: Outcome | undefined = await this.#call
+      .run('upload', uploadEndpoint, work, { isCounted: true })
       .then((file) => file && { file: shownFile(file) }, refusalOf)
     if (!outcome) return undefined
     faultPoint('part.decided')
