@@ -2,6 +2,7 @@
 import 'reflect-metadata'
 import { EventEmitter } from 'node:events'
 import { mkdir, realpath } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
@@ -95,7 +96,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   doors.attach(server)
   return {
     httpServer: server,
-    metricsServer: config.metricsPort === undefined ? undefined : httpServer(metricsApp(metrics, config.metricsToken)),
+    metricsServer: config.metricsPort === undefined ? undefined : metricsServer(metrics, config.metricsToken),
     firstRun,
     descriptions: { storage: await describeStorage(services.storage, logger), scanner: await describeScanner(scanner) },
     services,
@@ -124,6 +125,11 @@ export async function createApp(parts: AppParts): Promise<App> {
       await tracing?.close()
     },
   }
+}
+
+function metricsServer(metrics: Metrics, token: string | undefined): Server {
+  const app = metricsApp(metrics, token)
+  return httpServer(app, app)
 }
 
 function metricsOf({ database, siblings }: AppParts, { ledger, rescans, serviceEvents }: Services, slots: UploadSlots): Metrics {

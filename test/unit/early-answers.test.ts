@@ -1,16 +1,16 @@
+import 'reflect-metadata'
 import { once } from 'node:events'
-import { Agent, createServer, request } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { Agent, request } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, test } from '@jest/globals'
-import { settleEarlyAnswers } from '../../src/api/http/early-answers.js'
+import { httpServer } from '../../src/api/http/server.js'
 
 test('a connection that lives on through many early answers keeps nothing of them', async () => {
   const sockets = new Set<Socket>()
   const counts: number[] = []
-  const server = createServer((incoming, response) => {
+  const server = httpServer((incoming, response) => {
     sockets.add(incoming.socket)
     counts.push(incoming.socket.listenerCount('close'))
-    settleEarlyAnswers(incoming, response)
     response.writeHead(401).end('no')
   })
   server.listen(0, '127.0.0.1')
@@ -33,4 +33,30 @@ test('a connection that lives on through many early answers keeps nothing of the
   agent.destroy()
   server.close()
   await once(server, 'close')
+})
+
+test('reads on after an early response with Connection: close, and closes only its own side', async () => {
+  const server = httpServer((_incoming, response) => void response.writeHead(413).end('too large'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', allowHalfOpen: true })
+  const errors: Error[] = []
+  client.on('error', (error) => errors.push(error))
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  const length = 1_000_000
+  client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`)
+  let text = ''
+  client.on('data', (chunk) => {
+    text += chunk
+  })
+  await once(client, 'end')
+  expect(text).toMatch(/^HTTP\/1.1 413 .*Connection: close.*too large/s)
+  // Node.js's own close would have destroyed the socket here, and the rest would be answered by a reset.
+  expect(socket.destroyed).toBe(false)
+  const before = socket.bytesRead
+  client.end(Buffer.alloc(length))
+  await once(socket, 'close')
+  expect(socket.bytesRead - before).toBe(length)
+  expect(errors).toEqual([])
+  server.close()
 })

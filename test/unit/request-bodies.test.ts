@@ -8,7 +8,7 @@ import type { JsonLimits } from '../../src/access/json-admission.js'
 import { JsonAdmission } from '../../src/access/json-admission.js'
 import { readJson } from '../../src/api/bodies/json.js'
 import { watchBody } from '../../src/api/bodies/watch-body.js'
-import { joinSmallChunks } from '../../src/api/http/small-chunks.js'
+import { createMessageClasses } from '../../src/api/http/messages.js'
 import { Batch } from '../../src/platform/spool/batch.js'
 
 let server: Server | undefined
@@ -22,7 +22,7 @@ const patient: JsonLimits = { idleMs: 60_000, deadlineMs: 60_000, mostBytes: 1_0
 
 /** A request whose head has come, and the socket that sends its body. */
 async function requested(headers: string): Promise<{ request: IncomingMessage; socket: Socket }> {
-  const listening = createServer({ highWaterMark: 262_144 }, (request) => joinSmallChunks(request)).listen(0, '127.0.0.1')
+  const listening = createServer({ highWaterMark: 262_144, ...createMessageClasses(undefined) }).listen(0, '127.0.0.1')
   server = listening
   await once(listening, 'listening')
   const socket = connect((listening.address() as AddressInfo).port, '127.0.0.1')

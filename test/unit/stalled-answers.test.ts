@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, expect, test } from '@jest/globals'
-import { dropWhereStalled } from '../../src/api/http/early-answers.js'
+import { disconnectIfStalled } from '../../src/api/http/early-answers.js'
 
 let server: Server
 const clients: Socket[] = []
@@ -17,7 +17,7 @@ afterEach(() => {
 async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) {
   let closed: Promise<unknown> = Promise.resolve()
   server = createServer((_request, response) => {
-    dropWhereStalled(response, stalledMs)
+    disconnectIfStalled(response, stalledMs)
     closed = once(response, 'close')
     answer(response)
   }).listen(0, '127.0.0.1')

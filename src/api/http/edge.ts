@@ -8,10 +8,11 @@ import type { Span, Tracing } from '../../platform/telemetry/span.js'
 import { inSpan } from '../../platform/telemetry/tracing.js'
 import { type AddressOf, addressesBy, type Known, pathOf } from './caller.js'
 import { guardDownloads } from './download-guard.js'
-import { dropWhereStalled, isLingering, settleEarlyAnswers } from './early-answers.js'
+import { disconnectIfStalled } from './early-answers.js'
 import type { EdgeParts } from './edge-parts.js'
 import { createEndpoints, fail, restDoor, type Step } from './endpoints.js'
 import { framingFault } from './framing.js'
+import { isHalfClosed } from './half-close.js'
 import { tellAge } from './read-age.js'
 
 export interface Edge {
@@ -35,7 +36,7 @@ export function createEdge(parts: EdgeParts): Edge {
   const doorOf = directDoors(parts, { guard, steps })
   const listener: RequestListener = (incoming, response) => {
     // Sent after a request whose answer ended the connection.
-    if (isLingering(incoming.socket)) return void incoming.resume()
+    if (isHalfClosed(incoming.socket)) return void incoming.resume()
     const request = incoming as Known
     const path = pathOf(request.url!)
     const span = begin(request, response, path)
@@ -50,8 +51,7 @@ export function createEdge(parts: EdgeParts): Edge {
 function beginning({ logger, metrics, tracing }: EdgeParts, addressOf: AddressOf) {
   const headers = protectingHeaders()
   return (request: Known, response: ServerResponse, path: string): Span | undefined => {
-    settleEarlyAnswers(request, response)
-    dropWhereStalled(response)
+    disconnectIfStalled(response)
     request.callId = newId('req')
     // Now: once the answer has closed, the socket that it is read from may be gone.
     request.address = addressOf(request)

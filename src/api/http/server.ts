@@ -5,10 +5,8 @@ import { errorBody } from '../../access/public-error.js'
 import type { ErrorCode } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { originForm } from './caller.js'
-import { hasBody } from './early-answers.js'
-import { messagesOf } from './messages.js'
+import { createMessageClasses } from './messages.js'
 import { oneAfterTheOther } from './pipelining.js'
-import { joinSmallChunks } from './small-chunks.js'
 
 const mostHeaderBytes = 16_384
 /** A client that sends its headers drop by drop is dropped (slow loris). */
@@ -29,11 +27,10 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
       // The edge answers it in the one shape of all errors; Node would answer 400 with nothing at all.
       requireHostHeader: false,
       highWaterMark: 256 * 1024,
-      ...messagesOf(app),
+      ...createMessageClasses(app),
     },
     (request, response) => {
       request.url = originForm(request.url)
-      if (hasBody(request)) joinSmallChunks(request)
       answer(request, response)
     },
   )
