@@ -71,7 +71,6 @@ export async function createApp(parts: AppParts): Promise<App> {
     ...services,
     validator,
     storage: uploadStorage,
-    writesEarly: services.storage.kind === 'local',
     tenantRoom: services.tenants.room,
   })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
@@ -88,7 +87,6 @@ export async function createApp(parts: AppParts): Promise<App> {
     spool,
     slots,
     scanner,
-    follow: validator.follow,
     downloadCuts,
   })
   const firstRun = await bootstrap(config, database, services)

@@ -17,7 +17,6 @@ import { type BlobDoor, serveBlob } from '../api/http/serve-blob.js'
 import { openSubscriptions } from '../api/http/subscription-door.js'
 import { mountDocumentation } from '../api/openapi/documentation.js'
 import { createRestHandler } from '../api/rest/router.js'
-import type { FollowFile } from '../inspection/engine/validator.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import type { Origin } from '../platform/actor.js'
 import type { AppParts } from '../platform/processes/application.js'
@@ -48,7 +47,6 @@ interface DoorParts extends AppParts {
   spool: Spool
   slots: UploadSlots
   scanner: VirusScanner & { url: string }
-  follow: FollowFile
   tracing: Tracing | undefined
   downloadCuts: DownloadCuts
 }
@@ -105,7 +103,6 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     rest: createRestHandler({
       schema,
       spool,
-      follow: parts.follow,
       contextRules: async (actor, contextKey, bodyBytes) => {
         const remembered = contexts.remembered(actor, contextKey)
         if (remembered && bodyBytes <= remembered.maxFileSizeMb * megabyte) return remembered

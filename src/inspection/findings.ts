@@ -1,4 +1,4 @@
-import type { Ahead, FormatVerdict, Recognition } from '@assay/formats'
+import type { FormatVerdict, Recognition } from '@assay/formats'
 import type { EngineSetup, Scanned } from './scanners/yara/scanning.js'
 import type { WorkerFailure } from './workers/work.js'
 
@@ -9,7 +9,6 @@ export interface Job {
   extension: string
   blank: boolean
   deadlineMs: number
-  ahead?: Ahead | undefined
   /** With what it is scanned by the same worker, where it is to be; damage does not keep a lenient context from it. */
   scan?: { setup: EngineSetup; damaged: boolean }
 }

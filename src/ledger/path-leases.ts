@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { Batcher } from '../platform/batcher.js'
 import { newId } from '../platform/ids.js'
 
-export interface Lease {
+interface Lease {
   path: string
   /** By this process's steady clock: until then it may be given out. */
   until: number
@@ -53,11 +53,6 @@ export class PathLeases {
 
   /** A path below `place` that no other upload has or will have. */
   async take(tenantId: string, place: string): Promise<string> {
-    return (await this.lease(tenantId, place)).path
-  }
-
-  /** The same for what may give it back. */
-  async lease(tenantId: string, place: string): Promise<Lease> {
     const stock = this.#stockOf(tenantId, place)
     for (;;) {
       const now = performance.now()
@@ -65,15 +60,10 @@ export class PathLeases {
       const lease = stock.paths.shift()
       if (lease) {
         if (stock.paths.length < stock.batch / 2) void this.#refill(place, stock).catch(() => {})
-        return lease
+        return lease.path
       }
       await this.#refill(place, stock)
     }
-  }
-
-  /** What was leased and has nothing under it any more: the next upload's. Files that are refused one after another take no more than one. */
-  giveBack(place: string, lease: Lease): void {
-    this.#stocks.get(place)?.paths.unshift(lease)
   }
 
   /** Forgets what is leased ahead there: a sweep that came early (a clock that was set) has taken it. */

@@ -14,9 +14,8 @@ export const faultPoints = [
   'commit.begun',
   'commit.durable',
   'upload.committed',
-  // A file that is refused, and was written while it was judged.
+  // The rejection of a file.
   'refusal.judged',
-  'refusal.removed',
   // A part of an upload in several requests, and the verdict on it.
   'part.stored',
   'part.kept',

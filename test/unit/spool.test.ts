@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
-import { statSync } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
 import { Spool } from '../../src/platform/spool/spool.js'
 import { noise } from '../contract/contents.js'
 
@@ -152,27 +151,4 @@ test('chunks that were taken do not pile up', async () => {
   // When memory is given back is the collector's affair; all of it would be twice that.
   expect(most).toBeLessThan(50_000_000)
   await dispose()
-})
-
-test('what follows a file that goes to the disk is told what is there of it, and what it knows comes with the content', async () => {
-  await open(false)
-  const told: number[] = []
-  const ahead = { scanned: 1, plain: 2 }
-  const follower = { written: (bytes: number) => void told.push(bytes), end: async () => ahead, stop: () => {} }
-  const follow = (path: string) => (statSync(path).size < 1_000_000 ? undefined : follower)
-  const whole = Readable.from(Array(20).fill(Buffer.alloc(100_000)), { objectMode: false })
-  const { content, dispose } = await spool.take(whole, () => Number.POSITIVE_INFINITY, { expected: 10_000_000, follow })
-  expect(content).toMatchObject({ size: 2_000_000, ahead })
-  expect(told.every((bytes) => bytes >= 1_000_000)).toBe(true)
-  expect(told.at(-1)).toBe(2_000_000)
-  await dispose()
-})
-
-test('what follows a file is stopped where that is too large', async () => {
-  await open(false)
-  const stop = jest.fn()
-  const follow = () => ({ written: () => {}, end: () => Promise.reject(new Error('it is not asked')), stop })
-  const whole = Readable.from(Array(20).fill(Buffer.alloc(100_000)), { objectMode: false })
-  const { content } = await spool.take(whole, () => 1_900_000, { expected: 10_000_000, follow })
-  expect([content, stop.mock.calls.length]).toEqual([undefined, 1])
 })

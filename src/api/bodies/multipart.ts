@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { AssayError } from '../../platform/errors/errors.js'
-import type { Follow } from '../../platform/spool/content.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import { PartChunks } from '../../platform/spool/part-chunks.js'
 import type { Spool } from '../../platform/spool/spool.js'
@@ -29,7 +28,7 @@ export interface FilePart {
   name: string | undefined
   filename: string
   /** Streams it into the spool, up to `limit()` bytes, which is asked for with every chunk. */
-  take(limit: () => number, follow?: Follow): Promise<Spooled>
+  take(limit: () => number): Promise<Spooled>
   /** Its text, cut after the bytes that a field may have. */
   text(): Promise<{ value: string; truncated: boolean }>
   skip(): void
@@ -159,9 +158,9 @@ export class Multipart {
     return {
       name,
       filename,
-      take: (limit, follow) => {
+      take: (limit) => {
         const expected = Number(this.#request.headers['content-length'] ?? 0)
-        const intake = this.#options.spool.begin(limit, { expected, follow })
+        const intake = this.#options.spool.begin(limit, { expected })
         chunks.into(intake)
         return intake.result
       },

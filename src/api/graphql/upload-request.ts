@@ -4,7 +4,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
-import type { Follow } from '../../platform/spool/content.js'
 import { IncomingFile, spooledWithin } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
@@ -47,7 +46,6 @@ class Expected {
   readonly incoming: IncomingFile
   /** Asked for with every chunk: the context's, once the resolver knows it. */
   limit: () => number
-  follow: Follow | undefined
 
   constructor(ceiling: number) {
     const most = () => ceiling
@@ -59,10 +57,9 @@ class Expected {
     const name = part.then(({ filename }) => filename)
     // A request may never ask for its file: that one failed is no fault by itself.
     name.catch(() => {})
-    this.incoming = new IncomingFile(name, async (limit, follow) => {
+    this.incoming = new IncomingFile(name, async (limit) => {
       const least = () => Math.min(ceiling, limit())
       this.limit = least
-      this.follow = follow
       return spooledWithin(await (await part).received, limit())
     })
   }
@@ -128,10 +125,7 @@ class UploadRequest {
     const expected = this.#expected.get(file.name ?? '')
     if (!expected || expected.arrived) return file.skip()
     expected.arrived = true
-    const received = file.take(
-      () => expected.limit(),
-      (path, size) => expected.follow?.(path, size),
-    )
+    const received = file.take(() => expected.limit())
     this.#received.push(received)
     received.then(
       ({ content }) => content ?? this.#body.stop(broken('another file of this request was too large')),

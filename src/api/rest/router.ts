@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../../access/call.js'
 import { publicError } from '../../access/public-error.js'
-import type { FollowFile } from '../../inspection/engine/validator.js'
 import { badUserInput, methodNotAllowed, notFound } from '../../platform/errors/errors.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { nextPage, sendError, sendSuccess } from './envelope.js'
@@ -17,7 +16,6 @@ export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
   contextRules: ContextRules
-  follow: FollowFile
   /** Called with what is not the caller's fault. */
   onFault(error: unknown, call: Call): void
 }

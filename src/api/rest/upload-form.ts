@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { FollowFile } from '../../inspection/engine/validator.js'
 import type { Actor } from '../../platform/actor.js'
 import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
-import type { Follow } from '../../platform/spool/content.js'
 import { IncomingFile, spooledWithin } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
@@ -23,7 +21,6 @@ interface UploadFormOptions {
   fields: readonly string[]
   /** Of the context of that key: from then on the stream is held to them. Undefined where there is no such context. */
   rulesOf: (contextKey: string) => Promise<Rules | undefined>
-  follow: Follow
 }
 
 /** A REST upload (spec §4): one file and a few small fields, in any order. The file streams into the spool as it comes. */
@@ -34,7 +31,6 @@ export class UploadForm {
   cut = false
   readonly #options: UploadFormOptions
   #limit: number
-  #isScanned = false
   #spooled: Spooled | undefined
   #files = 0
   readonly #pending: Promise<unknown>[] = []
@@ -99,10 +95,7 @@ export class UploadForm {
   }
 
   async #receive(file: FilePart): Promise<void> {
-    const spooled = await file.take(
-      () => this.#limit,
-      (path, size) => (this.#isScanned ? this.#options.follow(path, size) : undefined),
-    )
+    const spooled = await file.take(() => this.#limit)
     this.#spooled = spooled
     this.cut = !spooled.content
     const incoming = new IncomingFile(file.filename, async (limit) => spooledWithin(spooled, limit()), spooled.sizeBytes)
@@ -130,7 +123,6 @@ export class UploadForm {
           (rules) => {
             // An unknown context keeps nothing, so that nothing more need be received.
             this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
-            this.#isScanned = rules?.scanForViruses ?? false
           },
           () => {},
         ),
@@ -167,12 +159,10 @@ export class UploadForm {
 interface UploadParts {
   spool: Spool
   contextRules: ContextRules
-  follow: FollowFile
 }
 
 interface Rules {
   maxFileSizeMb: number
-  scanForViruses: boolean
 }
 
 /** What a context asks of files; undefined where it takes none. The body has `bodyBytes`, where that is known. */
@@ -180,7 +170,7 @@ export type ContextRules = (actor: Actor, contextKey: string, bodyBytes: number)
 
 /** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
 export async function readUpload<T>(
-  { spool, contextRules, follow }: UploadParts,
+  { spool, contextRules }: UploadParts,
   { request, response, call, operation }: Inquiry,
   actor: Actor,
   work: (raw: Map<string, RawValue>) => Promise<T>,
@@ -194,7 +184,6 @@ export async function readUpload<T>(
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
     rulesOf: (contextKey) => contextRules(actor, contextKey, bodyBytes),
-    follow: (path, size) => follow({ path, size, owner: actor.tenantId }),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

@@ -1,7 +1,6 @@
 import type { Attempt } from '../../access/attempt.js'
 import type { ValidationReport, Validator } from '../../inspection/checks/check.js'
 import { extensionOf } from '../../inspection/engine/file-under-test.js'
-import type { FollowFile } from '../../inspection/engine/validator.js'
 import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -53,7 +52,7 @@ interface UploadInput {
 /** How files come in: context, spool, checks, store, one transaction (spec §4, contract §6). */
 export class UploadService {
   readonly #contexts: FileContextService
-  readonly #validator: Validator & { follow: FollowFile }
+  readonly #validator: Validator
   readonly #blobs: UploadBlobs
   readonly #ledger: Ledger
   readonly #idempotency: IdempotencyService
@@ -62,7 +61,7 @@ export class UploadService {
   constructor(
     parts: UploadBlobsParts & {
       contexts: FileContextService
-      validator: Validator & { follow: FollowFile }
+      validator: Validator
       ledger: Ledger
       idempotency: IdempotencyService
       tenantRoom: TenantRoom
@@ -158,11 +157,7 @@ export class UploadService {
     const context = remembered ?? (await this.#contextOf(attempt, input.context))
     attempt.involve({ context })
     const filename = cleanFilename(await input.file.name())
-    const owner = attempt.actor.tenantId
-    const spooled = await input.file.receive(
-      () => context.maxFileSizeMb * megabyte,
-      (path, size) => (context.scanForViruses ? this.#validator.follow({ path, size, owner }) : undefined),
-    )
+    const spooled = await input.file.receive(() => context.maxFileSizeMb * megabyte)
     return { context, filename, spooled }
   }
 
@@ -175,15 +170,10 @@ export class UploadService {
     const { filename, spooled, metadata } = received
     let context = assumed
     for (let attempts = 1; ; attempts++) {
-      const early = this.#blobs.begin(attempt, context, { filename, content: spooled.content })
-      const report = await this.#judge(attempt, context, filename, spooled).catch(async (error) => {
-        await this.#blobs.discard(early)
-        throw error
-      })
+      const report = await this.#judge(attempt, context, filename, spooled)
       faultPoint('upload.judged')
       if (report.outcome === 'rejected' || !spooled.content) {
         faultPoint('refusal.judged')
-        await this.#blobs.discard(early)
         const inForce = await this.#contextOf(attempt, context.contextKey, 'again')
         if (isSame(inForce, context) || attempts === mostAttempts)
           throw await this.#reject(attempt, { context, filename }, report)
@@ -196,12 +186,7 @@ export class UploadService {
       const createdAt = idTime(fileId)
       const { contextKey } = context
       const place = placeFor(actor, context, createdAt)
-      // By midnight a place may have become another.
-      if (early?.place !== place) await this.#blobs.discard(early)
-      const lease = await this.#ledger.before(
-        'move',
-        early?.place === place ? early.stored : this.#blobs.store(attempt, place, { content, contentType }),
-      )
+      const blobPath = await this.#ledger.before('move', this.#blobs.store(attempt, place, { content, contentType }))
       const file: UploadedFile = {
         fileId,
         tenantId: actor.tenantId,
@@ -211,7 +196,7 @@ export class UploadService {
         contentType,
         sizeBytes: content.size,
         checksum: content.sha256,
-        blobPath: lease.path,
+        blobPath,
         metadata,
         validation: report,
         rulesVersion: context.rulesVersion,
@@ -227,11 +212,11 @@ export class UploadService {
       } catch (error) {
         // Refused by the commit itself: its path is not used again, since a sweep was asked to hurry. Where the answer was lost, it is not known.
         if (error instanceof AssayError && error.code === 'quota_exceeded')
-          await this.#blobs.forsake(place, lease, { swept: false })
+          await this.#blobs.forsake(place, blobPath, { swept: false })
         if (!(error instanceof Outrun)) throw error
         attempt.outcome = { status: 'running' }
         if (error.by === 'answer') throw error
-        await this.#blobs.forsake(place, lease, { swept: error.by === 'sweep' })
+        await this.#blobs.forsake(place, blobPath, { swept: error.by === 'sweep' })
         if (attempts === mostAttempts) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
         context = await this.#contextOf(attempt, contextKey, 'again')
       }

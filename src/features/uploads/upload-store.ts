@@ -196,12 +196,12 @@ export class UploadStore extends DataStore {
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
-    return this.#judge(upload, (limit, follow) =>
-      spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes, follow }),
-    ).catch((error) => {
-      if (error instanceof Decided) throw error
-      return this.#postpone(upload, error, { isRead: true })
-    })
+    return this.#judge(upload, (limit) => spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes })).catch(
+      (error) => {
+        if (error instanceof Decided) throw error
+        return this.#postpone(upload, error, { isRead: true })
+      },
+    )
   }
 
   async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {

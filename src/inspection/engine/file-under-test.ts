@@ -36,8 +36,7 @@ export function openFile(submission: Submission, means: Means): OpenFile {
   const stop = new AbortController()
   const stopped = () => stop.abort(signal.reason)
   const { inVisit } = means.scanner
-  const left = sizeBytes - (content?.ahead?.scanned ?? 0)
-  const ahead = left >= (inVisit ? scannedAhead : scannedAheadElsewhere)
+  const ahead = sizeBytes >= (inVisit ? scannedAhead : scannedAheadElsewhere)
   const scan = () => (scanning ??= begin())
   const begin = async () => {
     // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.

@@ -39,9 +39,9 @@ export class Look {
   /** With `scan`, a worker that reads it scans it too. */
   async at(submission: Submission, content: Content, extension: string, scan?: VisitScan): Promise<Findings | FailedLook> {
     const { rules, sizeBytes, signal, owner } = submission
-    const { bytes, path, ahead } = content
+    const { bytes, path } = content
     const deadlineMs = deadlineFor(sizeBytes, this.#options.deadlineMs)
-    const job: Job = { path, size: sizeBytes, extension, blank: rules.rejectBlankFiles, deadlineMs, ahead }
+    const job: Job = { path, size: sizeBytes, extension, blank: rules.rejectBlankFiles, deadlineMs }
     const here = bytes && examineInPlace(bytes, job, { rules, readersReplaced: Boolean(this.#options.readerModule) })
     const found = here && (await here)
     if (found) return found

@@ -27,7 +27,7 @@ export interface Visit {
 export async function read(job: Job, call: WorkerCall): Promise<Visit> {
   imageMet = false
   path = job.path
-  const file = call.bytes ? undefined : new FileSource(job.path!, job.extension, job.ahead)
+  const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
     if (job.scan) {

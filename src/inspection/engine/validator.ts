@@ -1,9 +1,7 @@
-import type { Follower } from '../../platform/spool/content.js'
 import type { CheckReport, CheckVerdict, FileUnderTest, Refused, Validator } from '../checks/check.js'
 import { orderedChecks } from '../checks/index.js'
 import type { VirusScanner } from '../scanners/virus-scanner.js'
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
-import { FileFollower, type Followed } from './file-follower.js'
 import { openFile } from './file-under-test.js'
 import { Look, type LookOptions } from './look.js'
 import { engineOf, reportOn } from './report.js'
@@ -14,20 +12,13 @@ export interface ValidatorOptions extends Partial<LookOptions>, Partial<WorkerPo
   pool?: WorkerPool
 }
 
-/** What looks at a file while it is received; undefined where it is only scanned when it is whole. */
-export type FollowFile = (file: Followed) => Follower | undefined
-
 /** The validation engine: the checks in their order, the content looked at by workers, and the report. */
-export function createValidator({
-  pool: shared,
-  ...options
-}: ValidatorOptions): Validator & { pool: WorkerPool; follow: FollowFile } {
+export function createValidator({ pool: shared, ...options }: ValidatorOptions): Validator & { pool: WorkerPool } {
   const pool = shared ?? new WorkerPool(options)
   const look = new Look(pool, { deadlineMs: 30_000, graceMs: 2_000, ...options })
   const { scanner } = options
   return {
     pool,
-    follow: (file) => scanner.inVisit && new FileFollower(pool, scanner.inVisit, file),
     validate: async (submission) => {
       const file = openFile(submission, { look, scanner })
       file.scanAhead()

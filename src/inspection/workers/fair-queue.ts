@@ -72,13 +72,6 @@ export class FairQueue<T extends Queued> {
     return next
   }
 
-  /** Whether one of so many bytes would be begun at once, and keep none waiting that is here. */
-  isFreeFor(size: number): boolean {
-    const { workers } = this.#options
-    if (this.#waiting.length > 0 || this.#running.size >= workers) return false
-    return size < largeFile || [...this.#running].filter(isLarge).length < Math.max(1, workers - 1)
-  }
-
   ended(work: T): void {
     this.#running.delete(work)
   }

@@ -69,11 +69,6 @@ export class WorkerPool {
     return this.#processes.pids
   }
 
-  /** Whether a work of so many bytes would be begun at once. */
-  isFreeFor(size: number): boolean {
-    return !this.#closed && this.#queue.isFreeFor(size)
-  }
-
   /** What the work's function returns. Rejects with `WorkerFailed`, `NotStarted`, `WorkFault`, `overloaded` or the signal's reason. */
   run<T>(work: Work, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {

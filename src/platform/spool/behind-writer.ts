@@ -16,8 +16,6 @@ interface WriterParts {
   digest: Digest
   /** Whether it is brought to the disk, beginning while more is received. */
   sync: boolean
-  /** Is told how many bytes are in the file. */
-  onWritten?: ((bytes: number) => void) | undefined
 }
 
 /**
@@ -29,7 +27,6 @@ export class BehindWriter {
   readonly #handle: FileHandle
   readonly #slabs: Slabs
   readonly #digest: Digest
-  readonly #onWritten: WriterParts['onWritten']
   readonly #sync: boolean
   #written = 0
   #syncBegun = 0
@@ -42,12 +39,11 @@ export class BehindWriter {
   /** Not any more where a write failed. */
   #isIdle = true
 
-  constructor({ handle, slabs, digest, sync, onWritten }: WriterParts) {
+  constructor({ handle, slabs, digest, sync }: WriterParts) {
     this.#handle = handle
     this.#slabs = slabs
     this.#digest = digest
     this.#sync = sync
-    this.#onWritten = onWritten
   }
 
   /** What it gives is to be awaited before the next. */
@@ -118,7 +114,6 @@ export class BehindWriter {
 
   #hasWritten(bytes: number): void {
     this.#written += bytes
-    this.#onWritten?.(this.#written)
     if (!this.#sync || this.#isSyncing || this.#written - this.#syncBegun < syncedBytes) return
     this.#syncBegun = this.#written
     this.#isSyncing = true

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import type { Ahead } from '@assay/formats'
 
 /**
  * The bytes of one upload, whole and measured, which can be opened again as often as need be: in memory while small,
@@ -16,18 +15,6 @@ export interface Content {
    * for it: of a write that failed, the system reports only once.
    */
   readonly synced?: Promise<void>
-  readonly ahead?: Ahead
   /** A fresh stream from the first byte, or of `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
 }
-
-/** Looks at a temporary file while it is written. */
-export interface Follower {
-  /** So many bytes of it are there by now. */
-  written(bytes: number): void
-  end(): Promise<Ahead>
-  stop(): void
-}
-
-/** Undefined where the file at `path`, of which so many bytes are expected, need not be looked at. */
-export type Follow = (path: string, size: number) => Follower | undefined

@@ -1,8 +1,7 @@
 import { badUserInput } from '../errors/errors.js'
-import type { Follow } from './content.js'
 import type { Spooled } from './intake.js'
 
-type Receive = (limit: () => number, follow?: Follow) => Promise<Spooled>
+type Receive = (limit: () => number) => Promise<Spooled>
 
 export class IncomingFile {
   readonly #name: string | Promise<string>
@@ -25,11 +24,11 @@ export class IncomingFile {
   }
 
   /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
-  async receive(limit: () => number, follow?: Follow): Promise<Spooled> {
+  async receive(limit: () => number): Promise<Spooled> {
     // What one field received it also disposed of.
     if (this.#isReceived) throw badUserInput([{ field: 'file', message: 'must be used by one field; send it once for each' }])
     this.#isReceived = true
-    return this.#receive(limit, follow)
+    return this.#receive(limit)
   }
 }
 

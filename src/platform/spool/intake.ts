@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { Batch } from './batch.js'
 import { BehindWriter } from './behind-writer.js'
-import type { Content, Follow, Follower } from './content.js'
+import type { Content } from './content.js'
 import type { Digests } from './digests.js'
 import { doneWithChunk } from './early-collection.js'
 import type { ChunkSink } from './part-chunks.js'
@@ -22,8 +22,6 @@ export interface Spooled {
 export interface Taking {
   /** Bytes that are announced: what is too much for memory goes to a file from its first byte. It need not be true. */
   expected?: number
-  /** Is asked for what looks at the file, with each block that is written, until it gives one. */
-  follow?: Follow | undefined
 }
 
 interface IntakeParts extends Taking {
@@ -51,7 +49,6 @@ export class Intake implements ChunkSink {
   #size = 0
   #reserved = 0
   #writer: BehindWriter | undefined
-  #follower: Follower | undefined
   #isOver = false
   #resolve!: (spooled: Spooled | Promise<Spooled>) => void
   /** Settles when it is whole, has more than its limit, or failed: then nothing of it is left. */
@@ -106,12 +103,9 @@ export class Intake implements ChunkSink {
   }
 
   async #toFile(chunk: Buffer, before: number): Promise<void> {
-    const { create, file, slabs, digests, syncAhead, follow, expected } = this.#parts
+    const { create, file, slabs, digests, syncAhead } = this.#parts
     const handle = await create(file)
-    // By then the parts before the file are known.
-    const onWritten =
-      follow && ((bytes: number) => (this.#follower ??= follow(file, expected || Number.POSITIVE_INFINITY))?.written(bytes))
-    const writer = new BehindWriter({ handle, slabs, digest: digests.begin(), sync: syncAhead, onWritten })
+    const writer = new BehindWriter({ handle, slabs, digest: digests.begin(), sync: syncAhead })
     this.#writer = writer
     // More than was announced.
     if (this.#slab) await writer.write(this.#slab.bytes.subarray(0, before))
@@ -138,9 +132,8 @@ export class Intake implements ChunkSink {
   async #wholeFile(writer: BehindWriter): Promise<Spooled> {
     const { file } = this.#parts
     const { sha256, ...synced } = await writer.end()
-    const ahead = await this.#follower?.end()
     return {
-      content: { ...fileContent(file, this.#size, sha256), ...synced, ...(ahead && { ahead }) },
+      content: { ...fileContent(file, this.#size, sha256), ...synced },
       sizeBytes: this.#size,
       dispose: () => discardFile(file),
     }
@@ -155,7 +148,6 @@ export class Intake implements ChunkSink {
 
   async #discard(): Promise<Spooled> {
     this.#release()
-    this.#follower?.stop()
     await this.#writer?.abandon()
     if (this.#writer) await discardFile(this.#parts.file)
     return { sizeBytes: this.#size, dispose: async () => {} }

@@ -61,8 +61,8 @@ export class ScanWork {
     return facts
   }
 
-  async scan({ bytes, path, size, ahead }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
-    const data: ScanJob = { ...this.#setup, path, size, ahead }
+  async scan({ bytes, path, size }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
+    const data: ScanJob = { ...this.#setup, path, size }
     const deadlineMs = this.#options.deadlineOf(size)
     const work = { ...this.#work, run: 'scan', data, bytes, size, owner, deadlineMs }
     return scannedOrThrow(await this.#run<Scanned>(work, signal))

@@ -1,4 +1,4 @@
-import { type Ahead, FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
+import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
 import type { WorkerCall } from '../../workers/work.js'
 import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../verdict.js'
@@ -13,7 +13,7 @@ export interface EngineSetup {
   limits: UnpackLimits
 }
 
-export type ScanJob = EngineSetup & { path: string | undefined; size: number; ahead?: Ahead | undefined }
+export type ScanJob = EngineSetup & { path: string | undefined; size: number }
 
 /** A fault is ours, or the engine's. */
 export type Scanned = ScanVerdict | { fault: string }
@@ -51,7 +51,7 @@ export async function describeEngine(setup: EngineSetup, { settings }: WorkerCal
 export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
   let file: FileSource | undefined
   try {
-    file = job.path === undefined ? undefined : new FileSource(job.path, '', job.ahead)
+    file = job.path === undefined ? undefined : new FileSource(job.path, '')
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
     // Its message has the path of the file, which clients must not see.

@@ -13,8 +13,7 @@ export type See = (bytes: Buffer, place: WindowPlace) => void
 
 /** `room`: for a window of what is not in memory. */
 export function findInSource(source: RandomAccessSource, room: () => Buffer, see: See, step: () => void): void {
-  const scanned = source.ahead?.scanned ?? 0
-  for (let at = scanned < source.size ? scanned : 0; at < source.size; at += windowBytes - overlapBytes) {
+  for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
     step()
     const last = at + windowBytes >= source.size
     see(source.readInto(room, at, windowBytes), { first: at === 0, last })
@@ -64,8 +63,6 @@ const endBytes = 256 * 1024
 
 /** Rules about scripts cost a few ms for each MiB: they are run on what looks like text, and on both ends of any other file. */
 export function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: Find): string | undefined {
-  // The first was seen by another worker, where it was looked at ahead.
-  if (!first) seen.begun = true
   if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
   return (
     find(bytes, false) ??

@@ -8,7 +8,6 @@ import { leftBehind, watchFaults } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// What is larger than 256 KiB and in memory is written to the disk while it is judged.
 let world: World
 beforeAll(async () => {
   world = await World.open({ SCANNER_URL: 'none:' })
@@ -42,8 +41,8 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toMatchObject(healthy)
 }
 
-describe('a file that is refused', () => {
-  test('is not in the store when that is answered, and however many are refused, the journal of garbage has few paths', async () => {
+describe('a rejected file', () => {
+  test('is not in the store when the rejection is sent, and rejections add no paths to the garbage journal', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     for (let times = 0; times < 12; times++) expect(await send(tenant, blank)).toMatchObject({ status: 422 })
@@ -53,14 +52,14 @@ describe('a file that is refused', () => {
     expect(rowCount).toBeLessThan(8)
   })
 
-  test('beside those that are kept, takes nothing from them', async () => {
+  test('does not affect files that are accepted at the same time', async () => {
     const tenant = await newTenant()
     const answers = await Promise.all(Array.from({ length: 16 }, (_, at) => send(tenant, at % 2 ? blank : sound)))
     expect(answers.map(({ status }) => status)).toEqual(answers.map((_, at) => (at % 2 ? 422 : 201)))
     await expectWhole(tenant, 8)
   })
 
-  test('by its quota, leaves nothing either', async () => {
+  test('leaves no blob if it exceeds a quota', async () => {
     const tenant = await newTenant()
     await tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })
     const answers = await Promise.all([send(tenant), send(tenant), send(tenant)])
@@ -69,7 +68,7 @@ describe('a file that is refused', () => {
   })
 })
 
-test('a file that cannot be judged leaves nothing', async () => {
+test('leaves no blob if the scanner is unavailable', async () => {
   const tenant = await newTenant()
   await tenant.context('scanned', { scan_for_viruses: true })
   for (let times = 0; times < 12; times++)
@@ -77,9 +76,8 @@ test('a file that cannot be judged leaves nothing', async () => {
   await expectWhole(tenant, 0)
 })
 
-test('a file that was begun in another month lies in that of its time, and nowhere else', async () => {
+test('stores a blob under one path only if the month changes during the upload', async () => {
   const tenant = await newTenant()
-  // From then on there are paths in stock, and the write begins before the file could be judged.
   expect((await send(tenant)).status).toBe(201)
   const { storage } = world.app.services
   const { put } = storage
@@ -97,7 +95,7 @@ test('a file that was begun in another month lies in that of its time, and nowhe
   await expectWhole(tenant, 2)
 })
 
-test('repeated with its Idempotency-Key, it is written once', async () => {
+test('stores one blob for two requests with the same Idempotency-Key', async () => {
   const tenant = await newTenant()
   const headers = { 'idempotency-key': 'once' }
   const answers = await Promise.all([send(tenant, sound, headers), send(tenant, sound, headers)])
@@ -105,7 +103,7 @@ test('repeated with its Idempotency-Key, it is written once', async () => {
   await expectWhole(tenant, 1)
 })
 
-test('a file whose context stores elsewhere by then lies there, and nowhere else', async () => {
+test('stores the blob under the new path if the storage path template changes during the upload', async () => {
   const tenant = await newTenant()
   expect((await send(tenant)).status).toBe(201)
   const other = new pg.Client({ connectionString: world.databaseUrl })
@@ -133,7 +131,7 @@ async function sweepLater(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
-describe('a client that goes while its file is written', () => {
+describe('a client that disconnects while its file is stored', () => {
   /** As `send`, by GraphQL: the file is complete, and the body that it is in is not. */
   async function sendUnended(tenant: TestTenant): Promise<RawClient> {
     const client = await RawClient.connect(world.url)
@@ -158,7 +156,7 @@ describe('a client that goes while its file is written', () => {
     return client
   }
 
-  test.each(['before', 'after'])('%s the write of it, leaves a whole file or nothing', async (when) => {
+  test.each(['before', 'after'])('%s the write leaves a complete file or nothing', async (when) => {
     const tenant = await newTenant()
     const watch = watchFaults()
     const { storage } = world.app.services
@@ -196,7 +194,7 @@ describe('a client that goes while its file is written', () => {
   })
 })
 
-describe('a process that is told to end while it writes a file', () => {
+describe('a process that receives SIGTERM while it stores a file', () => {
   /** A service that has been told to, whose disk takes nothing before it is sent SIGUSR2. */
   async function told(tenant: TestTenant, graceSeconds: string) {
     const service = await Service.start({
@@ -217,7 +215,7 @@ describe('a process that is told to end while it writes a file', () => {
     return { service, answer }
   }
 
-  test('answers it', async () => {
+  test('completes the upload', async () => {
     const tenant = await newTenant()
     const { service, answer } = await told(tenant, '30')
     service.child.kill('SIGUSR2')
@@ -226,7 +224,7 @@ describe('a process that is told to end while it writes a file', () => {
     await expectWhole(tenant, 1)
   })
 
-  test('longer than its time to end, leaves nothing of it', async () => {
+  test('leaves nothing if the upload takes longer than the grace period', async () => {
     const tenant = await newTenant()
     const { service, answer } = await told(tenant, '1')
     await expect(answer).rejects.toThrow()
