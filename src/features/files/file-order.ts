@@ -1,4 +1,3 @@
-
 /** Which files of a tenant. */
 export interface FileFilter {
   tenantId: string
