@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { describe, expect, test } from '@jest/globals'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -193,18 +191,6 @@ test('names are kebab-case, exports are named, and nothing is called utils', () 
     expect(name).not.toMatch(/^(utils?|helpers?|common|misc)$/)
     expect([file, /^export default/m.test(readFileSync(path, 'utf8'))]).toEqual([file, false])
   }
-})
-
-test.each([
-  ['nothing is exported, imported or installed without a use', 'knip', 'knip/bin/knip.js', ['--treat-config-hints-as-errors']],
-  ['every file passes the linter and is formatted', 'biome', '@biomejs/biome/bin/biome', ['check', '--colors=off', '.']],
-])('%s (%s)', async (_, _name, program, args) => {
-  const run = promisify(execFile)
-  const output = await run(process.execPath, [join(root, 'node_modules', program), ...args], { cwd: root }).then(
-    () => 'no findings',
-    ({ stdout, stderr }) => `${stdout}${stderr}`,
-  )
-  expect(output).toBe('no findings')
 })
 
 /** Files in test/ that a test file imports, directly or through another file there. */

@@ -1,8 +1,8 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { inflated, inflateFault } from '../src/archive/inflate.js'
-import { noise } from './support/samples/archive.js'
+import { inflated, inflateFault } from '../../src/archive/inflate.js'
+import { noise } from '../support/samples/archive.js'
 
 const packers = { raw: deflateRawSync, zlib: deflateSync, gzip: gzipSync }
 const kinds = ['raw', 'zlib', 'gzip'] as const

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import { readGzip, readSevenZip, readTar, readZip } from '../src/archive/archive.js'
-import type { FormatReader } from '../src/format.js'
-import { limits, noise, sevenZip, sourceOf, tarOf, zip } from './support/samples/archive.js'
-import { openSevenZip } from './support/samples/seven-zip.js'
+import { readGzip, readSevenZip, readTar, readZip } from '../../src/archive/archive.js'
+import type { FormatReader } from '../../src/format.js'
+import { limits, noise, sevenZip, sourceOf, tarOf, zip } from '../support/samples/archive.js'
+import { openSevenZip } from '../support/samples/seven-zip.js'
 
 const judge = async (reader: FormatReader, bytes: Buffer, changes = {}) => reader(sourceOf(bytes), limits(changes))
 const text = 'a line of text that packs well\n'.repeat(40)
