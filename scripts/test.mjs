@@ -9,7 +9,8 @@ import { isInTier, readCounts, slowTiers } from '../test/tiers.mjs'
 import { orFail, prepare, root } from './prepare.mjs'
 
 const jestArguments = process.argv.slice(2).filter((argument) => argument !== '--all')
-const all = process.argv.includes('--all') || jestArguments.some((argument) => existsSync(join(root, argument)))
+const namesFiles = (argument) => /^(test|packages)\//.test(argument) || existsSync(join(root, argument))
+const all = process.argv.includes('--all') || jestArguments.some(namesFiles)
 const leftOut = all ? [] : Object.keys(slowTiers)
 const ignored = leftOut.flatMap((tier) => slowTiers[tier]).map((path) => `<rootDir>/${path}`)
 // The option replaces jest's default, which ignores node_modules.

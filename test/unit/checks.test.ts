@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from '@jest/globals'
+import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import { pngClaiming } from '../../packages/formats/test/support/samples/image.js'
 import * as text from '../../packages/formats/test/support/samples/text.js'
@@ -87,6 +88,11 @@ describe('extension', () => {
       evidence: { extension: 'exe', allowed: ['pdf', 'png'] },
     })
     expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')
+  })
+
+  test('an allowed extension does not allow a longer or a shorter one', async () => {
+    expect(await reasonOf('a.docx', basic.docx(), { allowedExtensions: ['doc'] })).toBe('invalid_extension')
+    expect(await reasonOf('a.htm', Buffer.from('<p>hello'), { allowedExtensions: ['html'] })).toBe('invalid_extension')
   })
 
   test.each([
@@ -244,6 +250,15 @@ describe('virus', () => {
     expect(report.checks[4]).toMatchObject({
       outcome: 'incomplete',
       message: 'Scripted 1.0 could not look at all of it: the archive is encrypted.',
+    })
+  })
+
+  test('a file with an encrypted part is scan_incomplete, although the scanner found nothing', async () => {
+    const report = await judge('a.7z', encrypted7z, { scanForViruses: true })
+    expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
+    expect(report.checks[4]).toMatchObject({
+      outcome: 'incomplete',
+      message: 'A part of it is encrypted, which no scanner could look at.',
     })
   })
 
