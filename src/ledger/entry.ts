@@ -69,13 +69,8 @@ export interface RejectedUpload {
   validation: unknown
 }
 
-/** A file that is to go: what never changes of it, as it was read. */
-export type RemovedFile = Pick<
-  UploadedFile,
-  'fileId' | 'contextId' | 'contextKey' | 'originalFilename' | 'sizeBytes' | 'blobPath'
-> & {
-  uploadedBy: string
-}
+/** A file to delete, as it was read before: fields that never change. */
+export type RemovedFile = Pick<UploadedFile, 'fileId' | 'contextId' | 'contextKey' | 'originalFilename' | 'sizeBytes'>
 
 /** What was answered to a request with an Idempotency-Key: replayed for 24 hours. */
 export interface IdempotentAnswer {

@@ -49,10 +49,6 @@ export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
 
 export const removedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   file_id: file.fileId,
-  context_id: file.contextId,
-  uploaded_by: file.uploadedBy,
-  size_bytes: file.sizeBytes,
-  blob_path: file.blobPath,
   deleted_by: actor.id,
   deleted_by_type: actor.kind,
 })

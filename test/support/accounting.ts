@@ -137,7 +137,7 @@ export class Books {
     const { file } = upload.upload!
     return {
       call: this.call('delete', { fileId: file.fileId, contextId: file.contextId, contextKey: file.contextKey }),
-      deletion: { actor: this.key, file: { ...file, uploadedBy: upload.upload!.actor.id } },
+      deletion: { actor: this.key, file },
     }
   }
 

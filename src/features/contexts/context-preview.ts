@@ -6,7 +6,7 @@ import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
 import type { ContextRules } from './context-version.types.js'
 
-/** What the last report leaves open of a file, or says against it: bits of `files.traits`, kept by a trigger. */
+/** What the last report leaves open of a file, or says against it: bits of `files.traits`. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const mostSamples = 20

@@ -1,16 +1,7 @@
 import { type Page, type PagePlace, pageOf } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
-import {
-  countStatement,
-  countsStatement,
-  type FileCounts,
-  type FileFilter,
-  filesInOrder,
-  hasAttributes,
-  isSortingCheaper,
-  sortedFiles,
-} from './file-order.js'
+import { countStatement, type FileFilter, filesInOrder, hasAttributes } from './file-order.js'
 
 /** What never changes of a file, of `files f` with `contextJoin`. */
 export const lastingColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
@@ -38,7 +29,7 @@ interface Stretch {
   ascending?: boolean
 }
 
-/** Files of a filter, newest first, a page at a time. Only of contexts and uploaders: FileSearch has the other filters. */
+/** Files of contexts and uploaders, newest first, a page at a time. FileSearch has the other filters. */
 export class FileList {
   readonly #database: Queries
 
@@ -48,78 +39,72 @@ export class FileList {
 
   async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
-    if (afterId === undefined && page === 1 && !hasAttributes(filter)) return this.#first(filter, place)
-    const counts = await this.#counts(filter)
-    const { total } = counts
-    if (afterId !== undefined)
-      return pageOf(await this.#rows(filter, { limit: pageSize + 1, untilId: afterId }, counts), total, place)
+    if (afterId !== undefined) {
+      const [rows, total] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.total(filter)])
+      return pageOf(rows, total, place)
+    }
+    if (page === 1) return this.#first(filter, place)
+    const total = await this.total(filter)
     const skip = (page - 1) * pageSize
     if (skip >= total) return pageOf<File>([], total, place)
     const limit = Math.min(pageSize, total - skip)
-    const newer = { limit, skip }
-    const older = { limit, skip: total - skip - limit, ascending: true }
+    const fromOldest = total - skip - limit
     // A page of the second half is counted from the oldest file, so that the middle page is the most expensive one.
-    return pageOf(await this.#rows(filter, older.skip < skip ? older : newer, counts), total, place)
+    const stretch = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
+    return pageOf(await this.#rows(filter, stretch), total, place)
   }
 
   /** Number of matching files, from counters. */
   async total(filter: FileFilter): Promise<number> {
-    return (await this.#counts(filter)).total
-  }
-
-  async #counts(filter: FileFilter): Promise<FileCounts> {
     const values: unknown[] = []
-    const text = countsStatement(filter, values)
-    const [counts] = await this.#select<FileCounts>(`counts-${shapeOf(filter)}`, text, values)
-    return counts!
+    const [row] = await this.#select<{ total: number }>(filter, 'total', countStatement(filter, values), values)
+    return row!.total
   }
 
   /** At most `limit` files that are older than the one with this id; undefined: the newest. */
-  async after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
-    return this.#rows(filter, { limit, untilId: afterId }, hasAttributes(filter) ? await this.#counts(filter) : undefined)
+  after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
+    return this.#rows(filter, { limit, untilId: afterId })
   }
 
   /** Rows and total in one statement, because most lists are not read further. */
   async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const values: unknown[] = []
-    const rows = await this.#select<File & { total: number }>(
-      `first-${shapeOf(filter)}`,
-      `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`,
-      values,
-    )
+    const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
+    const rows = await this.#select<File & { total: number }>(filter, 'first', text, values)
     return pageOf<File>(rows, rows[0]?.total ?? 0, place)
   }
 
-  /** `counts` are required for a filter by uploader. */
-  async #rows(filter: FileFilter, stretch: Stretch, counts?: FileCounts): Promise<File[]> {
-    const { limit, untilId, skip = 0, ascending } = stretch
-    const isSorted = hasAttributes(filter) && isSortingCheaper(counts!, skip + limit)
+  #rows(filter: FileFilter, stretch: Stretch): Promise<File[]> {
+    const { untilId, skip = 0, ascending } = stretch
     const values: unknown[] = []
-    const shape = `${shapeOf(filter)}${untilId === undefined ? '' : 'b'}${skip > 0 ? 's' : ''}${ascending ? 'a' : ''}${isSorted ? 'r' : ''}`
-    return this.#select<File>(`rows-${shape}`, `SELECT ${fileColumns} FROM ${rowsOf(filter, values, stretch, isSorted)}`, values)
+    const name = `rows${untilId === undefined ? '' : 'b'}${skip > 0 ? 's' : ''}${ascending ? 'a' : ''}`
+    return this.#select<File>(filter, name, `SELECT ${fileColumns} FROM ${rowsOf(filter, values, stretch)}`, values)
   }
 
-  async #select<Row extends object>(name: string, text: string, values: unknown[]): Promise<Row[]> {
-    return (await this.#database.query<Row>({ name: `files-${name}`, text, values })).rows
+  async #select<Row extends object>(filter: FileFilter, name: string, text: string, values: unknown[]): Promise<Row[]> {
+    // A filter by uploader or type is planned with its values, because the best plan depends on how many files match.
+    const { rows } = hasAttributes(filter)
+      ? await this.#database.query<Row>(text, values)
+      : await this.#database.query<Row>({ name: `files-${name}-${shapeOf(filter)}`, text, values })
+    return rows
   }
 }
 
 /** One name, and one plan, for each shape of the filter. */
-const shapeOf = ({ contextIds, uploadedBy }: FileFilter): string =>
-  `${contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm'}${uploadedBy === null ? '' : 'u'}`
+const shapeOf = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
-/** The rows of a page, newest first. Where an index gives the ids alone, they are read first. */
-function rowsOf(
-  filter: FileFilter,
-  values: unknown[],
-  { limit, untilId, skip = 0, ascending = false }: Stretch,
-  isSorted = false,
-): string {
+/** The rows of a page, newest first. If an index has the ids in order, they are read first. */
+function rowsOf(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: Stretch): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
-  const isDirect = skip === 0 && !hasAttributes(filter) && (filter.contextIds === null || filter.contextIds.length === 1)
-  const stretch = { ascending, where, skip, limit: maxRows, ...(isDirect && { columns: 'f.*' }) }
-  const found = isSorted ? sortedFiles(filter, values, stretch) : filesInOrder(filter, values, stretch)
-  const page = `(SELECT * FROM (${found}) found LIMIT $${values.push(limit)})`
+  const isDirect = skip === 0 && !hasAttributes(filter) && (filter.contextIds?.length ?? 1) === 1
+  const ids = filesInOrder(filter, values, {
+    ascending: ascending ?? false,
+    where,
+    skip,
+    limit: maxRows,
+    ...(isDirect && { columns: 'f.*' }),
+  })
+  const page = `(SELECT * FROM (${ids}) found LIMIT $${values.push(limit)})`
   const rows = isDirect ? `${page} f` : `${page} ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id`
   return `${rows} ${fileJoins} ORDER BY f.file_id DESC`
 }

@@ -5,17 +5,7 @@ import { badUserInput } from '../../platform/errors/errors.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
 import { fileColumns, fileJoins } from './file-list.js'
-import {
-  countsStatement,
-  type FileCounts,
-  type FileFilter,
-  filesInOrder,
-  groupsOf,
-  hasAttributes,
-  isInGroup,
-  isSortingCheaper,
-  sortedFiles,
-} from './file-order.js'
+import { countStatement, type FileFilter, filesInOrder, groupsOf } from './file-order.js'
 
 /** What files are looked for, and how they are sorted. */
 export interface Search extends FileFilter {
@@ -59,13 +49,13 @@ export class FileSearch {
     const rows = limit + 1
     let ids: string
     if (isByAge(search)) {
-      const stretch = { ascending: !isDown, where: [inWindow(search.window, values), ...within], limit: rows }
-      ids = (await this.#isSorted(search, rows)) ? sortedFiles(search, values, stretch) : filesInOrder(search, values, stretch)
+      const where = [inWindow(search.window, values), ...within]
+      ids = filesInOrder(search, values, { ascending: !isDown, where, limit: rows })
     } else if (isMerged(search)) {
-      ids = merged(search, values, { within: [limitation(search, values), ...within], order, rows })
+      ids = merged(search, values, [beginsWith(search.namePrefix, values), ...within], { order, rows })
     } else {
       await this.#rejectTooMany(search)
-      ids = `SELECT f.* FROM ${gathered(search, values)} WHERE ${[remainder(search, values), ...within].join(' AND ')}`
+      ids = `SELECT f.* FROM ${gathered(search, values)} WHERE ${[inWindow(search.window, values), ...within].join(' AND ')}`
     }
     const found = await this.#database.query<File>(
       `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
@@ -77,19 +67,11 @@ export class FileSearch {
 
   /** Number of matching files, at most `mostGathered`. */
   async total(search: Search): Promise<number> {
-    const isCounted = search.namePrefix === null && !isBounded(search.window)
-    return Math.min(isCounted ? (await this.#counted(search)).total : (await this.#count(search)).matching, mostGathered)
-  }
-
-  async #isSorted(search: Search, rows: number): Promise<boolean> {
-    return hasAttributes(search) && isSortingCheaper(await this.#counted(search), rows)
-  }
-
-  /** From the counters: without the prefix of the name and the window. */
-  async #counted(search: Search): Promise<FileCounts> {
+    if (search.namePrefix !== null || isBounded(search.window))
+      return Math.min((await this.#count(search)).matching, mostGathered)
     const values: unknown[] = []
-    const { rows } = await this.#database.query<FileCounts>(countsStatement(search, values), values)
-    return rows[0]!
+    const { rows } = await this.#database.query<{ total: number }>(countStatement(search, values), values)
+    return Math.min(rows[0]!.total, mostGathered)
   }
 
   async #rejectTooMany(search: Search): Promise<void> {
@@ -104,24 +86,22 @@ export class FileSearch {
   async #count(search: Search): Promise<{ gathered: number; matching: number }> {
     const values: unknown[] = []
     const { rows } = await this.#database.query<{ gathered: number; matching: number }>(
-      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${remainder(search, values)}))::int AS matching FROM ${gathered(search, values)}`,
+      `SELECT count(*)::int AS gathered, (count(*) FILTER (WHERE ${inWindow(search.window, values)}))::int AS matching FROM ${gathered(search, values)}`,
       values,
     )
     return rows[0]!
   }
 }
 
+/** File `f` belongs to group `g`: a range of files_by_name and files_by_size. */
+const isInGroup = ({ tenantId }: Search, values: unknown[]): string =>
+  `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
+
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
-interface Merge {
-  within: string[]
-  order: string
-  rows: number
-}
-
 /** Only the groups that begin first can hold the first rows: as many groups as rows, and as many rows of each. */
-function merged(search: Search, values: unknown[], { within, order, rows }: Merge): string {
-  const where = [isInGroup(`$${values.push(search.tenantId)}`), ...within].join(' AND ')
+function merged(search: Search, values: unknown[], within: string[], { order, rows }: { order: string; rows: number }): string {
+  const where = [isInGroup(search, values), ...within].join(' AND ')
   const first = (count: number) =>
     `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${where} ORDER BY ${order} LIMIT ${count}) f`
   return `SELECT f.* FROM (SELECT g.* FROM ${groupsOf(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
@@ -160,14 +140,6 @@ const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
 
 const isBounded = ({ from, until }: Window): boolean => from !== null || until !== null
 
-/** The one limit that an index finds: a name's beginning, else a time. */
-const limitation = ({ namePrefix, window }: Search, values: unknown[]): string =>
-  namePrefix === null ? inWindow(window, values) : beginsWith(namePrefix, values)
-
-/** What else limits the list. */
-const remainder = ({ namePrefix, window }: Search, values: unknown[]): string =>
-  namePrefix === null ? 'true' : inWindow(window, values)
-
 function inWindow({ from, until }: Window, values: unknown[]): string {
   const conditions = ['true']
   if (from) conditions.push(`f.file_id >= $${values.push(firstIdAt('file', from))}`)
@@ -175,7 +147,8 @@ function inWindow({ from, until }: Window, values: unknown[]): string {
   return conditions.join(' AND ')
 }
 
-function beginsWith(prefix: string, values: unknown[]): string {
+function beginsWith(prefix: string | null, values: unknown[]): string {
+  if (prefix === null) return 'true'
   const given = `lower($${values.push(prefix)}::text COLLATE "C")`
   // No text that begins so comes behind the last of all characters.
   return `${nameKey} >= ${given} AND ${nameKey} < ${given} || chr(1114111)`
@@ -184,10 +157,10 @@ function beginsWith(prefix: string, values: unknown[]): string {
 /** The files of a time in the order of their ids, or those of a name prefix group by group. */
 function gathered(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
-    const ids = filesInOrder(search, values, { where: [limitation(search, values)], limit: mostGathered + 1 })
+    const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: mostGathered + 1 })
     return `(SELECT ${columns} FROM (${ids}) ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id) f`
   }
-  const where = `${isInGroup(`$${values.push(search.tenantId)}`)} AND ${limitation(search, values)}`
+  const where = `${isInGroup(search, values)} AND ${beginsWith(search.namePrefix, values)}`
   return `(SELECT f.* FROM ${groupsOf(search, values)} g CROSS JOIN LATERAL (
       SELECT ${columns} FROM files f WHERE ${where} LIMIT ${mostGathered + 1}) f LIMIT ${mostGathered + 1}) f`
 }

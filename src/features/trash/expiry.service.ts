@@ -139,8 +139,6 @@ interface OldFile {
   context_key: string
   original_filename: string
   size_bytes: bigint
-  blob_path: string
-  uploaded_by: string
   retention_days: number
   is_due: boolean
   is_kept: boolean
@@ -148,7 +146,7 @@ interface OldFile {
 
 // In the order of their ids, which is that of their age. What is in quarantine is purged from there.
 const oldFiles = `
-SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes, f.blob_path, f.uploaded_by, c.retention_days,
+SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes, c.retention_days,
   f.created_at <= now() - make_interval(days => c.retention_days) AS is_due,
   f.quarantined_at IS NOT NULL OR EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = f.file_id) AS is_kept
 FROM files f JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = f.context_id
@@ -163,8 +161,6 @@ const deletionOf = (tenantId: string, row: OldFile): Entry => ({
       contextKey: row.context_key,
       originalFilename: row.original_filename,
       sizeBytes: Number(row.size_bytes),
-      blobPath: row.blob_path,
-      uploadedBy: row.uploaded_by,
     },
     details: { retention_days: row.retention_days },
   },
