@@ -117,10 +117,10 @@ export type FaultsOf = (input: object) => FieldFault[]
 export function validateArguments(call: Call, value: unknown, type: unknown, faultsOfSettings: FaultsOf = () => []): void {
   // A lone scalar has no rules of its own; the input object beside it tells all faults.
   if (!isObject(value)) return
-  const prefix = typeof type === 'function' && type.name.endsWith('Input') ? 'input.' : ''
-  const spelled = (field: string) => call.spelling(`${prefix}${field}`)
+  const isInput = typeof type === 'function' && type.name.endsWith('Input')
+  const spelled = (field: string) => call.spelling(isInput ? `input.${field}` : field)
   const faults = call.inputFaults.map((fault) => withRange(fault, value, spelled))
-  for (const fault of [...faultsOf(value), ...faultsOfSettings(value)]) {
+  for (const fault of isInput ? [...faultsOf(value), ...faultsOfSettings(value)] : faultsOf(value)) {
     const field = spelled(fault.field)
     if (!faults.some((known) => known.field === field)) faults.push({ ...fault, field })
   }
