@@ -28,6 +28,7 @@ export default class SummaryReporter {
     for (const [reason, count] of countBy(skipped, whySkipped)) lines.push(`Skipped ${counted(count)}: ${reason}.`)
     if (skipped.length === 0) lines.push('Skipped none.')
     if (!this.#globalConfig.testNamePattern) this.#recordCounts(testResults)
+    if (this.#error) lines.push(this.#error.message)
     // Behind jest's own summary, which it prints after every other reporter.
     process.once('exit', () => console.error(`\n${lines.join('\n')}`))
   }
