@@ -42,8 +42,6 @@ const ourSettings = {
   wal_compression: 'on',
   random_page_cost: '1.1',
   jit: 'off',
-  // A new database has statistics within seconds. Until then, prepared statements keep plans for empty tables.
-  autovacuum_naptime: '10s',
   timezone: 'UTC',
   log_timezone: 'UTC',
   // What a client did wrong is answered to the client; the statements of others have no place in a log.
