@@ -59,7 +59,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
   const slots = new UploadSlots(config.maxUploadsAtOnce)
   const metrics = metricsOf(parts, services, slots)
-  const spool = await Spool.open({ directory: spoolFolder, syncAhead: services.storage.kind === 'local' })
+  const spool = await Spool.open({ directory: spoolFolder })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const validator = createValidator({ scanner, pool: workers })

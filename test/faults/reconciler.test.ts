@@ -2,7 +2,7 @@ import { appendFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { type Pace, Reconciler } from '../../src/features/maintenance/reconciler.js'
 import { newId } from '../../src/platform/ids.js'
-import { memoryContent } from '../../src/platform/spool/spooled-content.js'
+import { memoryContent } from '../../src/platform/spool/content.js'
 import type { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { type TestTenant, World } from '../support/world.js'
 

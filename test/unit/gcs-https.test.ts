@@ -14,7 +14,7 @@ const compiled = new URL('../../dist/', import.meta.url)
 const script = `
   import { createHash, randomBytes } from 'node:crypto'
   const { GcsStorage } = await import('${new URL('platform/storage/gcs/gcs.js', compiled).href}')
-  const { memoryContent } = await import('${new URL('platform/spool/spooled-content.js', compiled).href}')
+  const { memoryContent } = await import('${new URL('platform/spool/content.js', compiled).href}')
   const [emulatorHost, keyFile] = process.argv.slice(1)
   const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, pauseMs: 10 }
   const storage = new GcsStorage({ bucket: 'blobs', emulatorHost, keyFile, limits })

@@ -85,29 +85,6 @@ describe('the local store', () => {
     expect(await readdir(join(root, 'a'))).toEqual(['b'])
   })
 
-  test('a file that is on its way to the disk already is waited for, and what the disk says of it is believed', async () => {
-    const store = await open()
-    const file = await inFile(join(root, '+tmp', 'upload'), noise(1000))
-    let arrive = () => {}
-    const synced = new Promise<void>((resolve) => {
-      arrive = resolve
-    })
-    let kept = false
-    const putting = store.put('a/waits', { ...file, synced }, type).then(() => {
-      kept = true
-    })
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    expect([kept, await store.size('a/waits')]).toEqual([false, null])
-    arrive()
-    await putting
-    expect(await store.size('a/waits')).toBe(1000)
-
-    const failed = Promise.reject(Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO', syscall: 'fdatasync' }))
-    failed.catch(() => {})
-    await expect(store.put('a/lost', { ...file, synced: failed }, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
-    expect(await store.size('a/lost')).toBeNull()
-  })
-
   test('a content that is not as long as it was measured is not kept', async () => {
     const store = await open()
     await expect(store.put('a/b', { ...inMemory(noise(10)), size: 11 }, type)).rejects.toMatchObject({

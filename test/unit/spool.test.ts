@@ -9,8 +9,8 @@ import { noise } from '../contract/contents.js'
 
 let directory: string
 let spool: Spool
-const open = async (syncAhead: boolean) => {
-  spool = await Spool.open({ directory, syncAhead })
+const open = async () => {
+  spool = await Spool.open({ directory })
 }
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'assay-spool-'))
@@ -26,35 +26,21 @@ const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
   spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test.each([true, false])(
-  'a large upload is a file, brought to the disk ahead or not (%s); given back, it is gone',
-  async (ahead) => {
-    await open(ahead)
-    const { content, dispose, sizeBytes } = await take(large)
-    expect(sizeBytes).toBe(large.length)
-    expect(content).toMatchObject({ size: large.length, sha256: sha256(large) })
-    expect(content!.synced !== undefined).toBe(ahead)
-    await content!.synced
-    expect((await readFile(content!.path!)).equals(large)).toBe(true)
-    await dispose()
-    await dispose()
-    await expect(stat(content!.path!)).rejects.toMatchObject({ code: 'ENOENT' })
-  },
-)
-
-test('what is given back before it is on the disk is gone all the same', async () => {
-  await open(true)
-  const { content, dispose } = await take(large)
+test('puts a large upload into a file, which disposing deletes', async () => {
+  await open()
+  const { content, dispose, sizeBytes } = await take(large)
+  expect(sizeBytes).toBe(large.length)
+  expect(content).toMatchObject({ size: large.length, sha256: sha256(large) })
+  expect((await readFile(content!.path!)).equals(large)).toBe(true)
   await dispose()
-  await content!.synced
-  expect(await readdir(spool.directory)).toEqual([])
+  await dispose()
+  await expect(stat(content!.path!)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
 test('a small one stays in memory, one over its limit is not kept', async () => {
-  await open(true)
+  await open()
   const small = await take(noise(1000))
   expect(small.content).toMatchObject({ size: 1000, bytes: noise(1000) })
-  expect(small.content!.synced).toBeUndefined()
   const over = await take(large, { limit: large.length - 1 })
   expect(over.content).toBeUndefined()
   expect(await readdir(spool.directory)).toEqual([])
@@ -62,7 +48,7 @@ test('a small one stays in memory, one over its limit is not kept', async () => 
 })
 
 test('one of the most that memory takes has its digest', async () => {
-  await open(true)
+  await open()
   const bytes = noise(256 * 1024)
   const { content, dispose } = await take(bytes)
   expect(content!.bytes!.equals(bytes)).toBe(true)
@@ -72,14 +58,14 @@ test('one of the most that memory takes has its digest', async () => {
 })
 
 test('what is announced as large is a file from its first byte, however much comes', async () => {
-  await open(true)
+  await open()
   const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
   await dispose()
 })
 
-test.each([300_000, 1_100_000, 4 * 1024 * 1024])('announced with %i bytes it stays in memory, however it comes', async (size) => {
-  await open(true)
+test.each([300_000, 1024 * 1024])('announced with %i bytes it stays in memory, however it comes', async (size) => {
+  await open()
   for (const bytes of [noise(size), noise(size / 2)]) {
     const { content, dispose } = await take(bytes, { expected: size + 500 })
     expect(content!.path).toBeUndefined()
@@ -92,7 +78,7 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])('announced with %i bytes it sta
 })
 
 test('more than was announced goes to a file, whole', async () => {
-  await open(true)
+  await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)
   expect(content!.sha256).toBe(sha256(large))
@@ -113,7 +99,7 @@ test.each([1_000, 100_000, 3_000_000])(
 )
 
 test('what is over its limit gives its memory back', async () => {
-  spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
+  spool = await Spool.open({ directory, memoryLimit: 3_000_000, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
     expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
     const { content, dispose } = await take(noise(2_900_000), { expected: 2_900_000 })
@@ -135,7 +121,7 @@ test('all that is in memory shares one budget: beyond it even small ones are fil
 })
 
 test('chunks that were taken do not pile up', async () => {
-  await open(true)
+  await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()
   let most = 0

@@ -1,24 +1,15 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
-import { Readable } from 'node:stream'
-import type { Content } from '../../platform/spool/content.js'
+import { type Content, fileContent, memoryContent } from '../../platform/spool/content.js'
 
-const inMemory = 256 * 1024
+const maxBytesInMemory = 256 * 1024
 
-/** A file of this machine as an upload would arrive: small ones in memory, larger ones on disk. */
+/** A file of this machine, as an upload of it would be: in memory if it is small. */
 export async function openLocalContent(path: string): Promise<Content> {
   const { size } = await stat(path)
-  if (size <= inMemory) {
-    const bytes = await readFile(path)
-    return {
-      size: bytes.length,
-      sha256: createHash('sha256').update(bytes).digest('hex'),
-      bytes,
-      stream: (range) => Readable.from([range ? bytes.subarray(range.start, range.end + 1) : bytes]),
-    }
-  }
+  if (size <= maxBytesInMemory) return memoryContent(await readFile(path))
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path)) hash.update(chunk)
-  return { size, sha256: hash.digest('hex'), path, stream: (range) => createReadStream(path, range) }
+  return fileContent(path, size, hash.digest('hex'))
 }

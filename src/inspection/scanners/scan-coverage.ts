@@ -6,9 +6,9 @@ import { readEncryption } from '@assay/formats/pdf'
 import { compiled } from '../../platform/compiled.js'
 import { shown } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
+import { readRange } from '../../platform/spool/content.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { containers } from './containers.js'
-import { readRange } from './memory-content.js'
 
 /** What a daemon must be able to take in to have looked at everything, in bytes. */
 export interface Needs {

@@ -4,7 +4,6 @@ import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { compiled } from '../../platform/compiled.js'
-import { holdBytes } from '../../platform/spool/slabs.js'
 import type { ThreadTask } from './thread-program.js'
 import { type Answer, type Attempt, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 
@@ -49,20 +48,15 @@ export class Threads {
 
   attempt(work: Work): Attempt {
     const ending = new AbortController()
-    const shared = new Int32Array(new SharedArrayBuffer(12))
+    const shared = new Int32Array(new SharedArrayBuffer(8))
     const { module, run, data, settings } = work
     const task: ThreadTask = { module: module.href, run, data, settings, sentAt: Date.now(), shared }
     const sentAt = performance.now()
     let failure: WorkerFailure | undefined
-    let gone: Promise<unknown> = Promise.resolve()
-    const letGo = holdBytes(work.bytes)
     return {
-      answer: this.#run(task, work.bytes, ending.signal)
-        .catch((error) => {
-          throw error instanceof NotStarted ? error : new WorkerFailed(failure ?? failureOf(error))
-        })
-        // One that is ended may hang before it has its copy: it has until it is gone.
-        .finally(() => (Atomics.load(shared, 2) === 1 ? letGo() : void gone.then(letGo))),
+      answer: this.#run(task, work.bytes, ending.signal).catch((error) => {
+        throw error instanceof NotStarted ? error : new WorkerFailed(failure ?? failureOf(error))
+      }),
       begunAt: () => {
         const begun = Atomics.load(shared, 0)
         return begun === 0 ? undefined : sentAt + begun - 1
@@ -70,7 +64,7 @@ export class Threads {
       cancel: () => void Atomics.store(shared, 1, 1),
       end: (why) => {
         failure = why
-        gone = this.#end(ending)
+        this.#end(ending)
       },
     }
   }
@@ -83,7 +77,7 @@ export class Threads {
 
   async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<Answer> {
     await this.#room()
-    if (!content || content.buffer instanceof SharedArrayBuffer) return this.#piscina.run({ ...task, bytes: content }, { signal })
+    if (!content) return this.#piscina.run(task, { signal })
     // A Buffer may be a view of a larger pool, which would be sent whole: what is sent is a copy of its own.
     const bytes = new Uint8Array(content)
     return this.#piscina.run({ ...task, bytes }, { signal, transferList: [bytes.buffer] })
@@ -96,8 +90,7 @@ export class Threads {
       throw new NotStarted(`${this.#leaving.size} workers hang and cannot be ended; the service should be restarted`)
   }
 
-  /** Resolves when the thread that is ended by it has gone. */
-  async #end(ending: AbortController): Promise<void> {
+  #end(ending: AbortController): void {
     const before = this.#piscina.threads
     ending.abort()
     const { threads } = this.#piscina
@@ -112,7 +105,6 @@ export class Threads {
           }),
         ),
       )
-    await Promise.all(leaving.map((thread) => this.#leaving.get(thread)))
   }
 
   async #left(): Promise<void> {

@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { compiled } from '../../platform/compiled.js'
-import { holdBytes } from '../../platform/spool/slabs.js'
 import type { FromProcess, ToProcess } from './process-program.js'
 import type { Sandbox } from './sandbox.js'
 import { type Answer, contentPipe, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
@@ -73,7 +72,7 @@ export class WorkerProcess {
     return new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
       // Not in the message: 0.5 MiB of it took 30 ms to put together again.
-      if (bytes) this.#contents.write(bytes, holdBytes(bytes))
+      if (bytes) this.#contents.write(bytes)
       this.#tell({ module: module.href, run, data, contentBytes: bytes?.length, ...(told && { settings: told }) })
     })
   }

@@ -1,20 +1,42 @@
-import type { Readable } from 'node:stream'
+import { hash as digestOf } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { Readable } from 'node:stream'
 
 /**
- * The bytes of one upload, whole and measured, which can be opened again as often as need be: in memory while small,
- * in a temporary file beyond that. Never both. Checks, scanners and stores read it; its maker disposes of it.
+ * The bytes of one upload, complete and measured. They are in memory if there are few of them, otherwise in a temporary file.
+ * Checks, scanners and stores read them as often as they need. Whoever created the content disposes of it.
  */
 export interface Content {
   readonly size: number
+  /** In hexadecimal digits. */
   readonly sha256: string
   readonly bytes?: Buffer
-  /** The temporary file, where it is held in one. A local store takes it by rename. */
+  /** The temporary file. A local store may take it as the blob by a hard link or a rename. */
   readonly path?: string
-  /**
-   * Resolves when the temporary file is on the disk, where that was begun as soon as it was received. Who keeps the file must wait
-   * for it: of a write that failed, the system reports only once.
-   */
-  readonly synced?: Promise<void>
-  /** A fresh stream from the first byte, or of `start` to `end`, both inclusive. */
+  /** A new stream of all bytes, or of those from `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
+}
+
+export const memoryContent = (bytes: Buffer, sha256 = digestOf('sha256', bytes)): Content => ({
+  size: bytes.length,
+  sha256,
+  bytes,
+  stream: (range) =>
+    Readable.from(bytes.length === 0 ? [] : [range ? bytes.subarray(range.start, range.end + 1) : bytes], { objectMode: false }),
+})
+
+export const fileContent = (path: string, size: number, sha256: string): Content => ({
+  size,
+  sha256,
+  path,
+  stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
+})
+
+/** The bytes from `start` to `end`, exclusive, as far as there are any. For a few KiB at the beginning or the end. */
+export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {
+  const from = Math.max(0, start)
+  const to = Math.min(content.size, end)
+  if (from >= to) return Buffer.alloc(0)
+  if (content.bytes) return content.bytes.subarray(from, to)
+  return Buffer.concat(await content.stream({ start: from, end: to - 1 }).toArray())
 }

@@ -1,166 +1,148 @@
-import { createHash, type Hash } from 'node:crypto'
-import type { FileHandle } from 'node:fs/promises'
+import { createHash, hash as digestOf, type Hash } from 'node:crypto'
+import { type FileHandle, unlink } from 'node:fs/promises'
 import { AssayError, storageUnavailable } from '../errors/errors.js'
-import { Batch } from './batch.js'
-import { BehindWriter } from './behind-writer.js'
-import type { Content } from './content.js'
-import type { Digests } from './digests.js'
-import { doneWithChunk } from './early-collection.js'
-import type { ChunkSink } from './part-chunks.js'
-import { copyShared, formBytes, type Slab, type Slabs } from './slabs.js'
-import { discardFile, fileContent, memoryContent, sha256Of } from './spooled-content.js'
+import { type Content, fileContent, memoryContent } from './content.js'
 
-/** A measured upload. `content` is absent where the sender sent more than the limit: the rest was never kept. */
+/** A received upload. `content` is missing if the client sent more than the limit: the service discards such uploads. */
 export interface Spooled {
   content?: Content
-  /** Bytes seen; beyond the limit, as many as had been read by then. */
+  /** Number of received bytes. */
   sizeBytes: number
-  /** Gives memory and temporary file back. Safe to call twice, and after a store took the file. */
+  /** Releases the memory or deletes the temporary file. Safe to call twice, and after a store took the file. */
   dispose(): Promise<void>
 }
 
-export interface Taking {
-  /** Bytes that are announced: what is too much for memory goes to a file from its first byte. It need not be true. */
-  expected?: number
+/** Bytes that all uploads of a process may hold in memory. */
+export class MemoryBudget {
+  #free: number
+
+  constructor(bytes: number) {
+    this.#free = bytes
+  }
+
+  /** Returns false if fewer bytes are free. */
+  reserve(bytes: number): boolean {
+    if (bytes > this.#free) return false
+    this.#free -= bytes
+    return true
+  }
+
+  release(bytes: number): void {
+    this.#free += bytes
+  }
 }
 
-interface IntakeParts extends Taking {
-  /** Is asked with every chunk, since it may become known only while the body streams (the `context` part may come after the file). */
-  limit: () => number
-  slabs: Slabs
-  digests: Digests
+export interface IntakeOptions {
+  /** Called with every chunk, because the limit may become known only while the body arrives. */
+  limit(): number
+  /** An upload with more bytes goes to a temporary file. */
   memoryLimit: number
-  syncAhead: boolean
+  budget: MemoryBudget
   file: string
   create(file: string): Promise<FileHandle>
 }
 
-// One chunk is kept as it came; several would be copied together, and copied again for a worker.
-const slabsFrom = 64 * 1024
+const fileBlockBytes = 128 * 1024
 
-/** Counts and hashes one upload on its way into memory or a temporary file. */
-export class Intake implements ChunkSink {
-  readonly #parts: IntakeParts
-  readonly #mostInMemory: number
-  readonly #slab: Slab | undefined
-  readonly #letGo: (() => void) | undefined
-  readonly #hash: Hash | undefined
-  readonly #early = new Batch()
+/**
+ * Counts and hashes one upload, and keeps it in memory or in a temporary file. Chunks are copied into one block that is reused:
+ * chunks that wait for the disk would outlive the young generation, and the garbage collector would mark the whole heap for them.
+ */
+export class Intake {
+  readonly #options: IntakeOptions
   #size = 0
+  #block = Buffer.alloc(0)
+  #used = 0
   #reserved = 0
-  #writer: BehindWriter | undefined
-  #isOver = false
-  #resolve!: (spooled: Spooled | Promise<Spooled>) => void
-  /** Settles when it is whole, has more than its limit, or failed: then nothing of it is left. */
-  readonly result = new Promise<Spooled>((resolve) => {
-    this.#resolve = resolve
-  })
+  #handle: FileHandle | undefined
+  #hash: Hash | undefined
 
-  constructor(parts: IntakeParts) {
-    const { expected = 0, memoryLimit, slabs } = parts
-    this.#parts = parts
-    this.#mostInMemory = expected > memoryLimit + formBytes ? 0 : memoryLimit
-    this.#slab = expected > slabsFrom ? slabs.take(expected) : undefined
-    this.#letGo = this.#slab?.hold()
-    this.#hash = this.#slab && createHash('sha256')
+  constructor(options: IntakeOptions) {
+    this.#options = options
   }
 
-  get isOver(): boolean {
-    return this.#isOver
-  }
-
-  write(chunk: Buffer): Promise<void> | undefined {
-    if (this.#isOver) return
-    const before = this.#size
+  /** Returns false if the upload exceeds its limit. Nothing more of it is needed then. */
+  async write(chunk: Buffer): Promise<boolean> {
     this.#size += chunk.length
-    doneWithChunk(chunk)
-    if (this.#size > this.#parts.limit()) return this.#settle(this.#discard())
-    if (this.#slab && this.#size <= this.#slab.bytes.length) {
-      copyShared(chunk, this.#slab.bytes, before)
-      this.#hash!.update(chunk)
-    } else if (this.#writer) return this.#guarded(this.#writer.write(chunk))
-    else if (!this.#slab && this.#size <= this.#mostInMemory && this.#parts.slabs.reserve(chunk.length)) {
-      this.#early.add(chunk)
-      this.#reserved += chunk.length
-    } else return this.#guarded(this.#toFile(chunk, before))
+    if (this.#size > this.#options.limit()) return false
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#used === this.#block.length && !this.#growTo(this.#size)) await this.#flush()
+      const copied = chunk.copy(this.#block, this.#used, at)
+      at += copied
+      this.#used += copied
+    }
+    return true
   }
 
-  end(): void {
-    if (!this.#isOver) this.#settle(this.#whole().catch((error) => this.#failed(error)))
-  }
-
-  fail(error: unknown): void {
-    if (!this.#isOver) this.#settle(this.#failed(error))
-  }
-
-  #settle(result: Promise<Spooled>): undefined {
-    this.#isOver = true
-    this.#resolve(result)
-  }
-
-  #guarded(work: Promise<void> | undefined): Promise<void> | undefined {
-    return work?.catch((error) => this.fail(error))
-  }
-
-  async #toFile(chunk: Buffer, before: number): Promise<void> {
-    const { create, file, slabs, digests, syncAhead } = this.#parts
-    const handle = await create(file)
-    const writer = new BehindWriter({ handle, slabs, digest: digests.begin(), sync: syncAhead })
-    this.#writer = writer
-    // More than was announced.
-    if (this.#slab) await writer.write(this.#slab.bytes.subarray(0, before))
-    for (const held of this.#early.take()) await writer.write(held)
-    this.#release()
-    await writer.write(chunk)
-  }
-
-  async #whole(): Promise<Spooled> {
-    const size = this.#size
+  async end(): Promise<Spooled> {
+    const { limit, file, memoryLimit } = this.#options
     // The limit may have become known after the last byte.
-    if (size > this.#parts.limit()) return this.#discard()
-    if (this.#writer) return this.#wholeFile(this.#writer)
-    const dispose = async () => this.#release()
-    if (this.#slab) {
-      const bytes = this.#slab.bytes.subarray(0, size)
-      return { content: memoryContent(bytes, this.#hash!.digest('hex')), sizeBytes: size, dispose }
+    if (this.#size > limit()) return this.discard()
+    const size = this.#size
+    if (!this.#handle && memoryLimit >= size) {
+      const bytes = this.#block.subarray(0, size)
+      return { content: memoryContent(bytes, digestOf('sha256', bytes)), sizeBytes: size, dispose: async () => this.#release() }
     }
-    const held = this.#early.take()
-    const bytes = held.length === 1 ? held[0]! : Buffer.concat(held, size)
-    return { content: memoryContent(bytes, await sha256Of(bytes)), sizeBytes: size, dispose }
-  }
-
-  async #wholeFile(writer: BehindWriter): Promise<Spooled> {
-    const { file } = this.#parts
-    const { sha256, ...synced } = await writer.end()
+    await this.#flush()
+    await this.#handle!.close()
     return {
-      content: { ...fileContent(file, this.#size, sha256), ...synced },
-      sizeBytes: this.#size,
-      dispose: () => discardFile(file),
+      content: fileContent(file, size, this.#hash!.digest('hex')),
+      sizeBytes: size,
+      dispose: () => deleteFile(file),
     }
   }
 
-  async #failed(error: unknown): Promise<never> {
-    await this.#discard()
-    throw isDiskFault(error)
-      ? storageUnavailable('There is no room to receive the upload at the moment; nothing was stored.', error)
-      : error
-  }
-
-  async #discard(): Promise<Spooled> {
+  async discard(): Promise<Spooled> {
     this.#release()
-    await this.#writer?.abandon()
-    if (this.#writer) await discardFile(this.#parts.file)
+    if (this.#handle) {
+      await this.#handle.close().catch(() => {})
+      await deleteFile(this.#options.file)
+    }
     return { sizeBytes: this.#size, dispose: async () => {} }
   }
 
+  /** Doubles the block in memory. Returns false if the upload must go to a file. */
+  #growTo(size: number): boolean {
+    const { memoryLimit, budget } = this.#options
+    if (this.#handle || size > memoryLimit) return false
+    const length = Math.min(memoryLimit, Math.max(size, 2 * this.#block.length))
+    if (!budget.reserve(length - this.#reserved)) return false
+    this.#reserved = length
+    const block = Buffer.allocUnsafeSlow(length)
+    this.#block.copy(block, 0, 0, this.#used)
+    this.#block = block
+    return true
+  }
+
+  async #flush(): Promise<void> {
+    if (!this.#handle) {
+      this.#handle = await this.#options.create(this.#options.file)
+      this.#hash = createHash('sha256')
+    }
+    const bytes = this.#block.subarray(0, this.#used)
+    this.#hash!.update(bytes)
+    for (let at = 0; at < bytes.length; ) at += (await this.#handle.write(bytes, at)).bytesWritten
+    if (this.#block.length !== fileBlockBytes) this.#block = Buffer.allocUnsafeSlow(fileBlockBytes)
+    this.#used = 0
+    this.#release()
+  }
+
   #release(): void {
-    this.#parts.slabs.free(this.#reserved)
+    this.#options.budget.release(this.#reserved)
     this.#reserved = 0
-    this.#early.take()
-    this.#letGo?.()
   }
 }
 
-const isDiskFault = (error: unknown): boolean =>
-  !(error instanceof AssayError) &&
-  ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG'].includes((error as { code?: string }).code ?? '')
+// `unlink`, because `rm` reads the file's attributes first.
+const deleteFile = (file: string): Promise<void> =>
+  unlink(file).catch((error) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+
+const diskErrors = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG']
+
+/** Errors of the disk as `storage_unavailable`, any other error as it is. */
+export const toIntakeError = (error: unknown): unknown =>
+  !(error instanceof AssayError) && diskErrors.includes((error as { code?: string }).code ?? '')
+    ? storageUnavailable('There is no room to receive the upload at the moment; nothing was stored.', error)
+    : error

@@ -5,33 +5,29 @@ import { storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
 import { megabyte } from '../units.js'
 import { chunks } from './chunks.js'
-import { Digests } from './digests.js'
-import { Intake, type Spooled, type Taking } from './intake.js'
-import { Slabs } from './slabs.js'
+import { Intake, MemoryBudget, type Spooled, toIntakeError } from './intake.js'
+
+// Bytes by which the body of a multipart form is longer than its file.
+const formBytes = 64 * 1024
 
 export interface SpoolOptions {
   directory: string
-  /** Up to so many bytes stay in memory though their number is not announced: those that are may be as many as a slab holds. */
+  /** Uploads of at most so many bytes stay in memory. */
   memoryLimit?: number
-  /** Bytes that all uploads in memory may take together; beyond it even small ones go to files. */
+  /** Bytes that all uploads in memory may take together. Beyond it small uploads go to files too. */
   memoryBudget?: number
-  /** Whether temporary files are brought to the disk while they are judged: for a store that keeps them as they are. */
-  syncAhead?: boolean
 }
 
-/** Streams uploads into memory or temporary files while counting and hashing them. One per process. */
+/** Receives uploads into memory or temporary files, and counts and hashes them. One per process. */
 export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
-  readonly #syncAhead: boolean
-  readonly #slabs: Slabs
-  readonly #digests = new Digests()
+  readonly #budget: MemoryBudget
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
-    this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#slabs = new Slabs(options.memoryBudget ?? 32 * megabyte)
-    this.#syncAhead = options.syncAhead ?? false
+    this.#memoryLimit = options.memoryLimit ?? megabyte
+    this.#budget = new MemoryBudget(options.memoryBudget ?? 32 * megabyte)
   }
 
   /** Makes the directory, and removes what processes that are gone have left in it. */
@@ -86,37 +82,28 @@ export class Spool {
   }
 
   close(): Promise<void> {
-    this.#digests.close()
     return rm(this.directory, { recursive: true, force: true })
   }
 
-  /** Reads `source` to its end, or to the first byte beyond `limit()`: then the source is destroyed. */
-  async take(source: Readable, limit: () => number, taking: Taking = {}): Promise<Spooled> {
-    const intake = this.begin(limit, taking)
-    try {
-      for await (const chunk of chunks(source)) {
-        await intake.write(chunk)
-        if (intake.isOver) break
-      }
-      intake.end()
-    } catch (error) {
-      intake.fail(error)
-    }
-    return intake.result
-  }
-
-  /** For an upload that comes chunk by chunk. */
-  begin(limit: () => number, taking: Taking = {}): Intake {
-    return new Intake({
-      ...taking,
+  /**
+   * Receives `source` completely, or up to the first byte beyond `limit()`, and then destroys it. `expected` is the size that the client
+   * announced: a large upload goes to a file from its first byte.
+   */
+  async take(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
+    const intake = new Intake({
       limit,
-      slabs: this.#slabs,
-      digests: this.#digests,
-      memoryLimit: this.#memoryLimit,
-      syncAhead: this.#syncAhead,
+      memoryLimit: expected > this.#memoryLimit + formBytes ? -1 : this.#memoryLimit,
+      budget: this.#budget,
       file: join(this.directory, newId('req')),
       create: (file) => this.#create(file),
     })
+    try {
+      for await (const chunk of chunks(source)) if (!(await intake.write(chunk))) return await intake.discard()
+      return await intake.end()
+    } catch (error) {
+      await intake.discard()
+      throw toIntakeError(error)
+    }
   }
 }
 

@@ -1,5 +1,4 @@
 import type { Content } from '../../../platform/spool/content.js'
-import { holdBytes } from '../../../platform/spool/slabs.js'
 import type { ClamdAddress } from './address.js'
 import { saysTooLong } from './answer.js'
 import { type ClamdDeadlines, ClamdFault, exchange, type Line } from './exchange.js'
@@ -32,7 +31,7 @@ export async function sendToClamd(
   signal?: AbortSignal,
 ): Promise<string> {
   try {
-    return await exchange(address, deadlines, signal, (line) => send(content, line).finally(holdBytes(content.bytes)))
+    return await exchange(address, deadlines, signal, (line) => send(content, line))
   } catch (fault) {
     if (!(fault instanceof ClamdFault) || fault.line !== 'cut') throw fault
     const word = await askWhetherTooLong(address, content.size, deadlines, signal)

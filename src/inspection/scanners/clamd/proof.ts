@@ -1,6 +1,6 @@
 import type { Container } from '@assay/formats/archive'
+import { memoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import { memoryContent } from '../memory-content.js'
 import { readAnswer, readVersion } from './answer.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'

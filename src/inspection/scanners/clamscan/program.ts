@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process'
 import { pipeline, Readable } from 'node:stream'
 import { shown } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
-import { holdBytes } from '../../../platform/spool/slabs.js'
 import { ClamdFault } from '../clamd/exchange.js'
 import type { ClamLine } from '../clamd/line.js'
 
@@ -100,7 +99,6 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
       if (failure === undefined) resolve({ code, output: output.trimEnd() })
       else reject(failure)
     })
-    child.on('close', holdBytes(content?.bytes))
     // A program that has its answer need not read to the end; a content that cannot be read is no scan.
     if (content)
       pipeline(content.bytes ? Readable.from([content.bytes]) : content.stream(), child.stdin!, (error) => {

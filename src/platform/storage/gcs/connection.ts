@@ -1,7 +1,6 @@
 import http from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { holdBytes } from '../../spool/slabs.js'
 import { traceHeaders } from '../../telemetry/tracing.js'
 import { BucketAnswer, unavailable } from './deadline.js'
 
@@ -64,7 +63,7 @@ export class BucketConnection {
       const { body } = request
       // A failure of either end is the request's own, which is listened to.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
-      else outgoing.once('close', holdBytes(body)).end(body)
+      else outgoing.end(body)
     })
   }
 

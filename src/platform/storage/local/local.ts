@@ -156,7 +156,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   async #take(content: Content & { path: string }, target: string, { path, signal }: Placing): Promise<void> {
-    await (content.synced ?? syncFile(content.path))
+    await syncFile(content.path)
     await assertWhole(content.path, content.size)
     signal?.throwIfAborted()
     faultPoint('store.durable')

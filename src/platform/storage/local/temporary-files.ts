@@ -3,7 +3,6 @@ import { readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { isOfDeadRun, runName } from '../../run-names.js'
-import { holdBytes } from '../../spool/slabs.js'
 
 const staleAfterMs = 60 * 60 * 1000
 
@@ -44,14 +43,8 @@ export async function writeDurably(
 ): Promise<number> {
   const isWhole = content instanceof Uint8Array
   const file = await openFile(path, isWhole ? newFile | writesThrough : newFile, 0o600)
-  const letGo = holdBytes(isWhole ? content : undefined)
   try {
-    const [size] = await Promise.all([
-      fill(file, content, signal)
-        .finally(() => close(file))
-        .finally(letGo),
-      named?.(),
-    ])
+    const [size] = await Promise.all([fill(file, content, signal).finally(() => close(file)), named?.()])
     return size
   } catch (error) {
     await unlink(path).catch(() => {})
