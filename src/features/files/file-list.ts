@@ -82,7 +82,7 @@ export class FileList {
   }
 
   async #select<Row extends object>(filter: FileFilter, name: string, text: string, values: unknown[]): Promise<Row[]> {
-    // A filter by uploader or type is planned with its values, because the best plan depends on how many files match.
+    // A filter by uploader or type has literals: under a name, each value would keep a plan.
     const { rows } = hasAttributes(filter)
       ? await this.#database.query<Row>(text, values)
       : await this.#database.query<Row>({ name: `files-${name}-${shapeOf(filter)}`, text, values })

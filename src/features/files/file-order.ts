@@ -1,3 +1,4 @@
+import pg from 'pg'
 /** Which files of a tenant. */
 export interface FileFilter {
   tenantId: string
@@ -23,14 +24,17 @@ export const groupsOf = (filter: FileFilter, values: unknown[]): string =>
 function groupConditions(filter: FileFilter, values: unknown[]): string {
   const conditions = [`tenant_id = $${values.push(filter.tenantId)}`]
   if (filter.contextIds) conditions.push(`context_id = ANY ($${values.push(filter.contextIds)})`)
-  return [...conditions, ...attributeConditions(filter, values)].join(' AND ')
+  return [...conditions, ...attributeConditions(filter)].join(' AND ')
 }
 
-function attributeConditions({ uploadedBy, contentType = null }: FileFilter, values: unknown[]): string[] {
+const { escapeLiteral } = pg
+
+/** As literals: the best plan depends on how many files match, and plans of parameters are made without their values. */
+function attributeConditions({ uploadedBy, contentType = null }: FileFilter): string[] {
   const conditions: string[] = []
-  if (uploadedBy !== null) conditions.push(`uploaded_by = $${values.push(uploadedBy)}`)
-  if (contentType?.endsWith('/*')) conditions.push(`starts_with(content_type, $${values.push(contentType.slice(0, -1))})`)
-  else if (contentType !== null) conditions.push(`content_type = $${values.push(contentType)}`)
+  if (uploadedBy !== null) conditions.push(`uploaded_by = ${escapeLiteral(uploadedBy)}`)
+  if (contentType?.endsWith('/*')) conditions.push(`starts_with(content_type, ${escapeLiteral(contentType.slice(0, -1))})`)
+  else if (contentType !== null) conditions.push(`content_type = ${escapeLiteral(contentType)}`)
   return conditions
 }
 
@@ -53,10 +57,9 @@ export function filesInOrder(
   values: unknown[],
   { ascending = false, where = [], skip = 0, limit, columns = 'f.tenant_id, f.file_id' }: Stretch,
 ): string {
-  const conditions = [`f.tenant_id = $${values.push(filter.tenantId)}`, ...where, ...attributeConditions(filter, values)]
+  const conditions = [`f.tenant_id = $${values.push(filter.tenantId)}`, ...where, ...attributeConditions(filter)]
   const order = `ORDER BY f.file_id ${ascending ? 'ASC' : 'DESC'}`
-  // In a named statement not the parameter itself: PostgreSQL would plan it again for each value.
-  const number = (value: number) => (hasAttributes(filter) ? value : `(SELECT $${values.push(value)}::bigint)`)
+  const number = (value: number) => (hasAttributes(filter) ? value : `$${values.push(value)}::bigint`)
   const page = `${order} ${skip > 0 ? `OFFSET ${number(skip)}` : ''} LIMIT ${limit}`
   const files = (context: string, end: string) =>
     `SELECT ${columns} FROM files f WHERE ${context}${conditions.join(' AND ')} ${end}`
