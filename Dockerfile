@@ -38,4 +38,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is the first process: it handles SIGTERM, serves on for 5 s and drains for up to 30 (docker stop --time 45).
 # V8 would guess that rows live long, and make the arrays of later ones where only a full collection frees them.
-CMD ["node", "--max-semi-space-size=4", "--no-allocation-site-pretenuring", "dist/main.js"]
+CMD ["node", "dist/main.js"]

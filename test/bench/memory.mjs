@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
     // Of the service's own process, to try out what a setting is worth.
-    node: { type: 'string', default: '--max-semi-space-size=4 --no-allocation-site-pretenuring' },
+    node: { type: 'string', default: '' },
     env: { type: 'string', multiple: true, default: [] },
   },
 })

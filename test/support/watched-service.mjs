@@ -10,7 +10,7 @@ const watch = new URL('./loop-watch.mjs', import.meta.url).href
 export async function startWatched(env) {
   const child = fork(main, [], {
     // As `npm start` does.
-    execArgv: ['--max-semi-space-size=4', '--no-allocation-site-pretenuring', '--import', watch],
+    execArgv: ['--import', watch],
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

@@ -88,7 +88,7 @@ export async function startReplica(env, folder) {
   const start = async () => {
     while (!over) {
       child = fork(built('main'), [], {
-        execArgv: ['--max-semi-space-size=4', '--no-allocation-site-pretenuring', '--import', clockFile],
+        execArgv: ['--import', clockFile],
         env: {
           ...env,
           PATH: process.env.PATH,

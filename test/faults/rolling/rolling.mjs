@@ -38,7 +38,7 @@ async function replica(name) {
   const url = `http://127.0.0.1:${port}`
   let child
   const start = async () => {
-    child = spawn(process.execPath, ['--max-semi-space-size=4', '--no-allocation-site-pretenuring', main], {
+    child = spawn(process.execPath, [main], {
       env: {
         PATH: process.env.PATH,
         HOME: process.env.HOME,
