@@ -10,7 +10,7 @@ import { type AddressOf, addressesBy, type Known, pathOf } from './caller.js'
 import { guardDownloads } from './download-guard.js'
 import { disconnectIfStalled } from './early-answers.js'
 import type { EdgeParts } from './edge-parts.js'
-import { createEndpoints, fail, restDoor, type Step } from './endpoints.js'
+import { createEndpoints, fail, type Step } from './endpoints.js'
 import { framingFault } from './framing.js'
 import { isHalfClosed } from './half-close.js'
 import { tellAge } from './read-age.js'
@@ -24,8 +24,7 @@ export interface Edge {
 type Door = (request: Known, response: ServerResponse) => void
 
 /**
- * Request ids, headers and the request log, and behind them the doors: what is asked most (files, and downloads as a whole) at once,
- * everything else by way of Express.
+ * Request ids, headers and the request log, and behind them Express. Downloads of whole files do not pass through Express.
  */
 export function createEdge(parts: EdgeParts): Edge {
   const guard = guardDownloads()
@@ -33,7 +32,7 @@ export function createEdge(parts: EdgeParts): Edge {
   const app = createEndpoints(parts, { guard, steps })
   const addressOf = addressesBy(app, parts.trustProxy)
   const begin = beginning(parts, addressOf)
-  const doorOf = directDoors(parts, { guard, steps })
+  const doorOf = directDownloads(parts, { guard, steps })
   const listener: RequestListener = (incoming, response) => {
     // Sent after a request whose answer ended the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
@@ -111,15 +110,14 @@ function stepsOf({ readsFromReplica, corsOrigins, resumable }: EdgeParts): Step[
   return [...(readsFromReplica ? [tellAge] : []), ...(corsOrigins.length > 0 ? [origins] : [])]
 }
 
-/** The doors that need nothing of Express. */
-function directDoors(parts: EdgeParts, { guard, steps }: { guard: Step; steps: readonly Step[] }) {
+/** Downloads of whole files, which need nothing of Express. */
+function directDownloads(parts: EdgeParts, { guard, steps }: { guard: Step; steps: readonly Step[] }) {
   const { download } = parts
   const behindSteps = (door: (request: Known, response: ServerResponse) => Promise<void>) =>
     steps.reduceRight<Door>(
       (next, step) => (request, response) => step(request, response, () => next(request, response)),
       (request, response) => void door(request, response).catch((error) => fail(parts, error, request, response)),
     )
-  const files = behindSteps(restDoor(parts))
   const whole = behindSteps(async (request, response) => {
     guard(request, response, () => {})
     const path = pathOf(request.url!)
@@ -129,7 +127,6 @@ function directDoors(parts: EdgeParts, { guard, steps }: { guard: Step; steps: r
   return (request: IncomingMessage, path: string): Door | undefined => {
     // What a browser asks beforehand, and what is framed so that it is refused.
     if (request.method === 'OPTIONS' || framingFault(request)) return undefined
-    if (path === '/api/v1/files' || path.startsWith('/api/v1/files/')) return files
     return download?.isWhole(request) && /^\/download\/\w+$/.test(path) ? whole : undefined
   }
 }

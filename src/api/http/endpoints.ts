@@ -71,7 +71,7 @@ export function createEndpoints(parts: EdgeParts, { guard, steps }: { guard: Ste
 }
 
 /** A call by REST. */
-export function restDoor(parts: EdgeParts): (request: Known, response: ServerResponse) => Promise<void> {
+function restDoor(parts: EdgeParts): (request: Known, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const call = await callOf(parts, request)
     const key = request.headers['idempotency-key']
