@@ -1,7 +1,6 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
-import { armFaultPoint } from '../platform/fault-points.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'
 import { runCommand, understand, usage } from './run-command.js'
 import { tell } from './tell.js'
@@ -19,7 +18,6 @@ async function main(words: string[]): Promise<number> {
   }
   const asked = understand(words)
   const config = readConfig()
-  armFaultPoint(config.faultPoint)
   const { result, fault } = await runCommand(asked, { config, lifecycle, say: (what) => console.error(what) })
   console.log(JSON.stringify(result))
   if (fault !== undefined) console.error(fault)

@@ -1,3 +1,5 @@
+import { channel } from 'node:diagnostics_channel'
+
 /** The steps of an upload, of a delete and of what follows between which a process may die: what each leaves must mend itself. */
 export const faultPoints = [
   // An upload, in the order of its steps; `store.` is the local store's part of it, `bucket.` a bucket's, `commit.` the ledger's.
@@ -44,14 +46,9 @@ export const faultPoints = [
 ] as const
 export type FaultPoint = (typeof faultPoints)[number]
 
-let armed: string | undefined
+const passed = channel('assay:fault-point')
 
-/** For tests: the process ends as by `kill -9` when it comes to that point. */
-export const armFaultPoint = (name: string | undefined): void => {
-  armed = name
-}
-
-/** Marks a point; does nothing unless a test armed it. */
+/** Marks a step. Nothing subscribes in production: test/support/fault-point.mjs kills the process that passes one. */
 export function faultPoint(name: FaultPoint): void {
-  if (armed === name) process.kill(process.pid, 'SIGKILL')
+  if (passed.hasSubscribers) passed.publish(name)
 }

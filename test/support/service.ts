@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
+const faultPoint = new URL('fault-point.mjs', import.meta.url).href
 
 // A service that lives for seconds gets nothing back for the optimising compilation of its WebAssembly, half a second of CPU.
 const quickly = '--liftoff-only'
@@ -44,7 +45,7 @@ export class Service {
 
   /** What `npm start` runs, with no environment but `env`. */
   static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
-    const node = [...under, process.execPath, quickly, '--import', watcher, 'scripts/start.mjs']
+    const node = [...under, process.execPath, quickly, '--import', watcher, '--import', faultPoint, 'scripts/start.mjs']
     // In blocks of 512 bytes, as POSIX has it.
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -83,7 +84,7 @@ export class Service {
 
 /** Runs one of the operator's commands to its end. */
 export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Ending> {
-  const child = spawn(process.execPath, [quickly, 'scripts/run.mjs', ...args], {
+  const child = spawn(process.execPath, [quickly, '--import', faultPoint, 'scripts/run.mjs', ...args], {
     cwd: root,
     env: clean(env),
     stdio: ['ignore', 'pipe', 'pipe'],

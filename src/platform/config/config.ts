@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { databaseUrlOf } from '../db/database-url.js'
-import { faultPoints } from '../fault-points.js'
 import { mostMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
 import { secretVariables } from './secret-files.js'
@@ -88,8 +87,6 @@ export interface Config {
   readonly corsOrigins: string[]
   /** Webhooks may lead to private addresses, and use http. */
   readonly webhookAllowPrivate: boolean
-  /** Where a test wants the process to die (src/fault-points.ts). */
-  readonly faultPoint: string | undefined
 }
 
 /** Every fault of the environment, one sentence each. */
@@ -159,7 +156,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
     corsOrigins: read.origins('CORS_ORIGINS'),
     webhookAllowPrivate: read.oneOf('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
-    faultPoint: read.oneOf('FAULT_POINT', faultPoints),
   }
   if (read.faults.length > 0) throw new ConfigError(read.faults)
   return deepFreeze(config)

@@ -3,7 +3,6 @@ import pino, { type Logger } from 'pino'
 import { type Config, readConfig } from '../config/config.js'
 import { type OpenDatabase, openDatabase } from '../db/embedded/embedded.js'
 import { migrate } from '../db/migrate.js'
-import { armFaultPoint } from '../fault-points.js'
 import { LogOutput } from '../telemetry/log-output.js'
 import type { FirstRun, LoadApplication } from './application.js'
 import { banner } from './banner.js'
@@ -48,7 +47,6 @@ async function start(service: Service): Promise<void> {
   process.on('exit', () => output.flushSync())
   const logger = pino({ level: config.logLevel, base: undefined }, output)
   endOnFaults(logger)
-  armFaultPoint(config.faultPoint)
   // Check the port first. Otherwise the credentials of a first start, shown once, could be lost to a port in use.
   await refuseUsedPort(config)
 

@@ -1,6 +1,5 @@
 import pino from 'pino'
 import { readConfig } from '../config/config.js'
-import { armFaultPoint } from '../fault-points.js'
 import { LogOutput } from '../telemetry/log-output.js'
 import type { LoadApplication } from './application.js'
 import { Lifecycle } from './lifecycle.js'
@@ -24,7 +23,6 @@ export async function runServingProcess(loadApplication: LoadApplication): Promi
     process.on('exit', () => output.flushSync())
     const logger = pino({ level: config.logLevel, base: { process: siblings.place.number } }, output)
     endOnFaults(logger)
-    armFaultPoint(config.faultPoint)
     const isDiskFull = () => siblings.state.isDiskFull
     serving = await serve(lifecycle, { createApp, config, logger, database: { ...database, isDiskFull }, siblings })
     output.flushSync()
