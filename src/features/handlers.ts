@@ -103,9 +103,7 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     rest: createRestHandler({
       schema,
       spool,
-      contextRules: async (actor, contextKey, bodyBytes) => {
-        const remembered = contexts.remembered(actor, contextKey)
-        if (remembered && bodyBytes <= remembered.maxFileSizeMb * megabyte) return remembered
+      contextRules: async (actor, contextKey) => {
         const context = await contexts.findOnce(actor, contextKey)
         return context?.status === 'active' ? context : undefined
       },

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { processRequest, Upload } from 'graphql-upload-ts'
 import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
-import { IncomingFile, spooledWithin } from '../../platform/spool/incoming-file.js'
+import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json-numbers.js'
@@ -60,7 +60,7 @@ class Expected {
     this.incoming = new IncomingFile(name, async (limit) => {
       const least = () => Math.min(ceiling, limit())
       this.limit = least
-      return spooledWithin(await (await part).received, limit())
+      return (await part).received
     })
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Actor } from '../../platform/actor.js'
 import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
-import { IncomingFile, spooledWithin } from '../../platform/spool/incoming-file.js'
+import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
@@ -98,7 +98,7 @@ export class UploadForm {
     const spooled = await file.take(() => this.#limit)
     this.#spooled = spooled
     this.cut = !spooled.content
-    const incoming = new IncomingFile(file.filename, async (limit) => spooledWithin(spooled, limit()), spooled.sizeBytes)
+    const incoming = new IncomingFile(file.filename, async () => spooled)
     this.values.set('file', { value: incoming, from: 'text' })
   }
 
@@ -165,8 +165,8 @@ interface Rules {
   maxFileSizeMb: number
 }
 
-/** What a context asks of files; undefined where it takes none. The body has `bodyBytes`, where that is known. */
-export type ContextRules = (actor: Actor, contextKey: string, bodyBytes: number) => Promise<Rules | undefined>
+/** The rules of a context. Undefined if there is none, or if it accepts no files. */
+export type ContextRules = (actor: Actor, contextKey: string) => Promise<Rules | undefined>
 
 /** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
 export async function readUpload<T>(
@@ -177,13 +177,12 @@ export async function readUpload<T>(
 ): Promise<T> {
   const { uploads } = call.admission
   wantBody(request, response)
-  const bodyBytes = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
   const form = await UploadForm.read(request, {
     spool,
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
-    rulesOf: (contextKey) => contextRules(actor, contextKey, bodyBytes),
+    rulesOf: (contextKey) => contextRules(actor, contextKey),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
 import { usageColumns, usageNow } from '../../ledger/counters.js'
 import type { IdempotentAnswer } from '../../ledger/entry.js'
@@ -11,13 +10,7 @@ import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldFault, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
-import {
-  type ContextInForce,
-  type ContextUsage,
-  CreateContextInput,
-  type FileContext,
-  UpdateContextInput,
-} from './context.types.js'
+import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
 import { auditOf, auditsOf, type ContextRow, versionOf } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewOf } from './context-preview.js'
@@ -33,8 +26,6 @@ export class FileContextService {
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
   readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
-  /** Contexts as this process last read them, by tenant and key. */
-  readonly #remembered = new LRUCache<string, ContextInForce>({ max: 1_000 })
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
@@ -124,20 +115,7 @@ export class FileContextService {
         WHERE c.tenant_id = $1 AND c.context_key = $2`,
       values: [actor.tenantId, contextKey],
     })
-    const row = rows[0]
-    if (!row || !maySeeContext(actor, row.contextId)) return undefined
-    const { metadata: _, description: __, storageUsedBytes: ___, ...inForce } = row
-    this.#remembered.set(`${row.tenantId}/${row.contextKey}`, inForce)
-    return row
-  }
-
-  /**
-   * As it was when it was last read here; undefined where it is not known to be active. For what is refused where it is otherwise by now:
-   * the ledger takes no upload that was judged by other rules than those in force.
-   */
-  remembered(actor: Actor, contextKey: string): ContextInForce | undefined {
-    const context = this.#remembered.get(`${actor.tenantId}/${contextKey}`)
-    return context?.status === 'active' && maySeeContext(actor, context.contextId) ? context : undefined
+    return rows[0] && maySeeContext(actor, rows[0].contextId) ? rows[0] : undefined
   }
 
   /** As `find`, but once for each actor, which is once for each request: an upload asks while its parts arrive, and again when they are there. */

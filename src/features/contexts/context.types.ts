@@ -64,7 +64,6 @@ export class FileContext {
 }
 
 /** What an upload is judged by. */
-export type ContextInForce = Omit<FileContext, 'metadata' | 'description' | 'storageUsedBytes'>
 
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
 export class DeletedContext {

@@ -1,9 +1,11 @@
 import type { Attempt } from '../../access/attempt.js'
 import type { PathLeases } from '../../ledger/path-leases.js'
+import { Outrun } from '../../ledger/refusals.js'
+import { AssayError } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
-import type { ContextInForce } from '../contexts/context.types.js'
+import type { FileContext } from '../contexts/context.types.js'
 import { blobPlaceOf } from '../contexts/storage-path.js'
 
 export interface UploadBlobsParts {
@@ -34,12 +36,15 @@ export class UploadBlobs {
     return path
   }
 
-  /** Deletes a blob whose commit was rejected. The garbage journal still has its path. `swept`: the sweep had taken the path. */
-  async forsake(place: string, path: string, { swept }: { swept: boolean }): Promise<void> {
-    if (swept) this.#paths.forget(place)
-    await this.#storage.remove(path).catch(() => {})
+  /** Deletes the blob if the commit itself was rejected, and throws its error. After a lost response the blob may belong to a file. */
+  async removeRejected(place: string, path: string, error: unknown): Promise<never> {
+    const isStale = error instanceof Outrun && error.by !== 'answer'
+    const isOverQuota = error instanceof AssayError && error.code === 'quota_exceeded'
+    if (isStale && error.by === 'sweep') this.#paths.forget(place)
+    if (isStale || isOverQuota) await this.#storage.remove(path).catch(() => {})
+    throw error
   }
 }
 
-export const placeFor = ({ tenantId }: Attempt['actor'], context: ContextInForce, createdAt: Date): string =>
+export const placeFor = ({ tenantId }: Attempt['actor'], context: FileContext, createdAt: Date): string =>
   blobPlaceOf({ tenantId, contextKey: context.contextKey, template: context.storagePathTemplate, createdAt })

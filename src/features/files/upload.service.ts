@@ -14,22 +14,23 @@ import type { Spooled } from '../../platform/spool/intake.js'
 import { traced } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContextService } from '../contexts/context.service.js'
-import type { ContextInForce, FileContext } from '../contexts/context.types.js'
+import type { FileContext } from '../contexts/context.types.js'
 import type { File } from './file.types.js'
 import { cleanFilename } from './filename.js'
 import { placeFor, UploadBlobs, type UploadBlobsParts } from './upload-blobs.js'
 import { revived, toFile } from './uploaded-answer.js'
 
-// A store so slow that the lease of a path runs out, or a context that is changed all the time, is not tried for ever.
-const mostAttempts = 3
+// The rules of a context may change during an upload, and the lease of a path may expire if the store is slow.
+const maxTries = 3
 
-/** What is judged: a file, what was read of it before it became too large, or what its sender says of it. */
-type Judged = Pick<Spooled, 'content' | 'sizeBytes'> & { announced?: boolean }
+/** What is checked: a received file, or the size that the client announces before it sends the file. */
+type Checked = Pick<Spooled, 'content' | 'sizeBytes'> & { announced?: boolean }
 
+/** A received file on its way through the checks into the store. */
 interface Received {
+  policy: FileContext
   filename: string
   spooled: Spooled
-  metadata: Record<string, unknown>
 }
 
 /** The tenant's quota and what it holds of it, in bytes. */
@@ -49,7 +50,7 @@ interface UploadInput {
   idempotencyKey?: string | null
 }
 
-/** How files come in: context, spool, checks, store, one transaction (spec §4, contract §6). */
+/** Receives, inspects, stores and commits files (specification section 4, contract section 6). */
 export class UploadService {
   readonly #contexts: FileContextService
   readonly #validator: Validator
@@ -75,25 +76,21 @@ export class UploadService {
     this.#tenantRoom = parts.tenantRoom
   }
 
-  /** Throws the check that failed, `quota_exceeded`, or what kept it from being judged or stored; then nothing is kept. */
+  /** Throws the failed check, `quota_exceeded`, or the reason why the file could not be checked or stored. Nothing is stored then. */
   async upload(attempt: Attempt, input: UploadInput): Promise<File> {
-    const { context, filename, spooled } = await this.#receive(attempt, input, this.#rememberedFor(attempt, input))
+    const received = await this.#receive(attempt, input)
+    const { filename, spooled } = received
     try {
       faultPoint('upload.spooled')
       const key = input.idempotencyKey ?? attempt.call.idempotencyKey
       const metadata = input.metadata ?? {}
-      const request = {
-        context: input.context,
-        filename,
-        metadata,
-        checksum: spooled.content?.sha256 ?? null,
-        sizeBytes: spooled.sizeBytes,
-      }
+      const checksum = spooled.content?.sha256 ?? null
+      const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
       return await this.#idempotency.once(
         attempt.actor,
         { key, operation: 'uploadFile', request },
         {
-          perform: (answer) => this.#keep(attempt, { context, filename, spooled, metadata }, answer),
+          perform: (answer) => this.#retryIfStale(attempt, received, (current) => this.#keep(attempt, current, metadata, answer)),
           replay: (response) => revived(attempt, response),
         },
       )
@@ -102,41 +99,44 @@ export class UploadService {
     }
   }
 
-  /** The report that an upload would get; nothing is kept, no quota used, nothing counted as blocked. */
+  /** The report that an upload would get. Stores nothing, uses no quota, and counts nothing as blocked. */
   async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
-    const { context, filename, spooled } = await this.#receive(attempt, input)
+    const { policy, filename, spooled } = await this.#receive(attempt, input)
     try {
-      return await this.#judge(attempt, context, filename, spooled)
+      return await this.#inspect(attempt, { policy, filename }, spooled)
     } finally {
       await spooled.dispose()
     }
   }
 
-  /**
-   * What is known of a file before its first byte: throws what would be thrown at its end for its context, its name, its size or the
-   * quotas, which are judged again then.
-   */
+  /** Throws what is known before the first byte: an unknown context, a rejected name or size, a quota. All of it is checked again at the end. */
   async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
-    const context = await this.#contextOf(attempt, input.context)
+    const policy = await this.#policyInForce(attempt, input.context)
     const filename = cleanFilename(input.filename)
-    const limit = context.maxFileSizeMb * megabyte
+    const limit = policy.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
-    if (!context.allowedExtensions.includes(extensionOf(filename)) || sizeBytes > limit)
-      throw await this.#reject(
-        attempt,
-        { context, filename },
-        await this.#judge(attempt, context, filename, { sizeBytes, announced: true }),
-      )
-    const room = { quota: context.storageQuotaMb * megabyte, held: context.storageUsedBytes }
-    if (room.held + sizeBytes > room.quota && sizeBytes > 0) throw overContextQuota(context.contextKey, room, sizeBytes)
+    if (!policy.allowedExtensions.includes(extensionOf(filename)) || sizeBytes > limit) {
+      const report = await this.#inspect(attempt, { policy, filename }, { sizeBytes, announced: true })
+      throw await this.#reject(attempt, { policy, filename }, report)
+    }
+    const room = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
+    if (room.held + sizeBytes > room.quota && sizeBytes > 0) throw overContextQuota(policy.contextKey, room, sizeBytes)
     const all = await this.#tenantRoom(attempt.actor)
     if (all.held + sizeBytes > all.quota && sizeBytes > 0) throw overTenantQuota(attempt.actor, all, sizeBytes)
     return { filename, limit }
   }
 
-  async #contextOf(attempt: Attempt, contextKey: string, asked: 'once' | 'again' = 'once'): Promise<FileContext> {
+  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<Received> {
+    const policy = await this.#policyInForce(attempt, input.context)
+    const filename = cleanFilename(await input.file.name())
+    const spooled = await input.file.receive(() => policy.maxFileSizeMb * megabyte)
+    return { policy, filename, spooled }
+  }
+
+  /** The rules of the context. They are read once per request, except for a retry. */
+  async #policyInForce(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
-    const context = await (asked === 'once' ? this.#contexts.findOnce(actor, contextKey) : this.#contexts.find(actor, contextKey))
+    const context = await (isRetry ? this.#contexts.find(actor, contextKey) : this.#contexts.findOnce(actor, contextKey))
     if (!context) throw notFound('context', contextKey)
     attempt.involve({ context })
     if (context.status !== 'active')
@@ -144,119 +144,91 @@ export class UploadService {
     return context
   }
 
-  /** Without asking the database: where the ledger finds it to be otherwise, or the file is refused, it is asked after all. */
-  #rememberedFor({ actor }: Attempt, { file, context }: UploadInput): ContextInForce | undefined {
-    const remembered = this.#contexts.remembered(actor, context)
-    // A limit that was raised since would cut the file.
-    return remembered && file.sizeBytes !== undefined && file.sizeBytes <= remembered.maxFileSizeMb * megabyte
-      ? remembered
-      : undefined
-  }
-
-  async #receive(attempt: Attempt, input: { file: IncomingFile; context: string }, remembered?: ContextInForce) {
-    const context = remembered ?? (await this.#contextOf(attempt, input.context))
-    attempt.involve({ context })
-    const filename = cleanFilename(await input.file.name())
-    const spooled = await input.file.receive(() => context.maxFileSizeMb * megabyte)
-    return { context, filename, spooled }
+  /** Repeats `work` if the rules changed during the upload, or if the sweep took the path of its blob. */
+  async #retryIfStale(attempt: Attempt, received: Received, work: (received: Received) => Promise<File>): Promise<File> {
+    for (let current = received, tries = 1; ; tries++) {
+      try {
+        return await work(current)
+      } catch (error) {
+        if (!(error instanceof Outrun)) throw error
+        attempt.outcome = { status: 'running' }
+        // Another request with the same Idempotency-Key was answered first.
+        if (error.by === 'answer') throw error
+        if (tries === maxTries) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
+        current = { ...received, policy: await this.#policyInForce(attempt, current.policy.contextKey, { isRetry: true }) }
+      }
+    }
   }
 
   async #keep(
     attempt: Attempt,
-    { context: assumed, ...received }: Received & { context: ContextInForce },
+    { policy, filename, spooled }: Received,
+    metadata: Record<string, unknown>,
     answer?: (response: Record<string, unknown>) => IdempotentAnswer,
   ): Promise<File> {
+    const report = await this.#inspect(attempt, { policy, filename }, spooled)
+    faultPoint('upload.judged')
+    const { content } = spooled
+    if (report.outcome === 'rejected' || !content) throw await this.#reject(attempt, { policy, filename }, report)
+
     const { actor } = attempt
-    const { filename, spooled, metadata } = received
-    let context = assumed
-    for (let attempts = 1; ; attempts++) {
-      const report = await this.#judge(attempt, context, filename, spooled)
-      faultPoint('upload.judged')
-      if (report.outcome === 'rejected' || !spooled.content) {
-        faultPoint('refusal.judged')
-        const inForce = await this.#contextOf(attempt, context.contextKey, 'again')
-        if (isSame(inForce, context) || attempts === mostAttempts)
-          throw await this.#reject(attempt, { context, filename }, report)
-        context = inForce
-        continue
-      }
-      const { content } = spooled
-      const contentType = report.detectedContentType ?? 'application/octet-stream'
-      const fileId = newId('file')
-      const createdAt = idTime(fileId)
-      const { contextKey } = context
-      const place = placeFor(actor, context, createdAt)
-      const blobPath = await this.#ledger.before('move', this.#blobs.store(attempt, place, { content, contentType }))
-      const file: UploadedFile = {
-        fileId,
-        tenantId: actor.tenantId,
-        contextId: context.contextId,
-        contextKey,
-        originalFilename: filename,
-        contentType,
-        sizeBytes: content.size,
-        checksum: content.sha256,
-        blobPath,
-        metadata,
-        validation: report,
-        rulesVersion: context.rulesVersion,
-        rulesAt: context.updatedAt,
-        createdAt,
-      }
-      attempt.involve({ fileId })
-      const accepted = toFile(file, actor)
-      try {
-        await this.#ledger.commit({ ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) })
-        faultPoint('upload.committed')
-        return accepted
-      } catch (error) {
-        // Refused by the commit itself: its path is not used again, since a sweep was asked to hurry. Where the answer was lost, it is not known.
-        if (error instanceof AssayError && error.code === 'quota_exceeded')
-          await this.#blobs.forsake(place, blobPath, { swept: false })
-        if (!(error instanceof Outrun)) throw error
-        attempt.outcome = { status: 'running' }
-        if (error.by === 'answer') throw error
-        await this.#blobs.forsake(place, blobPath, { swept: error.by === 'sweep' })
-        if (attempts === mostAttempts) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
-        context = await this.#contextOf(attempt, contextKey, 'again')
-      }
+    const fileId = newId('file')
+    const createdAt = idTime(fileId)
+    const contentType = report.detectedContentType ?? 'application/octet-stream'
+    const place = placeFor(actor, policy, createdAt)
+    const blobPath = await this.#ledger.before('move', this.#blobs.store(attempt, place, { content, contentType }))
+    const file: UploadedFile = {
+      fileId,
+      tenantId: actor.tenantId,
+      contextId: policy.contextId,
+      contextKey: policy.contextKey,
+      originalFilename: filename,
+      contentType,
+      sizeBytes: content.size,
+      checksum: content.sha256,
+      blobPath,
+      metadata,
+      validation: report,
+      rulesVersion: policy.rulesVersion,
+      rulesAt: policy.updatedAt,
+      createdAt,
     }
+    attempt.involve({ fileId })
+    const accepted = toFile(file, actor)
+    const entry = { ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) }
+    await this.#ledger.commit(entry).catch((error) => this.#blobs.removeRejected(place, blobPath, error))
+    faultPoint('upload.committed')
+    return accepted
   }
 
-  #judge(attempt: Attempt, context: ContextInForce, originalFilename: string, spooled: Judged): Promise<ValidationReport> {
-    const submission = {
-      originalFilename,
-      rules: context,
-      sizeBytes: spooled.sizeBytes,
-      signal: attempt.call.signal,
-      owner: attempt.actor.tenantId,
-      ...(spooled.announced && { announced: true }),
-      ...(spooled.content && { content: spooled.content }),
-    }
-    return traced('checks', () => this.#validator.validate(submission))
+  #inspect(
+    attempt: Attempt,
+    { policy, filename }: { policy: FileContext; filename: string },
+    { content, sizeBytes, announced }: Checked,
+  ): Promise<ValidationReport> {
+    const { signal } = attempt.call
+    const owner = attempt.actor.tenantId
+    const file = { originalFilename: filename, sizeBytes, ...(content && { content }), ...(announced && { announced }) }
+    return traced('checks', () => this.#validator.validate({ ...file, rules: policy, signal, owner }))
   }
 
-  /** Counted and in the log, with its report, before the caller hears of it. */
+  /** The rejection is counted, and is in the log with its report, before the caller learns of it. */
   async #reject(
     attempt: Attempt,
-    { context, filename }: { context: ContextInForce; filename: string },
+    { policy, filename }: { policy: FileContext; filename: string },
     report: ValidationReport,
   ): Promise<AssayError> {
-    const { actor } = attempt
+    faultPoint('refusal.judged')
+    const { actor, contextId } = attempt
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')
     const error = rejected(reason, decisive?.message ?? 'The file was refused.', decisive?.evidence ?? {})
     const counted = countedAs(reason)
-    const blocked = counted && {
-      tenantId: actor.tenantId,
-      contextId: attempt.contextId,
-      apiKeyId: actor.kind === 'api_key' ? actor.id : null,
-      reason: counted,
-    }
+    const apiKeyId = actor.kind === 'api_key' ? actor.id : null
     const rejection = {
       actor,
-      contextKey: context.contextKey,
-      rulesVersion: context.rulesVersion,
+      contextKey: policy.contextKey,
+      rulesVersion: policy.rulesVersion,
       originalFilename: filename,
       sizeBytes: report.sizeBytes,
       checksum: report.checksum,
@@ -264,10 +236,8 @@ export class UploadService {
       message: error.message,
       validation: report,
     }
+    const blocked = counted && { tenantId: actor.tenantId, contextId, apiKeyId, reason: counted }
     await this.#ledger.commit({ ...attempt.fail(error, report), blocked, rejection })
     return error
   }
 }
-
-const isSame = (one: ContextInForce, other: ContextInForce): boolean =>
-  one.contextId === other.contextId && one.updatedAt.getTime() === other.updatedAt.getTime()

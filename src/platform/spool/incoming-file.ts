@@ -8,12 +8,7 @@ export class IncomingFile {
   readonly #receive: Receive
   #isReceived = false
 
-  /** `sizeBytes` is that of a file which has been received already. */
-  constructor(
-    name: string | Promise<string>,
-    receive: Receive,
-    readonly sizeBytes?: number,
-  ) {
+  constructor(name: string | Promise<string>, receive: Receive) {
     this.#name = name
     this.#receive = receive
   }
@@ -31,7 +26,3 @@ export class IncomingFile {
     return this.#receive(limit)
   }
 }
-
-/** Without its content where that is more than `limit`: what is known by then may be less than what was allowed to stream. */
-export const spooledWithin = (spooled: Spooled, limit: number): Spooled =>
-  spooled.content && spooled.sizeBytes <= limit ? spooled : { sizeBytes: spooled.sizeBytes, dispose: () => spooled.dispose() }
