@@ -1,6 +1,9 @@
 import type { Busboy } from 'busboy'
 
-/** How busboy 1.6.0 reads the header of a part (lib/types/multipart.js): one parser for all parts of a form. */
+/**
+ * How busboy 1.6.0 reads the header of a part (lib/types/multipart.js): one parser for all parts of a form. busboy has no option for this,
+ * so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts fails if they change.
+ */
 interface HeaderParser {
   /** Returns the position behind the header, `end` if more of it is to come, and -1 if it is malformed. */
   push(chunk: Buffer, start: number, end: number): number

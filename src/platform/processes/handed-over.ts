@@ -8,8 +8,9 @@ interface Handing {
 }
 
 /**
- * Has the connections that a process was handed, and had not taken when it ended, served by another. Node's round robin
- * forgets them, still open: their clients would wait for ever.
+ * Passes connections that a process had received but not accepted when it ended to another process. Node.js's round robin forgets them
+ * open, and their clients would wait forever. node:cluster has no documented event for this, so this file replaces `process.send` and
+ * reads internal messages. test/api/processes.test.ts fails if Node.js changes either ("a connection that was handed to one …").
  */
 export function passOnWhenEnded(worker: Worker, doOthersServe: () => boolean): void {
   const handed = new Map<number, { close: () => void }>()
