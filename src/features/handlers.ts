@@ -9,11 +9,11 @@ import { buildSchema } from '../api/graphql/schema.js'
 import { openGraphql } from '../api/graphql/server.js'
 import { callOf } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
+import { createDownloads } from '../api/http/downloads.js'
 import { createEdge } from '../api/http/edge.js'
 import type { EdgeParts } from '../api/http/edge-parts.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
-import { type BlobDoor, serveBlob } from '../api/http/serve-blob.js'
 import { openSubscriptions } from '../api/http/subscription-door.js'
 import { mountDocumentation } from '../api/openapi/documentation.js'
 import { createRestHandler } from '../api/rest/router.js'
@@ -181,10 +181,10 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
   })
 }
 
-function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): BlobDoor | undefined {
+function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): EdgeParts['download'] {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
-  return serveBlob({
+  return createDownloads({
     storage,
     findFile: (signed) => downloads.find(signed),
     spend: (signed) => downloads.spend(signed),

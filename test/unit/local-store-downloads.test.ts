@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import express from 'express'
 import { publicError } from '../../src/access/public-error.js'
-import { type ServedFile, serveBlob } from '../../src/api/http/serve-blob.js'
+import { createDownloads, type ServedFile } from '../../src/api/http/downloads.js'
 import { httpStatus } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
@@ -48,12 +48,12 @@ describe('downloads', () => {
     const app = express()
     app.get(
       '/download/:fileId',
-      serveBlob({
+      createDownloads({
         storage: store,
         findFile: async (signed) => (signed.fileId === fileId ? file : (others.get(signed.fileId) ?? null)),
         spend: async () => {},
         watch: () => () => {},
-      }).any,
+      }),
     )
     app.use(((error, _request, response, _next) => {
       const { code, message } = publicError(error)

@@ -10,7 +10,6 @@ import type { GraphqlHandler } from '../graphql/server.js'
 import type { RestHandler } from '../rest/router.js'
 import type { Health } from './health.js'
 import type { Metrics } from './metrics.js'
-import type { BlobDoor } from './serve-blob.js'
 
 export interface EdgeParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
@@ -21,7 +20,7 @@ export interface EdgeParts {
   rest: RestHandler
   graphql: GraphqlHandler
   /** Of the local store: a bucket serves its own. */
-  download: BlobDoor | undefined
+  download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
   /** Events as a stream; what is not asked for as one is left to REST. */
   events: RequestHandler

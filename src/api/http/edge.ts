@@ -1,5 +1,4 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { parse } from 'node:querystring'
 import cors from 'cors'
 import type { Express } from 'express'
 import helmet from 'helmet'
@@ -7,11 +6,9 @@ import { newId } from '../../platform/ids.js'
 import type { Span, Tracing } from '../../platform/telemetry/span.js'
 import { inSpan } from '../../platform/telemetry/tracing.js'
 import { type AddressOf, addressesBy, type Known, pathOf } from './caller.js'
-import { guardDownloads } from './download-guard.js'
 import { disconnectIfStalled } from './early-answers.js'
 import type { EdgeParts } from './edge-parts.js'
-import { createEndpoints, fail, type Step } from './endpoints.js'
-import { framingFault } from './framing.js'
+import { createEndpoints, type Step } from './endpoints.js'
 import { isHalfClosed } from './half-close.js'
 import { tellAge } from './read-age.js'
 
@@ -21,25 +18,19 @@ export interface Edge {
   addressOf: AddressOf
 }
 
-type Door = (request: Known, response: ServerResponse) => void
-
-/**
- * Request ids, headers and the request log, and behind them Express. Downloads of whole files do not pass through Express.
- */
+/** Request ids, headers and the request log, and behind them Express. */
 export function createEdge(parts: EdgeParts): Edge {
-  const guard = guardDownloads()
   const steps = stepsOf(parts)
-  const app = createEndpoints(parts, { guard, steps })
+  const app = createEndpoints(parts, steps)
   const addressOf = addressesBy(app, parts.trustProxy)
   const begin = beginning(parts, addressOf)
-  const doorOf = directDownloads(parts, { guard, steps })
   const listener: RequestListener = (incoming, response) => {
     // Sent after a request whose answer ended the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
     const request = incoming as Known
     const path = pathOf(request.url!)
     const span = begin(request, response, path)
-    const enter = () => (doorOf(request, path) ?? app)(request, response)
+    const enter = () => app(request, response)
     if (span) inSpan(span, enter)
     else enter()
   }
@@ -108,25 +99,4 @@ function stepsOf({ readsFromReplica, corsOrigins, resumable }: EdgeParts): Step[
     maxAge: 600,
   })
   return [...(readsFromReplica ? [tellAge] : []), ...(corsOrigins.length > 0 ? [origins] : [])]
-}
-
-/** Downloads of whole files, which need nothing of Express. */
-function directDownloads(parts: EdgeParts, { guard, steps }: { guard: Step; steps: readonly Step[] }) {
-  const { download } = parts
-  const behindSteps = (door: (request: Known, response: ServerResponse) => Promise<void>) =>
-    steps.reduceRight<Door>(
-      (next, step) => (request, response) => step(request, response, () => next(request, response)),
-      (request, response) => void door(request, response).catch((error) => fail(parts, error, request, response)),
-    )
-  const whole = behindSteps(async (request, response) => {
-    guard(request, response, () => {})
-    const path = pathOf(request.url!)
-    const query = parse(request.url!.slice(path.length + 1))
-    await download!.whole(request, response, { fileId: path.slice('/download/'.length), query })
-  })
-  return (request: IncomingMessage, path: string): Door | undefined => {
-    // What a browser asks beforehand, and what is framed so that it is refused.
-    if (request.method === 'OPTIONS' || framingFault(request)) return undefined
-    return download?.isWhole(request) && /^\/download\/\w+$/.test(path) ? whole : undefined
-  }
 }

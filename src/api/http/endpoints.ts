@@ -14,7 +14,7 @@ import { metricsEndpoint } from './metrics-endpoint.js'
 export type Step = (request: IncomingMessage, response: ServerResponse, next: () => void) => void
 
 /** The Express application: every door. */
-export function createEndpoints(parts: EdgeParts, { guard, steps }: { guard: Step; steps: readonly Step[] }): Express {
+export function createEndpoints(parts: EdgeParts, steps: readonly Step[]): Express {
   const app = express()
   app.disable('x-powered-by')
   app.disable('etag')
@@ -37,7 +37,7 @@ export function createEndpoints(parts: EdgeParts, { guard, steps }: { guard: Ste
       .route(path)
       .get(...handlers)
       .all(refuseMethod)
-  if (parts.download) app.route('/download/:fileId').get(guard, parts.download.any).all(refuseMethod)
+  if (parts.download) app.route('/download/:fileId').get(parts.download).all(refuseMethod)
   reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
   reads('/health/ready', async (_request, response) => {
     const { ready, checks } = await parts.health.ready()
@@ -81,7 +81,7 @@ function restDoor(parts: EdgeParts): (request: Known, response: ServerResponse) 
 }
 
 /** Answers what no door answered. */
-export function fail({ logger }: EdgeParts, error: unknown, request: Known, response: ServerResponse): void {
+function fail({ logger }: EdgeParts, error: unknown, request: Known, response: ServerResponse): void {
   // Express's own faults: a path that cannot be decoded, and the like.
   const status = (error as { status?: number }).status
   const told =

@@ -5,7 +5,7 @@ import type { SigningSecret, SigningSecrets } from '../signing-keys.js'
 import type { DownloadGrant } from './blob-storage.js'
 
 /** What a download URL's query says, as the router hands it over: nothing in it is trusted. */
-export type DownloadQuery = Record<string, unknown>
+type DownloadQuery = Record<string, unknown>
 
 /** What a URL that is ours and in time allows: this file of this tenant, as long as the credential that made it lives. */
 export interface SignedDownload {

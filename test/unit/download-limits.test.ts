@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from '@jest/globals'
 import express, { type NextFunction, type Request, type Response } from 'express'
-import { type DownloadLimits, guardDownloads } from '../../src/api/http/download-guard.js'
+import { type DownloadLimits, limitDownloads } from '../../src/api/http/downloads.js'
 import { AssayError, httpStatus } from '../../src/platform/errors/errors.js'
 
 let server: Server | undefined
@@ -18,7 +18,9 @@ afterEach(() => {
 async function serve(limits: DownloadLimits) {
   const closed: Promise<void>[] = []
   const app = express()
-  app.get('/download/:fileId', guardDownloads(limits), (_request, response) => {
+  const limit = limitDownloads(limits)
+  app.get('/download/:fileId', (request, response) => {
+    limit(request, response)
     closed.push(new Promise((resolve) => response.once('close', () => resolve())))
     const chunk = Buffer.alloc(131_072)
     const write = () => {

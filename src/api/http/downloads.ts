@@ -3,10 +3,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { errorBody } from '../../access/public-error.js'
 import { cleanUserAgent } from '../../platform/actor.js'
-import { AssayError, forbidden, notFound, shown, storageUnavailable } from '../../platform/errors/errors.js'
+import {
+  AssayError,
+  forbidden,
+  notFound,
+  overloaded,
+  rateLimited,
+  shown,
+  storageUnavailable,
+} from '../../platform/errors/errors.js'
 import { attachment } from '../../platform/storage/attachment.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
-import type { DownloadQuery, SignedDownload } from '../../platform/storage/signed-url.js'
+import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import { sendWholeFile, WrongSize } from './send-file.js'
 
 /** What the database knows of a file that is being downloaded. */
@@ -19,7 +27,7 @@ export interface ServedFile {
   createdAt: Date
 }
 
-export interface ServeBlobOptions {
+export interface DownloadOptions {
   storage: LocalStorage
   /** The file that the URL is for, null where it is gone; throws where the URL died with its credential. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
@@ -45,52 +53,76 @@ export interface Download {
 // Read ahead of each client, however slow it is.
 const chunkSize = 128 * 1024
 
-/** `GET` and `HEAD /download/:fileId`: what local download URLs point to. */
-export interface BlobDoor {
-  /** A request for all of a file, whatever the client has of it. */
-  isWhole(request: IncomingMessage): boolean
-  whole(request: Asking, response: ServerResponse, asked: { fileId: string; query: DownloadQuery }): Promise<void>
-  /** Express's own `sendFile` does ranges and conditional requests. */
-  any: RequestHandler<{ fileId: string }>
+/** Limits of concurrent downloads. Each holds a file, a socket and a block that was read ahead. */
+export interface DownloadLimits {
+  byUrl: number
+  inAll: number
 }
 
-type Asking = IncomingMessage & { callId?: string; address?: string }
+const defaultLimits: DownloadLimits = { byUrl: 32, inAll: 512 }
 
-/** Adds to the bytes the signature, the names and the headers that keep a browser from running what it downloads. */
-export function serveBlob({ storage, findFile, spend, watch, onDownload }: ServeBlobOptions): BlobDoor {
-  const admit: Admit = async (request, response, { fileId, query }) => {
-    const verdict = await storage.urls.verify(fileId, query)
-    if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
-    if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
-    if (onDownload) response.once('close', () => onDownload(downloadOf(request, response, verdict)))
-    // Looked up for every request, so that a URL dies with its file and with its credential.
-    const file = await findFile(verdict)
-    if (!file) throw notFound('file', fileId)
-    response.once(
-      'close',
-      watch(verdict, () => response.destroy()),
-    )
-    return { ...file, fileId, path: storage.fileOf(file.path), spend: () => spend(verdict) }
-  }
-  const whole: BlobDoor['whole'] = async (request, response, asked) => sendWhole(response, await admit(request, response, asked))
-  return {
-    isWhole,
-    whole,
-    any: async (request, response, next) => {
-      const asked = { fileId: request.params.fileId, query: request.query }
-      if (isWhole(request)) await whole(request, response, asked)
-      else await sendAny(request, response, { file: await admit(request, response, asked), next })
-    },
+/**
+ * Handles `GET` and `HEAD /download/:fileId`, the target of download URLs of the local store. Adds the names, and the headers that keep a
+ * browser from running what it downloads. Express's own `sendFile` answers ranges and conditional requests.
+ */
+export function createDownloads(options: DownloadOptions): RequestHandler<{ fileId: string }> {
+  const limit = limitDownloads()
+  return async (request, response, next) => {
+    limit(request, response)
+    const file = await admit(options, request, response)
+    if (isWhole(request)) await sendWhole(response, file)
+    else await sendAny(request, response, { file, next })
   }
 }
 
+/** Throws 429 or 503 if too many downloads are in progress. The download counts until its response is closed. */
+export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: IncomingMessage, response: ServerResponse) => void {
+  const concurrent = new Map<string, number>()
+  let all = 0
+  return (request, response) => {
+    const url = request.url!
+    const same = concurrent.get(url) ?? 0
+    if (same >= byUrl)
+      throw rateLimited(`This URL is downloaded ${same} times at once, the most there may be; try again in a moment.`, 1)
+    if (all >= inAll) throw overloaded(`${all} downloads are under way, the most there may be; try again in a moment.`)
+    all++
+    concurrent.set(url, same + 1)
+    response.once('close', () => {
+      all--
+      const left = concurrent.get(url)! - 1
+      if (left > 0) concurrent.set(url, left)
+      else concurrent.delete(url)
+    })
+  }
+}
+
+type DownloadRequest = Request<{ fileId: string }> & { callId?: string; address?: string }
 type Admitted = ServedFile & { fileId: string; spend: () => Promise<void> }
-type Admit = (...asked: Parameters<BlobDoor['whole']>) => Promise<Admitted>
 
-const asksForLess = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
+async function admit(
+  { storage, findFile, spend, watch, onDownload }: DownloadOptions,
+  request: DownloadRequest,
+  response: ServerResponse,
+): Promise<Admitted> {
+  const { fileId } = request.params
+  const verdict = await storage.urls.verify(fileId, request.query)
+  if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
+  if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
+  response.once('close', () => onDownload?.(toDownload(request, response, verdict)))
+  // Looked up for every request, so that a URL ends with its file and with its credential.
+  const file = await findFile(verdict)
+  if (!file) throw notFound('file', fileId)
+  response.once(
+    'close',
+    watch(verdict, () => response.destroy()),
+  )
+  return { ...file, fileId, path: storage.fileOf(file.path), spend: () => spend(verdict) }
+}
+
+const partialHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
 
 const isWhole = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'GET' && !asksForLess.some((name) => headers[name] !== undefined)
+  method === 'GET' && !partialHeaders.some((name) => headers[name] !== undefined)
 
 async function sendAny(
   request: Request<{ fileId: string }>,
@@ -114,8 +146,8 @@ async function sendAny(
   })
 }
 
-function downloadOf(
-  { callId = '', address = '', headers }: Asking,
+function toDownload(
+  { callId = '', address = '', headers }: DownloadRequest,
   response: ServerResponse,
   { tenantId, fileId, by }: SignedDownload,
 ): Download {
