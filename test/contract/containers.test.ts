@@ -114,7 +114,7 @@ describe('under the built-in scanner', () => {
     expect(await scan(Buffer.concat([skipped, Buffer.from(ofZstd, 'hex')]))).toMatchObject(found)
   })
 
-  test.each(only.filter((container) => containers[container].sevenZip && container !== '7z' && container !== 'z'))(
+  test.each(only.filter((container) => containers[container].sevenZipType && container !== '7z' && container !== 'z'))(
     'a damaged one is incomplete: %s',
     async (container) => {
       const whole = await samples[container](noise(3000))

@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals'
 import { keepMembers } from '../../packages/formats/src/archive/zip/kept-members.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { walkLimits } from '../../packages/formats/src/walk/visitor.js'
 import { zip } from '../../packages/formats/test/support/samples/archive.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
-import { unpackLimits } from '../../src/inspection/scanners/yara/limits.js'
 import { scanSource } from '../../src/inspection/scanners/yara/scanning.js'
 import { eicar } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
-const setup = { id: 'kept', kind: hasNativeEngine() ? ('native' as const) : ('wasm' as const), limits: unpackLimits }
+const setup = { id: 'kept', kind: hasNativeEngine() ? ('native' as const) : ('wasm' as const), limits: walkLimits }
 
 /** Reads it, then has it scanned when what is packed in it unpacks no more. */
 async function scannedAfter(members: { name: string; data: Buffer }[], kept: boolean): Promise<unknown> {

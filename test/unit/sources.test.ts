@@ -9,6 +9,7 @@ import {
   type RandomAccessSource,
   WindowSource,
 } from '../../packages/formats/src/random-access-source.js'
+import { walkLimits } from '../../packages/formats/src/walk/visitor.js'
 import { noise, sevenZip, zip } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import * as film from '../../packages/formats/test/support/samples/films.js'
@@ -16,7 +17,6 @@ import * as image from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
-import { unpackLimits } from '../../src/inspection/scanners/yara/limits.js'
 import { scanSource } from '../../src/inspection/scanners/yara/scanning.js'
 import { eicar } from '../support/eicar.js'
 
@@ -106,7 +106,7 @@ describe('a file', () => {
 })
 
 describe('what is found in a content', () => {
-  const setup = { id: 'sources', kind: hasNativeEngine() ? ('native' as const) : ('wasm' as const), limits: unpackLimits }
+  const setup = { id: 'sources', kind: hasNativeEngine() ? ('native' as const) : ('wasm' as const), limits: walkLimits }
 
   async function found(source: RandomAccessSource): Promise<unknown> {
     const { size, extension } = source

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { WalkLimits } from '@assay/formats/walk'
 import { compiled } from '../../../platform/compiled.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
@@ -7,14 +8,13 @@ import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type ScanOptions, scannedOrThrow, type VisitScan } from '../virus-scanner.js'
 import { type EngineKind, FaultyRules } from './engine.js'
-import type { UnpackLimits } from './limits.js'
 import type { RuleSource } from './rules.js'
 import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
 
 export interface ScanWorkOptions {
   kind: EngineKind
   operators: RuleSource[]
-  limits: UnpackLimits
+  limits: WalkLimits
   deadlineOf(size: number): number
   /** Only for tests of what happens when a worker goes wrong. */
   module?: URL | undefined

@@ -1,16 +1,16 @@
 import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
+import type { WalkLimits } from '@assay/formats/walk'
 import type { WorkerCall } from '../../workers/work.js'
-import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type EngineKind, FaultyRules, openEngine, type YaraEngine } from './engine.js'
-import type { UnpackLimits } from './limits.js'
 import type { RuleSource } from './rules.js'
+import { search } from './search.js'
 
 export interface EngineSetup {
   /** Names this set of rules: compiled once for each worker. */
   id: string
   kind: EngineKind
-  limits: UnpackLimits
+  limits: WalkLimits
 }
 
 export type ScanJob = EngineSetup & { path: string | undefined; size: number }
@@ -70,7 +70,7 @@ export async function scanSource(
   const engine = await engineFor(setup, settings)
   try {
     const provedAt = engine.prove()
-    return { ...(await lookAt(source, { find: engine.find, limits: setup.limits, cancelled })), provedAt }
+    return { ...(await search(source, { find: engine.find, limits: setup.limits, cancelled })), provedAt }
   } catch (error) {
     return { fault: (error as Error).message }
   }

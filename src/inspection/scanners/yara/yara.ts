@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { MemorySource } from '@assay/formats'
 import { isSmallArchive, mayHold, smallLimits } from '@assay/formats/archive'
+import { type WalkLimits, walkLimits } from '@assay/formats/walk'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { memoryContent } from '../../../platform/spool/content.js'
 import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
-import { lookAt } from '../unpack.js'
 import type { ScanVerdict } from '../verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner, VisitScan } from '../virus-scanner.js'
 import { directoryOf, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
-import { type UnpackLimits, unpackLimits } from './limits.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
 import { ScanWork } from './scan-work.js'
 import type { EngineFacts } from './scanning.js'
+import { search } from './search.js'
 import { findIn } from './windows.js'
 
 export interface YaraOptions {
@@ -26,7 +26,7 @@ export interface YaraOptions {
   /** Shared with others, and theirs to close; the WebAssembly engine has one of its own all the same, for its memory. */
   pool?: WorkerPool | undefined
   workers?: number
-  limits?: Partial<UnpackLimits>
+  limits?: Partial<WalkLimits>
   maxWaiting?: number
   deadlineOf?(size: number): number
   idleMs?: number
@@ -53,7 +53,7 @@ export class YaraScanner implements VirusScanner {
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
   /** Of archives that are looked at on the event loop; undefined where none are. */
-  readonly #smallLimits: UnpackLimits | undefined
+  readonly #smallLimits: WalkLimits | undefined
   #provedUntil = 0
   #closed = false
 
@@ -61,7 +61,7 @@ export class YaraScanner implements VirusScanner {
     work: ScanWork
     ownPool: WorkerPool | undefined
     inline: YaraEngine | undefined
-    smallLimits: UnpackLimits | undefined
+    smallLimits: WalkLimits | undefined
     identity: EngineIdentity
   }) {
     this.#work = parts.work
@@ -79,7 +79,7 @@ export class YaraScanner implements VirusScanner {
     const operators = options.operators?.sources ?? []
     const shared = kind === 'native' ? options.pool : undefined
     const ownPool = shared ? undefined : poolFor(kind, options)
-    const limits = { ...unpackLimits, ...options.limits }
+    const limits = { ...walkLimits, ...options.limits }
     const work = new ScanWork(shared ?? ownPool!, {
       kind,
       operators,
@@ -158,7 +158,7 @@ export class YaraScanner implements VirusScanner {
     const limits = this.#smallLimits
     const source = limits && this.#inline && bytes && new MemorySource(bytes)
     if (!source || !isSmallArchive(source)) return undefined
-    const looked = await lookAt(source, { find: this.#inline!.find, limits, cancelled: () => false })
+    const looked = await search(source, { find: this.#inline!.find, limits, cancelled: () => false })
     return looked.verdict === 'incomplete' ? undefined : { ...looked, provedAt: this.#inline!.prove() }
   }
 }

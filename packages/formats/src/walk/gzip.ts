@@ -1,0 +1,12 @@
+import { gunzipped } from '../archive/gzip.js'
+import type { Opener } from './opener.js'
+
+/** All members of a gzip file are one content. Damage beside the data is thrown after that content was visited. */
+export const openGzip: Opener = async (source, members) => {
+  members.begin('')
+  let damage: unknown
+  const { step } = members
+  const fault = (refusal: Error) => void (damage ??= refusal)
+  await members.addStream(gunzipped(source, { member: step, unpacked: step, fault }))
+  if (damage) throw damage
+}

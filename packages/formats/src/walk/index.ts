@@ -1,0 +1,10 @@
+export { containerKinds } from './openers.js'
+export {
+  type Visitor,
+  WalkEnded,
+  type WalkLimits,
+  type WindowPlace,
+  walkLimits,
+} from './visitor.js'
+export { walk } from './walk.js'
+export { overlapBytes, windowBytes } from './windows.js'

@@ -1,0 +1,175 @@
+import { type Container, headLength, recognise, recogniseTail, tailLength } from '../archive/containers.js'
+import { HeldBytes } from '../archive/held-bytes.js'
+import { PulledStream } from '../archive/stream.js'
+import type { PartSink } from '../archive/zip/member.js'
+import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
+import { printable } from '../refusal.js'
+import type { Members, Opener } from './opener.js'
+import { containerKinds } from './openers.js'
+import { PushedMembers } from './pushed-members.js'
+import type { WalkRun } from './run.js'
+import { openTarStream } from './tar.js'
+import { type GapCause, LimitExceeded, WalkEnded } from './visitor.js'
+import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
+
+/** One level of nesting: the members of one container. Level 0 has the file itself as its only content. */
+export class Level implements Members {
+  readonly #run: WalkRun
+  readonly #depth: number
+  readonly #container: Container | undefined
+
+  constructor(run: WalkRun, depth = 0, container?: Container) {
+    this.#run = run
+    this.#depth = depth
+    this.#container = container
+  }
+
+  get fileSize(): number {
+    return this.#run.size
+  }
+
+  get limits() {
+    return this.#run.limits
+  }
+
+  get readerLimits() {
+    return this.#run.readerLimits
+  }
+
+  get step(): () => void {
+    return this.#run.step
+  }
+
+  readonly begin = (name: string): void => this.#run.member(name)
+
+  addGap(cause: GapCause, reason: string): void {
+    this.#run.addGap({ cause, ...(this.#container && { container: this.#container }), depth: this.#depth, reason })
+  }
+
+  add(source: RandomAccessSource): Promise<void> {
+    this.#run.count(source.size)
+    return this.visit(source)
+  }
+
+  async addStream(chunks: AsyncIterable<Buffer>): Promise<void> {
+    const window = takeWindow()
+    const iterator = chunks[Symbol.asyncIterator]()
+    try {
+      await this.#visitStream(window, iterator)
+    } finally {
+      await iterator.return?.()
+      returnWindow(window)
+    }
+  }
+
+  async addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
+    const content = () => this.#run.visitor.content()
+    const members = new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), maxBytes })
+    try {
+      const damage = await unpack(members.sink).catch((error) => {
+        if (error instanceof WalkEnded) throw error
+        return error
+      })
+      await members.visitHeld((source) => this.visit(source))
+      if (damage) throw damage
+    } finally {
+      members.close()
+    }
+  }
+
+  /** Visits a content, and what is inside it. */
+  async visit(source: RandomAccessSource): Promise<void> {
+    visitSource(source, this.#run.visitor.content(), this.step)
+    const container = recognise(source.read(0, headLength))
+    if (container) await this.#open(container, containerKinds[container].open, source)
+    if (container === 'zip' || container === 'gzip' || container === 'tar') return
+    const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
+    if (behind) await this.#open(behind, containerKinds[behind].open, source, true)
+  }
+
+  async #open(container: Container, open: Opener | undefined, source: RandomAccessSource, isBehind = false): Promise<void> {
+    const { name, sevenZipType } = containerKinds[container]
+    const inside = new Level(this.#run, this.#depth + 1, container)
+    if (!open) return inside.addGap('unsupported', `it holds a ${name}, which nothing here unpacks`)
+    const { maxNesting } = this.limits
+    if (inside.#depth > maxNesting) throw new LimitExceeded(`it holds archives in archives, ${maxNesting} deep and more`)
+    try {
+      await open(source, inside)
+    } catch (error) {
+      if (error instanceof WalkEnded) throw error
+      const problem = `a damaged ${name} (${printable(String((error as Error).message))})`
+      // No format reader checks these containers: the programs that open them may read further than 7-Zip does.
+      if (sevenZipType && container !== '7z') inside.addGap('damaged', `it holds ${problem}`)
+      else if (!isBehind) this.#run.addDamage({ container, depth: inside.#depth, problem })
+    }
+  }
+
+  /** Keeps one window in memory, and no more. */
+  async #visitStream(window: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
+    let filled = 0
+    try {
+      for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+        this.#run.count(next.value.length)
+        const copied = next.value.copy(window, filled)
+        filled += copied
+        if (copied < next.value.length) return await this.#visitLarge(window, next.value.subarray(copied), iterator)
+      }
+    } catch (error) {
+      if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
+      // What was unpacked before the damage or the limit is visited all the same.
+      const unpacked = window.subarray(0, filled)
+      if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visit(new MemorySource(unpacked))
+      else this.#run.visitor.content()(unpacked, { first: true, last: true })
+      throw error
+    }
+    await this.visit(new MemorySource(window.subarray(0, filled)))
+  }
+
+  /** A content of more than one window is visited while it is unpacked, or held if its container needs random access. */
+  async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
+    const container = recognise(window.subarray(0, headLength))
+    const rest = this.#counted(first, iterator)
+    if (container && container !== 'tar') return this.#visitHeld(window, rest)
+    const view = new StreamWindow(window, this.#run.visitor.content())
+    if (!container) for await (const chunk of rest) view.push(chunk)
+    else await this.#open('tar', (_, inside) => openLargeTar(window, view, rest, inside), new MemorySource(window))
+    view.end()
+  }
+
+  async *#counted(first: Buffer, iterator: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+    yield first
+    for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+      this.#run.count(next.value.length)
+      yield next.value
+    }
+  }
+
+  async #visitHeld(window: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
+    const held = new HeldBytes()
+    try {
+      held.write(window)
+      for await (const chunk of rest) held.write(chunk)
+      await this.visit(held.source())
+    } finally {
+      held.close()
+    }
+  }
+}
+
+/** Visits the members of a tar while its own bytes pass through `view`, to the end of the stream even if the archive ends before. */
+async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
+  const passing = (async function* () {
+    // A copy: the window moves while the members are read.
+    yield Buffer.from(window)
+    for await (const chunk of rest) {
+      view.push(chunk)
+      yield chunk
+    }
+  })()
+  const stream = new PulledStream(passing)
+  try {
+    await openTarStream(stream, inside)
+  } finally {
+    await stream.skip(Number.POSITIVE_INFINITY)
+  }
+}

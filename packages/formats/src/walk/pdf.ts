@@ -1,0 +1,83 @@
+import { headLength, recognise, recogniseTail, tailLength } from '../archive/containers.js'
+import { atOnce, inflated, inflatedAtOnce } from '../archive/inflate.js'
+import { type PdfEncryption, readEncryption } from '../pdf/encryption.js'
+import { filters, flateFilters, mostDecoded } from '../pdf/filters.js'
+import { type PdfStream, streamsOf } from '../pdf/streams.js'
+import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
+import type { Members, Opener } from './opener.js'
+import { SmallParts } from './small-parts.js'
+import { LimitExceeded, WalkEnded } from './visitor.js'
+
+// Bytes that look like the start of a stream may occur anywhere, and such streams may overlap.
+const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
+
+const maxFilters = 8
+
+/** All streams of a PDF: pages, scripts, attachments. Pictures are visited as they are. */
+export const openPdf: Opener = async (source, members) => {
+  const encryption = readEncryption(source)
+  if (encryption?.closed) return members.addGap('encrypted', `a PDF that is encrypted (${encryption.closed})`)
+  const parts = new SmallParts(members)
+  let read = 0
+  for (const stream of streamsOf(source, members.step)) {
+    const length = stream.end - stream.start
+    read += length
+    if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap each other')
+    if (stream.filters.length === 0 && !encryption) await addPlain(members, new WindowSource(source, stream.start, length))
+    else if (length > mostDecoded) members.addGap('limit', 'it holds a PDF with a stream that is larger than is decoded')
+    else await addDecoded({ members, parts }, dataOf(members, source, stream, encryption), stream.filters)
+  }
+  await parts.flush()
+}
+
+/** A stream without a filter was visited with the file, but it may be a container. */
+async function addPlain(members: Members, stream: RandomAccessSource): Promise<void> {
+  const tail = stream.read(Math.max(0, stream.size - tailLength), tailLength)
+  if (recognise(stream.read(0, headLength)) || recogniseTail(tail)) await members.add(stream)
+}
+
+function dataOf(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
+  const data = source.read(stream.start, stream.end - stream.start)
+  // A predictor stores the rows of a table or an image as differences. No known writer uses one for attachments.
+  if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
+    members.addGap('unsupported', 'it holds a PDF with an attachment that is packed by differences')
+  return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
+    ? encryption.decrypt(data, stream.number, stream.generation)
+    : data
+}
+
+interface Target {
+  members: Members
+  parts: SmallParts
+}
+
+async function addDecoded(target: Target, data: Buffer, filterNames: string[]): Promise<void> {
+  const [name, ...rest] = filterNames
+  const { members, parts } = target
+  if (filterNames.length > maxFilters) return members.addGap('limit', 'it holds a PDF with a stream that is packed too often')
+  try {
+    if (name !== undefined && flateFilters.has(name)) return await addInflated(target, data, rest)
+    const decode = filters[name ?? '']
+    if (decode) return await addDecoded(target, decode(data), rest)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return members.addGap('limit', 'it holds a PDF with a stream that unpacks to more than is decoded')
+  }
+  await parts.add(data)
+}
+
+async function addInflated(target: Target, data: Buffer, rest: string[]): Promise<void> {
+  const small = data.length <= atOnce.input ? inflatedAtOnce('zlib', data, atOnce.output) : undefined
+  if (small) return addDecoded(target, small, rest)
+  if (rest.some((name) => name in filters || flateFilters.has(name))) {
+    const bytes = inflatedAtOnce('zlib', data, mostDecoded)
+    if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
+    return addDecoded(target, bytes, rest)
+  }
+  try {
+    await target.members.addStream(inflated('zlib', [data]))
+  } catch (error) {
+    // What could be unpacked of a damaged stream was visited; the PDF reader decides about the damage.
+    if (error instanceof WalkEnded) throw error
+  }
+}

@@ -1,0 +1,77 @@
+import { headLength, mayHold, recognise } from '../archive/containers.js'
+import { HeldBytes } from '../archive/held-bytes.js'
+import type { PartSink } from '../archive/zip/member.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+import { LimitExceeded, type WindowReceiver } from './visitor.js'
+import { returnWindow, StreamWindow, takeWindow, windowBytes } from './windows.js'
+
+export interface PushedOptions {
+  content(): WindowReceiver
+  count(bytes: number): void
+  maxBytes: number
+}
+
+/** Visits members that an unpacker pushes. A member that is a container itself is held until the unpacker has finished. */
+export class PushedMembers {
+  readonly #options: PushedOptions
+  readonly #held: HeldBytes[] = []
+  readonly #window = takeWindow()
+  #bytes = 0
+
+  constructor(options: PushedOptions) {
+    this.#options = options
+  }
+
+  readonly sink = (): PartSink => {
+    let filled = 0
+    let rest: PartSink | undefined
+    return {
+      write: (chunk) => {
+        this.#count(chunk.length)
+        const copied = rest ? 0 : chunk.copy(this.#window, filled)
+        filled += copied
+        if (copied === chunk.length) return
+        rest ??= this.#beyondWindow()
+        rest.write(chunk.subarray(copied))
+      },
+      end: () => (rest ? rest.end() : this.#visitSmall(this.#window.subarray(0, filled))),
+    }
+  }
+
+  async visitHeld(visit: (source: RandomAccessSource) => Promise<void>): Promise<void> {
+    for (const held of this.#held) await visit(held.source())
+  }
+
+  close(): void {
+    returnWindow(this.#window)
+    for (const held of this.#held) held.close()
+  }
+
+  #count(bytes: number): void {
+    this.#options.count(bytes)
+    this.#bytes += bytes
+    const { maxBytes } = this.#options
+    if (this.#bytes > maxBytes) throw new LimitExceeded(`it unpacks to more than ${maxBytes} bytes`)
+  }
+
+  #visitSmall(bytes: Buffer): void {
+    if (mayHold(bytes)) this.#hold().write(bytes)
+    else this.#options.content()(bytes, { first: true, last: true })
+  }
+
+  #beyondWindow(): PartSink {
+    if (recognise(this.#window.subarray(0, headLength))) {
+      const held = this.#hold()
+      held.write(this.#window.subarray(0, windowBytes))
+      return { write: (chunk) => held.write(chunk), end: () => {} }
+    }
+    const view = new StreamWindow(this.#window, this.#options.content())
+    return { write: (chunk) => view.push(chunk), end: () => view.end() }
+  }
+
+  #hold(): HeldBytes {
+    const held = new HeldBytes()
+    this.#held.push(held)
+    return held
+  }
+}

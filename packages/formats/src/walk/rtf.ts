@@ -1,0 +1,25 @@
+import { MemorySource } from '../random-access-source.js'
+import type { Opener } from './opener.js'
+
+const maxBytes = 64 * 1024 * 1024
+
+const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
+
+/** The objects of an RTF document. Their bytes are hexadecimal digits, between which any braces and control words may stand. */
+export const openRtf: Opener = async (source, members) => {
+  if (source.size > maxBytes) return members.addGap('limit', `it holds a rich text of more than ${maxBytes} bytes`)
+  const [, ...objects] = source
+    .whole(maxBytes)
+    .toString('latin1')
+    .split(/\\objdata/)
+  for (const object of objects) {
+    members.begin('')
+    const data = Buffer.from(hexDigits(object), 'hex')
+    await members.add(new MemorySource(data))
+    const inner = data.indexOf(compoundFile)
+    if (inner > 0) await members.add(new MemorySource(data.subarray(inner)))
+  }
+}
+
+const hexDigits = (text: string): string =>
+  /^[0-9a-fA-F]*/.exec(text.replace(/\\[a-z]+-?\d* ?|\\'[0-9a-f]{2}|\\[^a-z]|[{}\s]/gi, ''))![0]

@@ -1,0 +1,76 @@
+import { headLength } from '../archive/containers.js'
+import type { SevenZipRun } from '../archive/sevenzip/engine.js'
+import { listMembers, type PackedMember, unpackMembers, unsized } from '../archive/sevenzip/members.js'
+import { endsBefore, isHiddenSevenZip, outOfMemory, reason, unsupported } from '../archive/sevenzip/sevenzip.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+import type { Members, Opener } from './opener.js'
+
+/** 7-Zip in WebAssembly unpacks about 40 MB/s: more would take minutes. */
+const maxUnpackedBytes = 1024 * 1024 * 1024
+
+/** A 7z archive without members has only its start header. */
+const emptyBytes = 32
+
+/** Compressed streams, which have no directory. */
+const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
+
+export const openSevenZip =
+  (type: string, name: string): Opener =>
+  async (source, members) => {
+    if (streams.has(type)) {
+      members.begin('')
+      return addPackedMembers(source, { type, name, packed: [unsized('')], members })
+    }
+    if (type === '7z' && isHiddenSevenZip(source))
+      return members.addGap('encrypted', 'it holds a 7z archive that is encrypted, its directory too')
+    const { run, members: packed } = await listMembers(source, type, members.readerLimits, members.begin)
+    checkRun(run, name, members)
+    if (packed.some(({ encrypted }) => encrypted)) return members.addGap('encrypted', `it holds a ${name} with encrypted members`)
+    if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
+    const open = packed.filter(({ size, folder }) => !folder && !Number.isFinite(size))
+    if (open.length > 1 || (open.length === 1 && packed.length > 1))
+      return members.addGap('unsupported', `it holds a ${name} that does not tell how long its members are`)
+    const sized = packed.map((each) => (each.folder ? { ...each, size: 0 } : each))
+    await addPackedMembers(source, { type, name, packed: sized, members })
+  }
+
+const openIso9660 = openSevenZip('Iso', 'ISO 9660 image')
+const openUdf = openSevenZip('Udf', 'UDF image')
+
+/** Many images have a second directory, of UDF, which may name other files. */
+export const openIso: Opener = async (source, members) => {
+  await openIso9660(source, members)
+  const head = source.read(0, headLength)
+  if (head.includes('\x01NSR0', 32_768, 'latin1') || head.includes('\0NSR0', 32_768, 'latin1')) await openUdf(source, members)
+}
+
+interface Packed {
+  type: string
+  name: string
+  packed: PackedMember[]
+  members: Members
+  /** Members to visit. Unset: all. */
+  wanted?: ReadonlySet<PackedMember>
+}
+
+export async function addPackedMembers(
+  source: RandomAccessSource,
+  { type, name, packed, members, wanted }: Packed,
+): Promise<void> {
+  const total = packed.reduce((sum, { size }) => sum + (Number.isFinite(size) ? size : 0), 0)
+  if (total > maxUnpackedBytes) return members.addGap('limit', `it holds a ${name} that unpacks to more than is looked at`)
+  await members.addPushed(maxUnpackedBytes, async (sink) => {
+    const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
+    const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })
+    checkRun(run, name, members)
+  })
+}
+
+/** If something other than damage stops 7-Zip, that is a gap. Damage is thrown. */
+function checkRun(run: SevenZipRun, name: string, members: Members): void {
+  if (run.complaints.some((text) => /encrypted|password/i.test(text)))
+    members.addGap('encrypted', `it holds a ${name} that is encrypted`)
+  else if (outOfMemory(run)) members.addGap('limit', `it holds a ${name} that needs more memory than it may have`)
+  else if (unsupported(run)) members.addGap('unsupported', `it holds a ${name} packed by a method that nothing here unpacks`)
+  else if (run.exitCode > 0 && !endsBefore(run)) throw new Error(reason(run))
+}

@@ -1,0 +1,34 @@
+import { mayHold } from '../archive/containers.js'
+import { MemorySource } from '../random-access-source.js'
+import type { Members } from './opener.js'
+
+const joinedBytes = 1024 * 1024
+const separator = Buffer.from('\n')
+
+/**
+ * Joins the small parts of a document into one content, because each content costs the WebAssembly engine of the scanner some milliseconds
+ * and documents have thousands. A part that is large, or a container itself, is a content of its own.
+ */
+export class SmallParts {
+  readonly #members: Members
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(members: Members) {
+    this.#members = members
+  }
+
+  async add(bytes: Buffer): Promise<void> {
+    if (bytes.length > joinedBytes || mayHold(bytes)) return this.#members.add(new MemorySource(bytes))
+    this.#parts.push(bytes, separator)
+    this.#bytes += bytes.length
+    if (this.#bytes > joinedBytes) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    const bytes = Buffer.concat(this.#parts)
+    this.#parts = []
+    this.#bytes = 0
+    if (bytes.length > 0) await this.#members.add(new MemorySource(bytes))
+  }
+}

@@ -1,0 +1,11 @@
+import { inflated } from '../archive/inflate.js'
+import type { Opener } from './opener.js'
+
+const headerBytes = 8
+
+/** The body of a Flash film that is compressed with zlib. */
+export const openSwf: Opener = async (source, members) => {
+  if (source.read(0, 1)[0] !== 0x43) return members.addGap('unsupported', 'it holds a Flash film packed by LZMA')
+  members.begin('')
+  await members.addStream(inflated('zlib', source.chunks(headerBytes, source.size)))
+}

@@ -1,0 +1,65 @@
+import type { RandomAccessSource } from '../random-access-source.js'
+import type { WindowReceiver } from './visitor.js'
+
+/** Bytes of a window, and how many of them the next window repeats. Visitors find patterns of up to `overlapBytes`. */
+export const windowBytes = 4 * 1024 * 1024
+export const overlapBytes = 64 * 1024
+
+const maxIdle = 8
+const idle: Buffer[] = []
+
+/** Buffers are reused by later walks of the thread: 4 MiB of fresh memory for each content would be too slow. */
+export const takeWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
+
+export function returnWindow(window: Buffer): void {
+  if (idle.length < maxIdle) idle.push(window)
+}
+
+export function visitSource(source: RandomAccessSource, receive: WindowReceiver, step: () => void): void {
+  let window: Buffer | undefined
+  const room = () => (window ??= takeWindow())
+  const scanned = source.ahead?.scanned ?? 0
+  try {
+    for (let at = scanned < source.size ? scanned : 0; at < source.size; at += windowBytes - overlapBytes) {
+      step()
+      const last = at + windowBytes >= source.size
+      receive(source.readInto(room, at, windowBytes), { first: at === 0, last })
+      if (last) return
+    }
+  } finally {
+    if (window) returnWindow(window)
+  }
+}
+
+/** Turns chunks into windows. `buffer` holds the first window already. */
+export class StreamWindow {
+  readonly #buffer: Buffer
+  readonly #receive: WindowReceiver
+  #filled = windowBytes
+  #first = true
+
+  constructor(buffer: Buffer, receive: WindowReceiver) {
+    this.#buffer = buffer
+    this.#receive = receive
+  }
+
+  push(chunk: Buffer): void {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#filled === windowBytes) this.#advance()
+      const count = chunk.copy(this.#buffer, this.#filled, at, at + windowBytes - this.#filled)
+      this.#filled += count
+      at += count
+    }
+  }
+
+  end(): void {
+    this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
+  }
+
+  #advance(): void {
+    this.#receive(this.#buffer, { first: this.#first, last: false })
+    this.#first = false
+    this.#buffer.copyWithin(0, windowBytes - overlapBytes)
+    this.#filled = overlapBytes
+  }
+}

@@ -1,0 +1,164 @@
+import { atOnce, inflated, inflatedAtOnce } from '../archive/inflate.js'
+import type { PackedMember } from '../archive/sevenzip/members.js'
+import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
+import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../archive/zip/hidden.js'
+import { hidesZipDirectory } from '../archive/zip/hidden-directory.js'
+import { keptMember } from '../archive/zip/kept-members.js'
+import { knownToSevenZip } from '../archive/zip/other-methods.js'
+import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
+import { named } from '../refusal.js'
+import type { Members, Opener } from './opener.js'
+import { addPackedMembers } from './sevenzip.js'
+import { LimitExceeded, WalkEnded } from './visitor.js'
+
+const stored = 0
+const deflated = 8
+
+/**
+ * The members that the directory names, then everything else that has the header of a member: programs that unpack from the front see
+ * members that the directory omits or names differently.
+ */
+export const openZip: Opener = async (source, members) => {
+  if (hidesZipDirectory(source, members.readerLimits))
+    return members.addGap('encrypted', 'a zip archive that is encrypted, its directory too')
+  const known = new Map<number, number | undefined>()
+  const others: ZipEntry[] = []
+  let entries: ZipEntry[] = []
+  let damage: unknown
+  try {
+    // One more than the limit, so that the walk ends there.
+    const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
+    entries = readZipDirectory(source, limits, { partial: true }).entries
+    for (const entry of entries) {
+      const local = readLocalMember(source, entry.localHeaderOffset)
+      const name = entry.nameBytes.toString('utf8')
+      members.begin(name)
+      if (entry.unicodeName !== undefined) members.begin(entry.unicodeName)
+      if (entry.encrypted) addEncrypted(name, members)
+      else if (entry.method !== stored && entry.method !== deflated) others.push(entry)
+      else damage = (await addEntry(source, entry, local, members)) ?? damage
+      if (local && agrees(local, entry)) known.set(local.offset, local.dataEnd)
+    }
+  } catch (error) {
+    if (error instanceof WalkEnded) throw error
+    damage = error
+  }
+  const readLimit = new ReadLimit(members)
+  for (const offset of unknownOffsets(source, known, { most: members.limits.maxMembers, step: members.step })) {
+    const local = readLocalMember(source, offset)
+    if (local) await addLocal(source, local, members, readLimit)
+  }
+  if (others.length > 0) await addOthers(source, { entries, others: new Set(others), members })
+  if (damage) throw damage
+}
+
+function addEncrypted(name: string, members: Members): void {
+  members.addGap('encrypted', `member ${named(name)} of the zip archive is encrypted`)
+}
+
+/** 7-Zip unpacks the members that are neither stored nor deflated. It needs the sizes of all members. */
+async function addOthers(
+  source: RandomAccessSource,
+  { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
+): Promise<void> {
+  const methods = [...new Set([...others].map(({ method }) => method))]
+  if (entries.some(({ encrypted }) => encrypted) || !methods.every((method) => knownToSevenZip.has(method)))
+    return members.addGap(
+      'unsupported',
+      `it holds a zip member packed by method ${methods.join(', ')}, which nothing here unpacks`,
+    )
+  const wanted = new Set<PackedMember>()
+  const packed = entries.map((entry) => {
+    const member = { name: entry.name, size: entry.uncompressedSize, symlink: false, encrypted: false }
+    if (others.has(entry)) wanted.add(member)
+    return member
+  })
+  await addPackedMembers(source, { type: 'zip', name: 'ZIP archive', packed, members, wanted })
+}
+
+/** Returns the damage of the member, if any. */
+async function addEntry(
+  source: RandomAccessSource,
+  entry: ZipEntry,
+  local: LocalMember | undefined,
+  members: Members,
+): Promise<unknown> {
+  if (!local) return new Error(`the member ${named(entry.name)} is not where the zip directory says`)
+  const { dataStart } = local
+  try {
+    const length = Math.min(dataStart + entry.compressedSize, source.size) - dataStart
+    if (entry.method === stored) await members.add(new WindowSource(source, dataStart, length))
+    else await addDeflated(source, entry, dataStart, members)
+    return undefined
+  } catch (error) {
+    if (error instanceof WalkEnded) throw error
+    return error
+  }
+}
+
+/** Small members are inflated in one call: documents have thousands, and a stream for each would cost more than the inflating. */
+async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
+  const { compressedSize, uncompressedSize } = entry
+  const kept = keptMember(source, { entry, dataStart: start })
+  if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
+    const bytes = kept ?? inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
+    if (bytes) return members.add(new MemorySource(bytes))
+  }
+  const packed = () => source.chunks(start, Math.min(source.size, start + compressedSize))
+  await members.addStream(kept ? chunksOf(kept) : inflated('raw', packed()))
+}
+
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield* new MemorySource(bytes).chunks()
+}
+
+const localChunkBytes = 16 * 1024
+const maxInflatedAtOnce = 16 * localChunkBytes
+
+async function addLocal(source: RandomAccessSource, local: LocalMember, members: Members, readLimit: ReadLimit): Promise<void> {
+  const { method, dataStart, dataEnd = source.size } = local
+  if (method !== stored && method !== deflated) return
+  const name = local.name.toString('utf8')
+  members.begin(name)
+  if (local.encrypted) return addEncrypted(name, members)
+  try {
+    if (method === stored) {
+      readLimit.read(dataEnd - dataStart)
+      return await members.add(new WindowSource(source, dataStart, dataEnd - dataStart))
+    }
+    const packed = source.read(dataStart, Math.min(dataEnd - dataStart, localChunkBytes))
+    const bytes = inflatedAtOnce('raw', packed, maxInflatedAtOnce)
+    readLimit.read(packed.length)
+    if (bytes) await members.add(new MemorySource(bytes))
+    else await members.addStream(inflated('raw', readLimit.chunks(source, dataStart, dataEnd)))
+  } catch (error) {
+    // These bytes may only look like the header of a member.
+    if (error instanceof WalkEnded) throw error
+  }
+}
+
+const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
+
+/** Members that no directory describes may overlap. This limits how often the same bytes are read. */
+class ReadLimit {
+  readonly #members: Members
+  #bytes = 0
+
+  constructor(members: Members) {
+    this.#members = members
+  }
+
+  read(bytes: number): void {
+    this.#members.step()
+    this.#bytes += bytes
+    if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize)
+      throw new LimitExceeded('its members overlap each other')
+  }
+
+  *chunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {
+    for (const chunk of source.chunks(start, end, localChunkBytes)) {
+      this.read(chunk.length)
+      yield chunk
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import { MemorySource } from '../src/random-access-source.js'
+import { type Visitor, WalkEnded, walkLimits } from '../src/walk/visitor.js'
+import { walk } from '../src/walk/walk.js'
+import { encrypted7z, noise, sevenZip, tarOf, zip } from './support/samples/archive.js'
+
+class Recorder implements Visitor {
+  readonly names: string[] = []
+  readonly contents: string[] = []
+
+  member(name: string): void {
+    this.names.push(name)
+  }
+
+  content() {
+    const parts: Buffer[] = []
+    return (bytes: Buffer, { last }: { last: boolean }) => {
+      parts.push(Buffer.from(bytes))
+      if (last) this.contents.push(Buffer.concat(parts).toString('latin1'))
+    }
+  }
+}
+
+describe('walk', () => {
+  test('passes every content to the visitor, at any depth', async () => {
+    const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
+    const archive = gzipSync(
+      await tarOf([
+        { name: 'a.zip', data: inner },
+        { name: 'c.txt', data: 'outer text' },
+      ]),
+    )
+    const visitor = new Recorder()
+    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(visitor.names).toEqual(['', 'a.zip', 'b.txt', 'c.txt'])
+    expect(visitor.contents).toEqual(expect.arrayContaining(['inner text', 'outer text', inner.toString('latin1')]))
+  })
+
+  test('reports each container that it cannot open, with the cause and the depth', async () => {
+    const archive = zip([
+      { name: 'a.7z', data: encrypted7z },
+      { name: 'b.lz4', data: Buffer.from('04224d18000000000000', 'hex') },
+      { name: 'c.txt', data: Buffer.from('text') },
+    ])
+    const visitor = new Recorder()
+    const { gaps } = await walk(new MemorySource(archive), { visitor })
+    expect(gaps).toMatchObject([
+      { cause: 'encrypted', container: '7z', depth: 2 },
+      { cause: 'unsupported', container: 'lz4', depth: 2 },
+    ])
+    expect(visitor.contents).toContain('text')
+  })
+
+  test('reports the limit that ended it', async () => {
+    const archive = zip([
+      { name: 'a', data: Buffer.from('a') },
+      { name: 'b', data: Buffer.from('b') },
+    ])
+    const limits = { ...walkLimits, maxMembers: 1 }
+    const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder(), limits })
+    expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'it has more than 1 members' }])
+  })
+
+  test('reports damage after it has visited everything that can be unpacked', async () => {
+    const packed = gzipSync('text')
+    packed.fill(0, packed.length - 8)
+    const visitor = new Recorder()
+    const { gaps, damage } = await walk(new MemorySource(packed), { visitor })
+    expect(gaps).toEqual([])
+    expect(damage).toMatchObject([{ container: 'gzip', depth: 1, problem: expect.stringContaining('wrong checksum') }])
+    expect(visitor.contents).toContain('text')
+  })
+
+  test('ends as soon as the visitor throws', async () => {
+    class Stop extends WalkEnded {}
+    const visitor = new Recorder()
+    visitor.member = () => {
+      throw new Stop()
+    }
+    await expect(walk(new MemorySource(zip([{ name: 'a', data: noise(10) }])), { visitor })).rejects.toThrow(Stop)
+  })
+
+  test('keeps the contents of walks that run at the same time apart', async () => {
+    const texts = ['first text', 'second text', 'third text']
+    const visitors = texts.map(() => new Recorder())
+    await Promise.all(texts.map((text, at) => walk(new MemorySource(gzipSync(text)), { visitor: visitors[at]! })))
+    expect(visitors.map(({ contents }) => contents[1])).toEqual(texts)
+  })
+
+  test('unpacks a tar inside a 7z', async () => {
+    const visitor = new Recorder()
+    await walk(new MemorySource(await sevenZip({ 'a.tar': await tarOf([{ name: 'b.txt', data: 'text' }]) })), { visitor })
+    expect(visitor.contents).toContain('text')
+  })
+})
