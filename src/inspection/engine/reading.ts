@@ -1,5 +1,5 @@
 import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
-import { keepMembers, keepRuns } from '@assay/formats/archive'
+import { keepMembers } from '@assay/formats/archive'
 import { decodeImagesWith } from '@assay/formats/image'
 import type { Findings, Job } from '../findings.js'
 import type { WorkerCall } from '../workers/work.js'
@@ -30,10 +30,7 @@ export async function read(job: Job, call: WorkerCall): Promise<Visit> {
   const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
-    if (job.scan) {
-      keepRuns(source)
-      keepMembers(source)
-    }
+    if (job.scan) keepMembers(source)
     const findings = await examine(source, job, overrides)
     const image = imageMet
     const wanted = job.scan && (image || isKept(findings, job.scan.damaged))

@@ -1,5 +1,4 @@
 export { type Container, headLength, mayHold, recognise } from './containers.js'
-export { keepRuns } from './sevenzip/kept-runs.js'
 export { isSmallArchive, smallLimits } from './small.js'
 export { readZipDirectory } from './zip/directory.js'
 export { hidesZipDirectory } from './zip/hidden-directory.js'

@@ -4,7 +4,6 @@ import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { SevenZipCommand } from './command.js'
-import { keptRun, type RawRun } from './kept-runs.js'
 
 // The compiler's library for servers does not know WebAssembly: the little of it that is used here.
 declare namespace WebAssembly {
@@ -50,7 +49,7 @@ export async function runSevenZip(
   limits: ReaderLimits,
   { command, type, line, output, passedOver }: SevenZipCommand,
 ): Promise<SevenZipRun> {
-  const { exitCode, said } = await keptRun(source, { command, type, line, output }, (heard) => execute(source, limits, heard))
+  const { exitCode, said } = await execute(source, limits, { command, type, line, output })
   const complaints = said.filter((text) => !passedOver?.has(text))
   const passed = complaints.length < said.length
   return { exitCode: passed && complaints.length === 0 ? 0 : exitCode, complaints: complaints.slice(0, 20) }
@@ -60,7 +59,7 @@ async function execute(
   source: RandomAccessSource,
   limits: ReaderLimits,
   { command, type, line, output }: SevenZipCommand,
-): Promise<RawRun> {
+): Promise<{ exitCode: number; said: string[] }> {
   const said: string[] = []
   const { factory, module } = await engine()
   // What is thrown while it empties its buffers at the end, the library swallows.
