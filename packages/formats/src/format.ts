@@ -18,7 +18,17 @@ export interface ReaderLimits {
   deadline: number
 }
 
-export type FormatReader = (source: RandomAccessSource, limits: ReaderLimits) => FormatVerdict | Promise<FormatVerdict>
+/**
+ * Receives the members of a zip archive that a reader inflates, by the offset of the local header, so that a scan need not inflate them
+ * again. It reads all of the content, or a part of it.
+ */
+export type MemberObserver = (offset: number, content: RandomAccessSource | AsyncIterable<Buffer>) => Promise<void>
+
+export type FormatReader = (
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  observer?: MemberObserver,
+) => FormatVerdict | Promise<FormatVerdict>
 
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded'

@@ -8,6 +8,7 @@ export {
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
+  type MemberObserver,
   type ReaderLimits,
   sound,
   trapped,

@@ -1,7 +1,16 @@
 import { activeContent } from './active-content.js'
 import { type Recognition, recognise } from './detect/detect.js'
 import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
-import { broken, DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from './format.js'
+import {
+  broken,
+  DeadlineExceeded,
+  type FormatReader,
+  type FormatVerdict,
+  type MemberObserver,
+  type ReaderLimits,
+  sound,
+  trapped,
+} from './format.js'
 import { decodeImagesWith, hasImageDecoder } from './image/vips.js'
 import { polyglot } from './polyglot.js'
 import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
@@ -71,12 +80,13 @@ export async function inspect(
   return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
 }
 
-/** Opens a file whose type is known already. `readers` replaces readers by extension. */
+/** Opens a file whose type is known already. `readers` replaces readers by extension. `observer` receives the members that the reader unpacks. */
 export async function openDetected(
   source: RandomAccessSource,
   recognised: Recognition,
   limits: ReaderLimits,
   readers: Record<string, FormatReader> = {},
+  observer?: MemberObserver,
 ): Promise<Inspection> {
   const ambiguity = polyglot(source, recognised, limits)
   if (ambiguity) return { verdict: trapped(ambiguity.trap, ambiguity.problem), reader: null }
@@ -85,7 +95,7 @@ export async function openDetected(
   const textProblem = reader && textAsDocument(source, recognised)
   if (textProblem) return { verdict: broken(textProblem), reader: name ?? null }
   const verdict = await verdictOf(async () => {
-    const read = reader ? await reader(source, limits) : checkSignature(source, recognised)
+    const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognised)
     return withActiveContent(read, activeContent(source, recognised, limits, read))
   })
   const note = unusualName(source.extension, recognised)

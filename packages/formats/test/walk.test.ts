@@ -1,8 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
+import { defaultLimits, detect, openDetected } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
 import { type Visitor, WalkEnded, walkLimits } from '../src/walk/visitor.js'
-import { walk } from '../src/walk/walk.js'
+import { Walk, walk } from '../src/walk/walk.js'
 import { encrypted7z, noise, sevenZip, tarOf, zip } from './support/samples/archive.js'
 
 class Recorder implements Visitor {
@@ -92,5 +93,40 @@ describe('walk', () => {
     const visitor = new Recorder()
     await walk(new MemorySource(await sevenZip({ 'a.tar': await tarOf([{ name: 'b.txt', data: 'text' }]) })), { visitor })
     expect(visitor.contents).toContain('text')
+  })
+})
+
+describe('a walk that observes a reader', () => {
+  /** Lets the reader open the zip, then destroys the packed members, so that they cannot be inflated again. */
+  async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {
+    const source = new MemorySource(archive, 'zip')
+    const observing = new Walk(source, { visitor })
+    const { recognised } = await detect(source)
+    const { verdict } = await openDetected(source, recognised, defaultLimits(), {}, observing.observer)
+    expect(verdict).toMatchObject({ sound: true })
+    for (let at = archive.indexOf('PK\x03\x04'); at >= 0; at = archive.indexOf('PK\x03\x04', at + 1))
+      archive.fill(0xff, at + 30 + archive.readUInt16LE(at + 26), at + 38 + archive.readUInt16LE(at + 26))
+    return observing
+  }
+
+  test('visits each member of a zip while the reader inflates it, and only then', async () => {
+    const sizes = [5_000, 900_000, 3_000_000, 9_000_000]
+    const archive = zip(sizes.map((size) => ({ name: `${size}`, data: Buffer.alloc(size, `${size} `) })))
+    const visitor = new Recorder()
+    expect(await (await observed(archive, visitor)).finish()).toEqual({ gaps: [], damage: [] })
+    for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
+  })
+
+  test('does not end the reader, but throws at its end what ended the walk', async () => {
+    class Stop extends WalkEnded {}
+    const visitor: Visitor = {
+      content: () => (bytes) => {
+        if (bytes.toString().startsWith('a')) throw new Stop()
+      },
+    }
+    for (const size of [5_000, 9_000_000]) {
+      const archive = zip([{ name: 'a', data: Buffer.alloc(size, 'a') }])
+      await expect((await observed(archive, visitor)).finish()).rejects.toThrow(Stop)
+    }
   })
 })

@@ -6,6 +6,7 @@ import {
   type FormatReader,
   type Inspection,
   isPage,
+  type MemberObserver,
   openDetected,
   type RandomAccessSource,
   type ReaderLimits,
@@ -15,7 +16,6 @@ import {
   textTypeFor,
 } from '@assay/formats'
 import type { Findings, Job } from '../findings.js'
-
 import { isBlank } from './blankness.js'
 
 /** Replaces the reader of an extension. Only tests provide any. */
@@ -27,10 +27,11 @@ export async function examine(
   job: Job,
   overrides: ReaderOverrides = {},
   limits = defaultLimits(job.deadlineMs),
+  observer?: MemberObserver,
 ): Promise<Findings> {
   const findings = await beforeReading(source, job, limits)
   if (isDecided(findings)) return findings
-  return withSoundness(findings, () => openDetected(source, findings.recognition.recognised, limits, overrides))
+  return withSoundness(findings, () => openDetected(source, findings.recognition.recognised, limits, overrides, observer))
 }
 
 /**

@@ -1,7 +1,7 @@
-import { FileSource, MemorySource, type RandomAccessSource } from '@assay/formats'
-import { keepMembers } from '@assay/formats/archive'
+import { defaultLimits, FileSource, MemorySource, type RandomAccessSource, type ReaderLimits } from '@assay/formats'
 import { decodeImagesWith } from '@assay/formats/image'
 import type { Findings, Job } from '../findings.js'
+import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 import { examine, type ReaderOverrides } from './examine.js'
 
@@ -30,11 +30,12 @@ export async function read(job: Job, call: WorkerCall): Promise<Visit> {
   const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
-    if (job.scan) keepMembers(source)
-    const findings = await examine(source, job, overrides)
+    const scan = await openScan(source, job, call)
+    const limits = scan ? limitsBeside(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
+    const findings = await examine(source, job, overrides, limits, scan?.search.observer)
     const image = imageMet
-    const wanted = job.scan && (image || isKept(findings, job.scan.damaged))
-    return { findings: wanted ? { ...findings, scan: await scanned(source, job, call) } : findings, image }
+    const wanted = scan && (image || isKept(findings, job.scan!.damaged))
+    return { findings: wanted ? { ...findings, scan: await finished(scan) } : findings, image }
   } finally {
     file?.close()
   }
@@ -44,10 +45,27 @@ export async function read(job: Job, call: WorkerCall): Promise<Visit> {
 const isKept = ({ blankness, soundness }: Findings, damaged: boolean): boolean =>
   !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.trap))
 
-async function scanned(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<Findings['scan']> {
-  const { scanSource } = await (scanning ??= import('../scanners/yara/scanning.js'))
+async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<OpenScan | undefined> {
+  if (!scan) return undefined
+  const { openScan } = await (scanning ??= import('../scanners/yara/scanning.js'))
+  return openScan(source, scan.setup, call)
+}
+
+/** The time that the scan takes while the reader unpacks is not the reader's. */
+function limitsBeside({ search }: OpenScan, deadlineMs: number): ReaderLimits {
+  const { deadline, ...limits } = defaultLimits(deadlineMs)
+  return {
+    ...limits,
+    get deadline() {
+      return deadline + search.spentMs
+    },
+  }
+}
+
+async function finished({ search, finish }: OpenScan): Promise<Findings['scan']> {
+  const { spentMs } = search
   const start = performance.now()
-  return { scanned: await scanSource(source, scan!.setup, call), durationMs: performance.now() - start }
+  return { scanned: await finish(), durationMs: spentMs + performance.now() - start }
 }
 
 export const pathUnderTest = (): string | undefined => path

@@ -1,4 +1,4 @@
-import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { type FormatReader, type MemberObserver, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { decided } from '../refusal.js'
 import { ArchiveBudget } from './budget.js'
@@ -12,8 +12,8 @@ import { looksLikeTar, tarBlock } from './tar/header.js'
 import { checkZip, type ZipFacts, type ZipWatch } from './zip/check.js'
 import { testOtherMethods } from './zip/other-methods.js'
 
-export const openNest = (source: RandomAccessSource, limits: ReaderLimits) =>
-  new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside)
+export const openNest = (source: RandomAccessSource, limits: ReaderLimits, observer?: MemberObserver) =>
+  new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside, [], 0, observer)
 
 const mostNamed = 20
 
@@ -27,9 +27,9 @@ export const closedIn = ({ budget: { encrypted, holds, active } }: ArchiveNest) 
 /** Reads with a check that answers what the report is to tell of a sound archive. */
 export const archiveReader =
   (check: (source: RandomAccessSource, nest: ArchiveNest) => Promise<Record<string, unknown>>): FormatReader =>
-  (source, limits) =>
+  (source, limits, observer) =>
     decided(async () => {
-      const nest = openNest(source, limits)
+      const nest = openNest(source, limits, observer)
       const facts = await check(source, nest)
       const closed = closedIn(nest)
       const active = [facts.active_content, closed.active_content].flatMap((each) => (each as string[] | undefined) ?? [])

@@ -1,3 +1,4 @@
+import type { MemberObserver } from '../format.js'
 import { named, Refusal, trap } from '../refusal.js'
 import type { ArchiveBudget } from './budget.js'
 import { type Container, recognise } from './containers.js'
@@ -16,6 +17,8 @@ export class ArchiveNest {
     private readonly lookInside: MemberLook,
     readonly notes: string[] = [],
     readonly depth = 0,
+    /** Only of the file itself: not of archives in it. */
+    readonly observer?: MemberObserver,
   ) {}
 
   get limits() {

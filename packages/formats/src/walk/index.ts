@@ -6,5 +6,5 @@ export {
   type WindowPlace,
   walkLimits,
 } from './visitor.js'
-export { walk } from './walk.js'
+export { Walk } from './walk.js'
 export { overlapBytes, windowBytes } from './windows.js'

@@ -42,6 +42,11 @@ export class Level implements Members {
 
   readonly begin = (name: string): void => this.#run.member(name)
 
+  /** A reader is observed only while it unpacks the file itself. */
+  wasObserved(offset: number): boolean {
+    return this.#depth === 1 && this.#run.wasObserved(offset)
+  }
+
   addGap(cause: GapCause, reason: string): void {
     this.#run.addGap({ cause, ...(this.#container && { container: this.#container }), depth: this.#depth, reason })
   }

@@ -11,6 +11,8 @@ export interface Members {
   readonly readerLimits: ReaderLimits
   /** Counts a member. Its content follows, or a gap. */
   readonly begin: (name: string) => void
+  /** Whether a member of a zip archive, by the offset of its local header, was visited before. */
+  wasObserved(offset: number): boolean
   add(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** For an unpacker that cannot wait: `unpack` writes each member to a sink of its own, at most `maxBytes` in total. */

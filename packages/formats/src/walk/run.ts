@@ -1,5 +1,13 @@
 import type { ReaderLimits } from '../format.js'
-import { type Damage, type Gap, LimitExceeded, type Visitor, type WalkLimits, type WalkResult } from './visitor.js'
+import {
+  type Damage,
+  type Gap,
+  LimitExceeded,
+  type Visitor,
+  type WalkEnded,
+  type WalkLimits,
+  type WalkResult,
+} from './visitor.js'
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
@@ -7,6 +15,10 @@ const freeBytes = 64 * 1024 * 1024
 /** The budget and the results of one walk, over all levels of nesting. */
 export class WalkRun {
   readonly gaps: Gap[] = []
+  /** Offsets of the local headers of the members that a format reader inflated while the walk observed it. */
+  readonly observed = new Set<number>()
+  /** What ended the walk while it observed the reader. */
+  endedBy: WalkEnded | undefined
   readonly #damage = new Map<string, Damage>()
   #unpacked = 0
   #members = 0
@@ -40,6 +52,13 @@ export class WalkRun {
     if (this.#unpacked > maxUnpackedBytes) throw new LimitExceeded(`it unpacks to more than ${maxUnpackedBytes} bytes`)
     if (this.#unpacked > freeBytes && this.#unpacked > maxRatio * this.size)
       throw new LimitExceeded(`it unpacks to more than ${maxRatio} times its size`)
+  }
+
+  /** Whether the member was visited before. Throws what ended the walk then. */
+  wasObserved(offset: number): boolean {
+    if (!this.observed.has(offset)) return false
+    if (this.endedBy) throw this.endedBy
+    return true
   }
 
   addGap(gap: Gap): void {

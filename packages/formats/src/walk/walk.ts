@@ -1,7 +1,8 @@
+import type { MemberObserver } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { Level } from './level.js'
 import { WalkRun } from './run.js'
-import { LimitExceeded, type Visitor, type WalkLimits, type WalkResult, walkLimits } from './visitor.js'
+import { LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type WalkResult, walkLimits } from './visitor.js'
 
 export interface WalkOptions {
   visitor: Visitor
@@ -11,19 +12,42 @@ export interface WalkOptions {
 }
 
 /**
- * Unpacks a file and everything inside it, once, and passes each content to the visitor. Reports what it could not open: only if there is no
- * gap has the visitor received all of the file. Throws what the visitor throws.
+ * Unpacks a file and everything inside it, and passes each content to the visitor. A format reader may run before, with `observer`: then
+ * the walk visits the members of a zip archive as the reader inflates them, and does not inflate them again.
  */
-export async function walk(
-  source: RandomAccessSource,
-  { visitor, limits = walkLimits, step = () => {} }: WalkOptions,
-): Promise<WalkResult> {
-  const run = new WalkRun(source.size, limits, visitor, step)
-  try {
-    await new Level(run).visit(source)
-  } catch (error) {
-    if (!(error instanceof LimitExceeded)) throw error
-    run.gaps.unshift({ cause: 'limit', depth: 0, reason: error.message })
+export class Walk {
+  readonly #source: RandomAccessSource
+  readonly #run: WalkRun
+
+  constructor(source: RandomAccessSource, { visitor, limits = walkLimits, step = () => {} }: WalkOptions) {
+    this.#source = source
+    this.#run = new WalkRun(source.size, limits, visitor, step)
   }
-  return run.result
+
+  readonly observer: MemberObserver = async (offset, content) => {
+    const run = this.#run
+    // The reader goes on after the walk has ended.
+    if (run.endedBy) return
+    const level = new Level(run, 1, 'zip')
+    try {
+      await (Symbol.asyncIterator in content ? level.addStream(content) : level.add(content))
+    } catch (error) {
+      if (!(error instanceof WalkEnded)) throw error
+      run.endedBy = error
+    }
+    run.observed.add(offset)
+  }
+
+  /** Reports what could not be opened: only if there is no gap has the visitor received all of the file. Throws what the visitor throws. */
+  async finish(): Promise<WalkResult> {
+    try {
+      await new Level(this.#run).visit(this.#source)
+    } catch (error) {
+      if (!(error instanceof LimitExceeded)) throw error
+      this.#run.gaps.unshift({ cause: 'limit', depth: 0, reason: error.message })
+    }
+    return this.#run.result
+  }
 }
+
+export const walk = (source: RandomAccessSource, options: WalkOptions): Promise<WalkResult> => new Walk(source, options).finish()

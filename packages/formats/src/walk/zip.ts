@@ -3,7 +3,6 @@ import type { PackedMember } from '../archive/sevenzip/members.js'
 import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../archive/zip/hidden.js'
 import { hidesZipDirectory } from '../archive/zip/hidden-directory.js'
-import { keptMember } from '../archive/zip/kept-members.js'
 import { knownToSevenZip } from '../archive/zip/other-methods.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import { named } from '../refusal.js'
@@ -98,18 +97,13 @@ async function addEntry(
 
 /** Small members are inflated in one call: documents have thousands, and a stream for each would cost more than the inflating. */
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
-  const { compressedSize, uncompressedSize } = entry
-  const kept = keptMember(source, { entry, dataStart: start })
+  const { compressedSize, uncompressedSize, localHeaderOffset } = entry
+  if (members.wasObserved(localHeaderOffset)) return
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
-    const bytes = kept ?? inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
+    const bytes = inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
     if (bytes) return members.add(new MemorySource(bytes))
   }
-  const packed = () => source.chunks(start, Math.min(source.size, start + compressedSize))
-  await members.addStream(kept ? chunksOf(kept) : inflated('raw', packed()))
-}
-
-async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield* new MemorySource(bytes).chunks()
+  await members.addStream(inflated('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
 }
 
 const localChunkBytes = 16 * 1024

@@ -4,7 +4,7 @@ import type { WorkerCall } from '../../workers/work.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type EngineKind, FaultyRules, openEngine, type YaraEngine } from './engine.js'
 import type { RuleSource } from './rules.js'
-import { search } from './search.js'
+import { Search } from './search.js'
 
 export interface EngineSetup {
   /** Names this set of rules: compiled once for each worker. */
@@ -61,17 +61,30 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
   }
 }
 
-/** Scans what is open already, with the engine that this worker keeps. */
-export async function scanSource(
+/** A scan of a file that is open. A reader of the same file may pass it the members that it unpacks. */
+export interface OpenScan {
+  search: Search
+  finish(): Promise<Scanned>
+}
+
+export async function openScan(
   source: RandomAccessSource,
   setup: EngineSetup,
   { settings, cancelled }: Pick<WorkerCall, 'settings' | 'cancelled'>,
-): Promise<Scanned> {
-  const engine = await engineFor(setup, settings)
-  try {
-    const provedAt = engine.prove()
-    return { ...(await search(source, { find: engine.find, limits: setup.limits, cancelled })), provedAt }
-  } catch (error) {
-    return { fault: (error as Error).message }
+): Promise<OpenScan> {
+  const { find, prove } = await engineFor(setup, settings)
+  const search = new Search(source, { find, limits: setup.limits, cancelled })
+  const finish = async (): Promise<Scanned> => {
+    try {
+      const provedAt = prove()
+      return { ...(await search.finish()), provedAt }
+    } catch (error) {
+      return { fault: (error as Error).message }
+    }
   }
+  return { search, finish }
+}
+
+export async function scanSource(...args: Parameters<typeof openScan>): Promise<Scanned> {
+  return (await openScan(...args)).finish()
 }

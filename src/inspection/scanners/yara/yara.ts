@@ -16,7 +16,7 @@ import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
 import { ScanWork } from './scan-work.js'
 import type { EngineFacts } from './scanning.js'
-import { search } from './search.js'
+import { Search } from './search.js'
 import { findIn } from './windows.js'
 
 export interface YaraOptions {
@@ -158,7 +158,7 @@ export class YaraScanner implements VirusScanner {
     const limits = this.#smallLimits
     const source = limits && this.#inline && bytes && new MemorySource(bytes)
     if (!source || !isSmallArchive(source)) return undefined
-    const looked = await search(source, { find: this.#inline!.find, limits, cancelled: () => false })
+    const looked = await new Search(source, { find: this.#inline!.find, limits, cancelled: () => false }).finish()
     return looked.verdict === 'incomplete' ? undefined : { ...looked, provedAt: this.#inline!.prove() }
   }
 }

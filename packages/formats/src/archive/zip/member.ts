@@ -5,7 +5,6 @@ import { atOnce, inflated, inflateFault, roomFor } from '../inflate.js'
 import type { ArchiveNest } from '../nest.js'
 import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
-import { keepMember, roomToKeep } from './kept-members.js'
 import type { ZipMember } from './local.js'
 
 export interface PartSink {
@@ -29,29 +28,39 @@ export async function verifyMember(
   const sum = new MemberSum(entry, nest)
   // Most members are small, and a stream for each would cost more than the inflating.
   const held = small ? contentOf(source, member, atOnce.output) : undefined
-  if (held && method !== 0) keepMember(source, member, held)
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.add(chunk)
     sink?.write(chunk)
   }
   sum.compare()
   sink?.end()
+  if (held && method !== 0) await nest.observer?.(entry.localHeaderOffset, new MemorySource(held))
   if (!sink) await nest.look(held ? new SourceStream(new MemorySource(held)) : new SourceStream(source, dataStart, end), name)
 }
 
 async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
   const content = new DeflatedContent(source, member, nest)
   const stream = new PulledStream(content.chunks())
+  const rest = () => writtenTo(sink, stream.take(Number.POSITIVE_INFINITY))
+  const { name, localHeaderOffset } = member.entry
   try {
-    if (sink) for await (const chunk of stream.take(Number.POSITIVE_INFINITY)) sink.write(chunk)
-    else await nest.look(stream, member.entry.name)
-    await stream.skip(Number.POSITIVE_INFINITY)
+    if (!sink) await nest.look(stream, name)
+    // The observer needs all of the content: it unpacks an archive that was looked into by itself.
+    if (stream.taken === 0) await nest.observer?.(localHeaderOffset, rest())
+    for await (const _ of rest());
   } finally {
     await stream.close()
   }
   // A reader of the archive inside may have taken this member's damage for its own.
   if (content.fault) throw content.fault
   sink?.end()
+}
+
+async function* writtenTo(sink: PartSink | undefined, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    sink?.write(chunk)
+    yield chunk
+  }
 }
 
 function contentOf(source: RandomAccessSource, { entry, dataStart }: ZipMember, most: number): Buffer {
@@ -113,16 +122,12 @@ class DeflatedContent {
   async *chunks(): AsyncGenerator<Buffer> {
     const { entry } = this.member
     const sum = new MemberSum(entry, this.nest)
-    const room = roomToKeep(this.source, this.member)
-    let at = 0
     try {
       for await (const chunk of this.raw()) {
         sum.add(chunk)
-        if (room) at += chunk.copy(room, at)
         yield chunk
       }
       sum.compare()
-      if (room) keepMember(this.source, this.member, room)
     } catch (error) {
       this.fault = unpackingFault(error, entry)
       throw this.fault
