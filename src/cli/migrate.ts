@@ -1,6 +1,6 @@
 import { readDatabasePlace } from '../platform/config/config.js'
-import { borrowDatabase } from '../platform/db/embedded/embedded.js'
 import { migrate, migrateFromPrerelease } from '../platform/db/migrate.js'
+import { borrowDatabase } from '../platform/db/open-database.js'
 import { tell } from './tell.js'
 
 // npm run migrate: what a start does to the database, and no more; a release's job runs it with nothing but DATABASE_URL.

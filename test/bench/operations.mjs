@@ -12,7 +12,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import sharp from 'sharp'
-import { borrowDatabase } from '../../dist/platform/db/embedded/embedded.js'
+import { borrowDatabase } from '../../dist/platform/db/open-database.js'
 import { median, multipart, perSecond, request, startProcess, startService } from './support/service.mjs'
 
 const { values: options, positionals } = parseArgs({

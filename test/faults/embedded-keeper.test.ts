@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { openDatabase } from '../../src/platform/db/embedded/embedded.js'
 import { keepRunning } from '../../src/platform/db/embedded/keeper.js'
 import type { EmbeddedServer } from '../../src/platform/db/embedded/server.js'
+import { openDatabase } from '../../src/platform/db/open-database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-keeper-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -27,7 +27,7 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
     let runsAgain = () => {}
     const database = await openDatabase({ dataDir, databaseUrl: undefined }, (what) => {
       said.push(what)
-      if (what === 'PostgreSQL runs again.') runsAgain()
+      if (what.includes('was restarted')) runsAgain()
     })
     await query(database.url, 'CREATE TABLE kept AS SELECT 42 AS answer')
     for (let time = 0; time < 2; time++) {
@@ -40,10 +40,10 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
       expect(await query(database.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
       expect(postmaster(dataDir)).not.toBe(killed)
     }
-    expect(said.filter((what) => what.includes('ended by itself'))).toHaveLength(2)
+    expect(said.filter((what) => what.includes('ended unexpectedly'))).toHaveLength(2)
     await database.stop()
     await expect(query(database.url, 'SELECT 1')).rejects.toThrow()
-    expect(said.filter((what) => what.includes('ended by itself'))).toHaveLength(2)
+    expect(said.filter((what) => what.includes('ended unexpectedly'))).toHaveLength(2)
   },
 )
 

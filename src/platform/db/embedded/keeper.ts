@@ -1,70 +1,43 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EmbeddedServer } from './server.js'
 
-export interface KeptServer {
-  url: string
-  /** Resolves when the server ended by itself and was given up. */
-  lost: Promise<void>
-  stop(): Promise<void>
-}
+// After this many restarts that failed or that led to a short run, another one would not help.
+const maxFailures = 5
+const shortRunMs = 30_000
+// Doubled each time. The processes of a killed server prevent a start until they notice its end.
+const pauseMs = 1000
 
-// Backends that outlive their killed server keep the next one from starting, until they notice.
-const pauseMs = 500
-const mostAttempts = 60
-// Ending as often as this right after its start, it would do so for ever.
-const briefMs = 30_000
-const mostBriefLives = 5
-
-/**
- * A server that is started again, at the same address, when it ends by itself: killed by the kernel for its memory, say. What it
- * had committed it recovers, and callers meet an outage of a few seconds.
- */
+/** Starts a server, and restarts it at the same address if it ends unexpectedly, for example if the kernel kills it for its memory. */
 export async function keepRunning(
   start: (socketFolder?: string) => Promise<EmbeddedServer>,
-  say: (what: string) => void,
-): Promise<KeptServer> {
+  say: (message: string) => void,
+): Promise<{ url: string; lost: Promise<void>; stop(): Promise<void> }> {
   let server = await start()
-  const { url, socketFolder } = server
-  let stopping = false
-
-  const startAgain = async (): Promise<boolean> => {
-    for (let attempt = 1; !stopping; attempt++) {
-      try {
-        server = await start(socketFolder)
-        return true
-      } catch (error) {
-        if (attempt === mostAttempts) {
-          say((error as Error).message)
-          return false
-        }
-        await sleep(pauseMs)
-      }
-    }
-    return true
-  }
-
-  const watch = async (): Promise<void> => {
-    for (let briefLives = 0; ; ) {
+  const stopping = new AbortController()
+  const supervise = async () => {
+    for (let failures = 0; !stopping.signal.aborted; failures++) {
       const startedAt = Date.now()
       await server.exited
-      if (stopping) return
-      briefLives = Date.now() - startedAt < briefMs ? briefLives + 1 : 0
-      if (briefLives > mostBriefLives) return
-      say('PostgreSQL ended by itself; it is started again…')
-      if (!(await startAgain()) || stopping) return
-      say('PostgreSQL runs again.')
+      if (Date.now() - startedAt > shortRunMs) failures = 0
+      if (stopping.signal.aborted || failures === maxFailures) return
+      try {
+        server = await start(server.socketFolder)
+        say('PostgreSQL ended unexpectedly and was restarted.')
+      } catch (error) {
+        say((error as Error).message)
+        await sleep(pauseMs * 2 ** failures, undefined, { signal: stopping.signal }).catch(() => {})
+      }
     }
   }
-  const watching = watch()
-
+  const supervision = supervise()
   return {
-    url,
-    lost: watching.then(() => (stopping ? new Promise<void>(() => {}) : undefined)),
+    url: server.url,
+    lost: supervision.then(() => (stopping.signal.aborted ? new Promise<void>(() => {}) : undefined)),
     stop: async () => {
-      stopping = true
+      stopping.abort()
       await server.stop()
-      // One that was just being started is stopped as well.
-      await watching
+      // A restart may have been in progress.
+      await supervision
       await server.stop()
     },
   }

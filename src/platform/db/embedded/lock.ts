@@ -1,59 +1,48 @@
-import { execFileSync } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
+import { hostname } from 'node:os'
 
+/** Content of a lock file. It only describes the lock, which the kernel holds. */
 export interface LockHolder {
+  host: string
   pid: number
-  /** When the process started, as its system tells it: a pid alone comes back after `kill -9` or a reboot. */
-  started: string
   purpose: 'service' | 'command'
-  nonce: string
+  /** The database, if it is running. */
+  url?: string | undefined
 }
-
-export type LockAttempt = { held: true; release(): void } | { held: false; holder: LockHolder }
-
-// A breaker lives for microseconds; one this old was left by a process that was killed just then.
-const abandonedBreakerMs = 10_000
 
 /**
- * Takes the lock file at `path`, or tells who holds it. A holder that no longer lives loses it: exactly one contender
- * may replace a given lock, the one that could link the breaker named after that lock's nonce.
+ * Locks the file at `path`, also against other containers. The lock ends with `release`, or when this process and all that inherited
+ * `descriptor` have ended.
  */
-export function tryLock(path: string, purpose: LockHolder['purpose']): LockAttempt {
-  const own: LockHolder = { pid: process.pid, started: processStart(process.pid) ?? '', purpose, nonce: randomUUID() }
-  const ticket = `${path}.${own.nonce}`
-  writeFileSync(ticket, JSON.stringify(own), { mode: 0o600 })
-  try {
-    for (let attempt = 0; ; attempt++) {
-      if (linked(ticket, path)) return { held: true, release: () => release(path, own) }
-      const holder = readHolder(path)
-      if (holder && isAlive(holder)) return { held: false, holder }
-      if (!holder && existsEmpty(path)) rmSync(path, { force: true })
-      if (holder && replaceDead(path, holder, ticket)) return { held: true, release: () => release(path, own) }
-      if (attempt > 1000) throw new Error(`The lock file '${path}' can be neither read nor replaced; remove it.`)
-    }
-  } finally {
-    rmSync(ticket, { force: true })
+export function tryLock(path: string, purpose: LockHolder['purpose']) {
+  const descriptor = openSync(path, 'a', 0o600)
+  // The previous holder may have removed the file after it was opened here.
+  const isCurrent = () => fstatSync(descriptor).ino === statSync(path, { throwIfNoEntry: false })?.ino
+  if (!flock(descriptor) || !isCurrent()) {
+    closeSync(descriptor)
+    return { held: false as const, holder: readHolder(path) }
   }
+  const publish = (url?: string) => {
+    ftruncateSync(descriptor)
+    writeSync(descriptor, JSON.stringify({ host: hostname(), pid: process.pid, purpose, url } satisfies LockHolder))
+  }
+  publish()
+  const release = () => {
+    rmSync(path, { force: true })
+    closeSync(descriptor)
+  }
+  return { held: true as const, descriptor, publish, release }
 }
 
-function replaceDead(path: string, dead: LockHolder, ticket: string): boolean {
-  const breaker = `${path}.break-${dead.nonce}`
-  if (!linked(ticket, breaker)) {
-    if (Date.now() - modified(breaker) > abandonedBreakerMs) rmSync(breaker, { force: true })
-    return false
+/** Node.js has no flock(2). The lock belongs to the open file, which these programs inherit as descriptor 3. macOS has no flock(1). */
+function flock(descriptor: number): boolean {
+  const perl = 'open(F, "+<&=", 3) or exit 2; exit(flock(F, 6) ? 0 : $!{EWOULDBLOCK} ? 1 : 2)'
+  for (const [program, ...args] of [['flock', '-n', '3'] as const, ['perl', '-e', perl] as const]) {
+    const { status } = spawnSync(program, args, { stdio: ['ignore', 'ignore', 'ignore', descriptor] })
+    if (status === 0 || status === 1) return status === 0
   }
-  try {
-    if (readHolder(path)?.nonce !== dead.nonce) return false
-    renameSync(breaker, path)
-    return true
-  } finally {
-    rmSync(breaker, { force: true })
-  }
-}
-
-function release(path: string, own: LockHolder) {
-  if (readHolder(path)?.nonce === own.nonce) rmSync(path, { force: true })
+  throw new Error('DATA_DIR cannot be locked. Install flock (util-linux) and use a local file system, or set DATABASE_URL.')
 }
 
 function readHolder(path: string): LockHolder | undefined {
@@ -63,47 +52,3 @@ function readHolder(path: string): LockHolder | undefined {
     return undefined
   }
 }
-
-export const isAlive = (holder: LockHolder) => holder.started !== '' && processStart(holder.pid) === holder.started
-
-/** When the process `pid` started, in its system's own words; undefined where there is none, or only its zombie. */
-function processStart(pid: number): string | undefined {
-  if (process.platform !== 'linux') return startByPs(pid)
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The command's name, in parentheses, may hold anything; the fields are counted from behind it.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    if (fields[0] === 'Z' || fields[0] === 'X') return undefined
-    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${fields[19]}`
-  } catch {
-    return undefined
-  }
-}
-
-function startByPs(pid: number): string | undefined {
-  try {
-    return (
-      execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'ignore'],
-      }).trim() || undefined
-    )
-  } catch {
-    return undefined
-  }
-}
-
-function linked(from: string, to: string): boolean {
-  try {
-    linkSync(from, to)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  }
-}
-
-const modified = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
-
-// A disk that was full can leave an empty lock; it names no holder, so it is free.
-const existsEmpty = (path: string) => statSync(path, { throwIfNoEntry: false })?.size === 0

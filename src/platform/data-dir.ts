@@ -1,0 +1,25 @@
+import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/** Makes the folder durably if it does not exist. */
+export function makeDataDir(dataDir: string): void {
+  try {
+    mkdirSync(dirname(dataDir), { recursive: true })
+    if (!existsSync(dataDir)) {
+      // PostgreSQL does not run as root. Its user must pass through the folder, but must not list it.
+      mkdirSync(dataDir, { mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
+      syncFolder(dirname(dataDir))
+    }
+    accessSync(dataDir, constants.W_OK)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Error(`DATA_DIR '${dataDir}' cannot be written (${code}); set DATA_DIR to a folder of your own.`)
+  }
+}
+
+/** Writes the names in the folder to the disk. */
+export function syncFolder(path: string): void {
+  const descriptor = openSync(path, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
