@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { isAlive } from './is-alive.js'
 
 // A name tells which run of which host made a file, so that what a killed process left is known for garbage at the next start.
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
@@ -12,16 +13,7 @@ export const runName = (): string => `${host}-${process.pid}-${run}-${++count}`
 /** True for the name of a process of this host that is gone. */
 export function isOfDeadRun(name: string): boolean {
   const [, itsHost, itsPid, itsRun] = /^([0-9a-f]{8})-(\d+)-([0-9a-z]+)-\d+$/.exec(name) ?? []
-  return itsHost === host && itsRun !== run && !isAlive(Number(itsPid))
-}
-
-// A container's next run often has its first one's process id: one of our own id but not of our run is dead.
-function isAlive(pid: number): boolean {
-  if (!(pid > 0) || pid === process.pid) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
+  if (itsHost !== host || itsRun === run) return false
+  // The next run of a container often has the process id of the first one.
+  return Number(itsPid) === process.pid || !isAlive(Number(itsPid))
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
+import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
 import { chunks } from './chunks.js'
 import { Intake, MemoryBudget, type Spooled, toIntakeError } from './intake.js'
@@ -104,14 +105,5 @@ export class Spool {
       await intake.discard()
       throw toIntakeError(error)
     }
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as { code?: string }).code === 'EPERM'
   }
 }
