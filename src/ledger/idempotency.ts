@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { canonicalJson } from '@assay/proofs'
 import type { Pool } from 'pg'
 import type { Actor } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
@@ -57,7 +58,7 @@ export class IdempotencyService {
       throw badUserInput([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
     const id = { tenantId: actor.tenantId, actorId: actor.id, key }
     const hash = createHash('sha256')
-      .update(`${operation}\n${canonical(request)}`)
+      .update(`${operation}\n${canonicalJson(request)}`)
       .digest('hex')
     for (;;) {
       const known = await this.#take(id, operation, hash)
@@ -157,17 +158,4 @@ export class IdempotencyService {
       )
       .catch(() => {})
   }
-}
-
-/** JSON with its members in order: the same request, however it was spelled. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, inner) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(
-          Object.entries(inner)
-            .filter(([, member]) => member !== undefined)
-            .sort(([a], [b]) => (a < b ? -1 : 1)),
-        )
-      : inner,
-  )
 }
