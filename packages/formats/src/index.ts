@@ -23,7 +23,7 @@ export {
   openDetected,
 } from './inspect.js'
 export { polyglot } from './polyglot.js'
-export { type Ahead, FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
+export { FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
 export { loadReader, readerName, readerOf } from './readers.js'
 export { Refusal } from './refusal.js'
 export { textTypes } from './types.js'

@@ -13,19 +13,10 @@ export class TooLarge extends Error {
   override readonly name = 'TooLarge'
 }
 
-/** What is known of a file's beginning, since it was looked at while the rest was received. In bytes. */
-export interface Ahead {
-  /** Up to here a scan has found nothing, nor a part of anything. */
-  scanned: number
-  /** Up to here it is UTF-8, without controls that no text has. */
-  plain: number
-}
-
 /** Random access to a file under test, or to a part of one. Reads are synchronous: a worker does one file at a time. */
 export abstract class RandomAccessSource {
   abstract readonly size: number
   readonly extension: string = ''
-  readonly ahead?: Ahead | undefined
 
   /** Up to `length` bytes from `offset`; shorter at the end. Never throws for being out of range; never overwritten by a later read. */
   abstract read(offset: number, length: number): Buffer
@@ -102,7 +93,6 @@ export class FileSource extends RandomAccessSource {
   constructor(
     file: string | number,
     override readonly extension = '',
-    override readonly ahead?: Ahead,
   ) {
     super()
     this.#fd = typeof file === 'string' ? openSync(file, 'r') : file

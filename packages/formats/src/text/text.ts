@@ -134,7 +134,7 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
   let utf8 = true
   let odd = 0
   let firstOdd = -1
-  let at = source.ahead?.plain ?? 0
+  let at = 0
   let carry: Buffer = Buffer.alloc(0)
   for (const chunk of source.chunks(at, lastOfText(source))) {
     checkDeadline(limits)

@@ -18,9 +18,8 @@ export function returnWindow(window: Buffer): void {
 export function visitSource(source: RandomAccessSource, receive: WindowReceiver, step: () => void): void {
   let window: Buffer | undefined
   const room = () => (window ??= takeWindow())
-  const scanned = source.ahead?.scanned ?? 0
   try {
-    for (let at = scanned < source.size ? scanned : 0; at < source.size; at += windowBytes - overlapBytes) {
+    for (let at = 0; at < source.size; at += windowBytes - overlapBytes) {
       step()
       const last = at + windowBytes >= source.size
       receive(source.readInto(room, at, windowBytes), { first: at === 0, last })
