@@ -1,7 +1,7 @@
 import { type CallRow, type Entry, failed, type Operation } from '../ledger/entry.js'
 import type { Actor, Origin } from '../platform/actor.js'
 import type { AssayError, PublicError } from '../platform/errors/errors.js'
-import { type Endpoint, operationOf } from './endpoint.js'
+import type { Endpoint } from './endpoint.js'
 import type { RequestCost } from './request-cost.js'
 
 /** A rejected credential. If the API key is known, the rejection is in the call log of its tenant. */
@@ -109,4 +109,9 @@ export class Attempt {
       userAgent: origin.userAgent,
     }
   }
+}
+
+/** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
+export function operationOf({ access, step }: Endpoint): Operation | null {
+  return step || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }

@@ -1,4 +1,3 @@
-import type { Operation } from '../ledger/entry.js'
 import type { Scope } from '../platform/actor.js'
 
 /** Required credential: one with a scope, any valid one, or none. */
@@ -21,7 +20,3 @@ export interface Endpoint {
 
 /** An upload whose operation is not known before its body is read. */
 export const uploadEndpoint: Endpoint = { access: 'upload' }
-
-/** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
-export const operationOf = ({ access, step }: Endpoint): Operation | null =>
-  step || access === 'any' || access === 'public' || access === 'admin' ? null : access

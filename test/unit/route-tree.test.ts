@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { RouteTree } from '../../src/api/rest/route-tree.js'
+import { RouteTree } from '../../src/api/rest/router.js'
 import { type Route, routes } from '../../src/api/rest/routes.js'
 
 const tree = new RouteTree(routes)

@@ -1,6 +1,7 @@
 import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
+import { operationOf } from '../../access/attempt.js'
 import type { Call } from '../../access/call.js'
-import { type Endpoint, operationOf } from '../../access/endpoint.js'
+import type { Endpoint } from '../../access/endpoint.js'
 import type { PublicError } from '../../platform/errors/errors.js'
 import { mostRootFields } from './limits.js'
 

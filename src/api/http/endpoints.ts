@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { publicError } from '../../access/public-error.js'
-import { AssayError, badUserInput, notFound, refuseMethod } from '../../platform/errors/errors.js'
+import { AssayError, badUserInput, type FieldFault, notFound, refuseMethod } from '../../platform/errors/errors.js'
 import { sendError } from '../rest/envelope.js'
 import { callOf, type Known, pathOf, targetOf } from './caller.js'
 import type { EdgeParts } from './edge-parts.js'
-import { framingFault } from './framing.js'
 import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
@@ -96,4 +95,18 @@ function fail({ logger }: EdgeParts, error: unknown, request: Known, response: S
   }
   if (pathOf(request.url!).startsWith('/graphql')) sendGraphqlError(request as Request & Known, response as Response, told)
   else sendError(request, response, told, request.callId)
+}
+
+/** The fault of a request that a proxy may frame differently: one request for the proxy, another one for us. */
+function framingFault({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldFault | undefined {
+  // RFC 9112 §3.2. Node's own check is off, because it answers with nothing at all.
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
+  if (hosts > 1) return { field: 'Host', message: 'must be sent once' }
+  if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'must be sent' }
+  // RFC 9112 §6.1: HTTP/1.0 knows no chunks, and a proxy of that age passes them on as the next request.
+  if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)
+    return { field: 'Transfer-Encoding', message: 'must not be sent with HTTP/1.0' }
+  return undefined
 }

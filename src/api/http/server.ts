@@ -6,16 +6,17 @@ import type { ErrorCode } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { originForm } from './caller.js'
 import { createMessageClasses } from './messages.js'
-import { oneAfterTheOther } from './pipelining.js'
 
 const mostHeaderBytes = 16_384
+// Requests of one connection that wait for the response before them.
+const maxPipelined = 64
 /** A client that sends its headers drop by drop is dropped (slow loris). */
 const headersMs = 20_000
 const checkEveryMs = 2_000
 
 /** The HTTP server around a listener, which may hand requests to `app`: what goes wrong before there is a request is answered in JSON as well. */
 export function httpServer(listener: RequestListener, app?: Express): Server {
-  const answer = oneAfterTheOther(listener)
+  const answer = oneAtATime(listener)
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -76,4 +77,31 @@ function refuse(error: { code?: string }, socket: Socket): void {
   // Closed on unread bytes it would be reset, and the client would see that instead of the answer.
   socket.resume()
   setTimeout(() => socket.destroy(), 2_000).unref()
+}
+
+/**
+ * Handles the requests of one connection one at a time. Node.js starts all pipelined requests at once: a thousand would hold a thousand
+ * responses in memory, which the client need not read. A client that sends too many ahead is disconnected.
+ */
+function oneAtATime(handle: RequestListener): RequestListener {
+  const waiting = new WeakMap<Socket, (() => void)[]>()
+  return (request, response) => {
+    const { socket } = request
+    // What was parsed together with the request that went too far.
+    if (socket.destroyed) return
+    const line = waiting.get(socket)
+    if (line && line.length >= maxPipelined) return void socket.destroy()
+    const begin = () => {
+      response.once('close', next)
+      handle(request, response)
+    }
+    const next = () => {
+      const following = socket.destroyed ? undefined : waiting.get(socket)?.shift()
+      if (following) following()
+      else waiting.delete(socket)
+    }
+    if (line) return void line.push(begin)
+    waiting.set(socket, [])
+    begin()
+  }
 }

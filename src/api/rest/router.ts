@@ -6,7 +6,6 @@ import { badUserInput, methodNotAllowed, notFound } from '../../platform/errors/
 import type { Spool } from '../../platform/spool/spool.js'
 import { nextPage, sendError, sendSuccess } from './envelope.js'
 import { loadOperations } from './operations.js'
-import { RouteTree } from './route-tree.js'
 import { type Route, routes } from './routes.js'
 import { type ContextRules, readUpload } from './upload-form.js'
 import { coerceVariables, type Inquiry, type RawValue, readMembers, readQuery } from './variables.js'
@@ -110,4 +109,59 @@ async function run({ call, operation, response, route }: Inquiry, raw: ReadonlyM
   if (call.inputFaults.length === 0) call.cost.value = operation.costOf(variables)
   if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
   return operation.run(call, variables)
+}
+
+interface TreeNode {
+  literals: Map<string, TreeNode>
+  parameter?: { name: string; node: TreeNode }
+  routes: Map<string, Route>
+}
+
+const node = (): TreeNode => ({ literals: new Map(), routes: new Map() })
+
+/** What a path leads to: its routes by method, and its parameters. */
+interface Match {
+  routes: ReadonlyMap<string, Route>
+  parameters: Record<string, string>
+}
+
+/** Finds routes by path. A literal segment wins over a parameter. */
+export class RouteTree {
+  readonly #root = node()
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) {
+      let at = this.#root
+      for (const segment of route.path.split('/').slice(1)) {
+        const name = /^\{(\w+)\}$/.exec(segment)?.[1]
+        if (name) at = (at.parameter ??= { name, node: node() }).node
+        else {
+          if (!at.literals.has(segment)) at.literals.set(segment, node())
+          at = at.literals.get(segment)!
+        }
+      }
+      at.routes.set(route.method, route)
+    }
+  }
+
+  /** Undefined where there is no such path, or its escapes are broken. */
+  find(path: string): Match | undefined {
+    const parameters: Record<string, string> = {}
+    let at: TreeNode | undefined = this.#root
+    for (const segment of path.split('/').slice(1)) {
+      const literal: TreeNode | undefined = at.literals.get(segment)
+      if (literal) {
+        at = literal
+        continue
+      }
+      if (!at.parameter || segment === '') return undefined
+      try {
+        parameters[at.parameter.name] = decodeURIComponent(segment)
+      } catch {
+        return undefined
+      }
+      at = at.parameter.node
+    }
+    return at.routes.size > 0 ? { routes: at.routes, parameters } : undefined
+  }
 }
