@@ -89,6 +89,16 @@ describe('walk', () => {
     expect(visitors.map(({ contents }) => contents[1])).toEqual(texts)
   })
 
+  test.each([
+    ['PDF', { name: 'a.pdf', data: '%PDF-1.7\n' }],
+    ['mail', { name: 'Subject: a', data: 'MIME-Version: 1.0\r\n\r\n' }],
+  ])('unpacks a tar whose first member makes it look like %s', async (_, first) => {
+    const visitor = new Recorder()
+    const archive = await tarOf([first, { name: 'b.gz', data: gzipSync('text') }, { name: 'c', data: 'more' }])
+    expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(visitor.contents).toContain('text')
+  })
+
   test('unpacks a tar inside a 7z', async () => {
     const visitor = new Recorder()
     await walk(new MemorySource(await sevenZip({ 'a.tar': await tarOf([{ name: 'b.txt', data: 'text' }]) })), { visitor })

@@ -102,7 +102,7 @@ const isVolume = anyOf(at(3, 'NTFS    '), at(54, 'FAT12   ', 'FAT16   '), at(82,
 const isExt = at(1080, '\x53\xef')
 
 /** The header's checksum: old tars have no magic, and text may begin like anything. */
-function isTar(head: Buffer): boolean {
+export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
 }
 

@@ -6,5 +6,5 @@ export {
   type WindowPlace,
   walkLimits,
 } from './visitor.js'
-export { Walk } from './walk.js'
+export { Walk, walk } from './walk.js'
 export { overlapBytes, windowBytes } from './windows.js'

@@ -1,4 +1,4 @@
-import { type Container, headLength, recognise, recogniseTail, tailLength } from '../archive/containers.js'
+import { type Container, headLength, isTar, recognise, recogniseTail, tailLength } from '../archive/containers.js'
 import { HeldBytes } from '../archive/held-bytes.js'
 import { PulledStream } from '../archive/stream.js'
 import type { PartSink } from '../archive/zip/member.js'
@@ -8,7 +8,7 @@ import type { Members, Opener } from './opener.js'
 import { containerKinds } from './openers.js'
 import { PushedMembers } from './pushed-members.js'
 import type { WalkRun } from './run.js'
-import { openTarStream } from './tar.js'
+import { openTar, openTarStream } from './tar.js'
 import { type GapCause, LimitExceeded, WalkEnded } from './visitor.js'
 import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
 
@@ -85,8 +85,11 @@ export class Level implements Members {
   /** Visits a content, and what is inside it. */
   async visit(source: RandomAccessSource): Promise<void> {
     visitSource(source, this.#run.visitor.content(), this.step)
-    const container = recognise(source.read(0, headLength))
+    const head = source.read(0, headLength)
+    const container = recognise(head)
     if (container) await this.#open(container, containerKinds[container].open, source)
+    // The signatures of PDF and mail may stand in the first member of a tar, or in its name.
+    if (container !== 'tar' && isTar(head)) await this.#open('tar', openTar, source)
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
     if (behind) await this.#open(behind, containerKinds[behind].open, source, true)
