@@ -3,11 +3,15 @@ import { deflateSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
 import { rc4 } from '../../packages/formats/src/pdf/password.js'
+import { MemorySource } from '../../packages/formats/src/random-access-source.js'
+import { walkLimits } from '../../packages/formats/src/walk/visitor.js'
 import { encrypted7z, hidden7z, hiddenZip, noise, sevenZip, zip } from '../../packages/formats/test/support/samples/archive.js'
 import { cpio, oldCpio, rar5 } from '../../packages/formats/test/support/samples/containers.js'
 import { compound, doc, encryptedPackage } from '../../packages/formats/test/support/samples/office.js'
 import { pdf, pdfOf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
+import { examine } from '../../src/inspection/engine/examine.js'
 import { createValidator } from '../../src/inspection/engine/validator.js'
+import { Search } from '../../src/inspection/scanners/yara/search.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
@@ -32,6 +36,18 @@ const text = Buffer.from('Nothing to be seen here.')
 test('scans of small archives that run at the same time do not mix up their contents', async () => {
   const verdicts = await Promise.all([scan(gzipSync(eicar, { level: 9 })), scan(gzipSync(Buffer.alloc(300, 'harmless ')))])
   expect(verdicts.map(({ verdict }) => verdict)).toEqual(['infected', 'clean'])
+})
+
+test('a failure of the engine while a reader unpacks is no damage of the file', async () => {
+  const source = new MemorySource(zipOf({ name: 'a.txt', bytes: Buffer.alloc(5_000, 'text ') }), 'zip')
+  const fail = () => {
+    throw new Error('out of memory')
+  }
+  const search = new Search(source, { find: fail, limits: walkLimits, cancelled: () => false })
+  const job = { path: undefined, size: source.size, extension: 'zip', blank: true, deadlineMs: 60_000 }
+  const { soundness } = await examine(source, job, {}, undefined, search.observer)
+  expect(soundness).toMatchObject({ verdict: { sound: true } })
+  await expect(search.finish()).rejects.toThrow('out of memory')
 })
 
 /** Zstandard, at its best level. */
