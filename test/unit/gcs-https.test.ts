@@ -8,7 +8,7 @@ import { StandInBucket } from '../support/bucket/bucket.js'
 import { certificateFor127001 } from '../support/bucket/certificate.js'
 import { makeServiceAccount } from '../support/bucket/service-account.js'
 
-// To Google everything goes over TLS, by three ways (the library's requests, its sessions, and our own): here against a
+// All requests to Google use TLS: here against a
 // certificate that a process of its own trusts because its environment says so, as an operator's private endpoint is trusted.
 const compiled = new URL('../../dist/', import.meta.url)
 const script = `

@@ -1,32 +1,33 @@
-import type http from 'node:http'
-import type { Bucket, Storage } from '@google-cloud/storage'
+import type { File, Storage } from '@google-cloud/storage'
 import { clientFor, type GcsOptions, hasten } from './client.js'
-import { BucketConnection } from './connection.js'
-import { type Attempts, defaultLimits, type GcsLimits, repeated } from './deadline.js'
+import { BucketConnection, type BucketReply, type BucketRequest, textOf } from './connection.js'
+import { type Attempts, answerOf, BucketAnswer, defaultLimits, type GcsLimits, repeated } from './deadline.js'
 
 type Asked = Omit<Attempts, 'limits' | 'onTimeout'> & { limits?: GcsLimits }
 
-/** The way to one bucket: Google's client, and what it does not do by itself (deadlines, a fresh start, an end of its connections). */
+/** Access to one bucket. Google's client provides credentials and signs URLs. All requests to the bucket use `connection`. */
 export class GcsAccess {
   readonly limits: GcsLimits
   readonly connection: BucketConnection
   readonly emulated: boolean
   readonly #options: GcsOptions
   #client: Storage
-  #bucket: Bucket
-  #libraryAgent?: http.Agent
 
   constructor(options: GcsOptions) {
     this.#options = options
     this.limits = { ...defaultLimits, ...options.limits }
     this.connection = new BucketConnection(this.limits.idleMs)
     this.emulated = options.emulatorHost !== undefined
-    this.#client = clientFor(options, this)
-    this.#bucket = this.#client.bucket(options.bucket)
+    this.#client = clientFor(options)
   }
 
-  get bucket(): Bucket {
-    return this.#bucket
+  /** For signing only. */
+  file(name: string): File {
+    return this.#client.bucket(this.#options.bucket).file(name)
+  }
+
+  get bucketName(): string {
+    return this.#options.bucket
   }
 
   /** Where the bucket is asked, without a slash at its end. */
@@ -34,38 +35,54 @@ export class GcsAccess {
     return this.#client.apiEndpoint
   }
 
-  /** `repeated`, keeping sight of the library's connections, and of a token that never comes. */
+  /** `repeated`, with a new client after a time-out. */
   call<T>(asked: Asked, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const client = this.#client
+    let client = this.#client
     return repeated({ limits: this.limits, ...asked, onTimeout: () => this.#renew(client) }, async (signal) => {
+      // An earlier attempt may have replaced it.
+      client = this.#client
       if (!this.emulated) await hasten(client, this.limits)
-      return attempt(signal).catch((error) => {
-        this.noteAgent(error?.response)
-        throw error
-      })
+      return attempt(signal)
     })
   }
 
-  async authorization(url: string): Promise<Record<string, string>> {
-    return this.emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
+  /** Sends an authorized request to `path`, such as `/storage/v1/b/{bucket}/o`. */
+  async send(path: string, request: Omit<BucketRequest, 'url'>): Promise<BucketReply> {
+    const url = `${this.endpoint}${path}`
+    const authorization = this.emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
+    return this.connection.send({ ...request, url, headers: { ...authorization, ...request.headers } })
   }
 
-  /** The library shows the agents that keep its connections only through its answers. */
-  noteAgent(response: unknown): void {
-    const { agent } = (response as { request?: { agent?: http.Agent } } | undefined)?.request ?? {}
-    if (agent) this.#libraryAgent = agent
+  /** As `send`, for a response with JSON. Throws a `BucketAnswer` if it is not a success. */
+  async json(path: string, request: Omit<BucketRequest, 'url'>): Promise<unknown> {
+    const reply = await this.send(path, { idleMs: this.limits.requestMs, ...request })
+    const text = await textOf(reply)
+    if (reply.status < 200 || reply.status > 299) throw answerOf(reply, text)
+    // A deletion has none.
+    return text === '' ? undefined : parseJson(text)
+  }
+
+  /** Path of an object in the JSON API. */
+  objectPath(name: string): string {
+    return `/storage/v1/b/${this.bucketName}/o/${encodeURIComponent(name)}`
   }
 
   close(): void {
     this.connection.close()
-    this.#libraryAgent?.destroy()
   }
 
   // All calls of a client wait for one and the same request for a token. One that hangs (a mute metadata server) would be
   // waited for ever, so whatever got no answer in time gives the next calls a client that asks anew.
   #renew(client: Storage): void {
     if (this.emulated || client !== this.#client) return
-    this.#client = clientFor(this.#options, this)
-    this.#bucket = this.#client.bucket(this.#options.bucket)
+    this.#client = clientFor(this.#options)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new BucketAnswer(502, 'an incomplete response')
   }
 }

@@ -1,6 +1,5 @@
 import { Storage } from '@google-cloud/storage'
-import { type BucketConnection, idleConnections } from './connection.js'
-import type { GcsLimits } from './deadline.js'
+import { defaultLimits, type GcsLimits } from './deadline.js'
 import type { HmacKey } from './hmac-url.js'
 
 export interface GcsOptions {
@@ -19,36 +18,16 @@ export interface GcsOptions {
   limits?: Partial<GcsLimits>
 }
 
-interface Own {
-  limits: GcsLimits
-  connection: BucketConnection
-}
-
-/** Google's client, with its own repetition switched off (why: gcs-deadline.ts). */
-export function clientFor({ emulatorHost, endpoint, keyFile }: GcsOptions, own: Own): Storage {
-  const { requestMs, callMs } = own.limits
-  const client = new Storage({
+/** Google's client. It provides credentials and signs URLs, but sends no request to the bucket. */
+export function clientFor({ emulatorHost, endpoint, keyFile, limits }: GcsOptions): Storage {
+  return new Storage({
     ...(keyFile === undefined ? {} : { keyFilename: keyFile }),
     ...(emulatorHost === undefined ? {} : { apiEndpoint: emulatorHost }),
     ...(endpoint === undefined ? {} : { apiEndpoint: endpoint, useAuthWithCustomEndpoint: true }),
-    // No call of ours names a project. Left to find one, the library runs gcloud, asks the metadata server and then the resource
-    // manager, and takes a refusal there for one of the credentials.
+    // Otherwise the library looks for a project (gcloud, metadata server, resource manager), which no call needs.
     projectId: 'none',
-    clientOptions: { transporterOptions: { timeout: requestMs } },
-    retryOptions: { autoRetry: false },
+    clientOptions: { transporterOptions: { timeout: limits?.requestMs ?? defaultLimits.requestMs } },
   })
-  // With STORAGE_EMULATOR_HOST the library leaves its own API's path out of the address.
-  client.baseUrl = `${client.apiEndpoint}/storage/v1`
-  // Here and not among the options: the client's own timeout overrides every call's, uploads' too. Upload sessions are begun
-  // through gaxios, which would have none, and use the process's own agent.
-  const agent = own.connection.agentFor(client.apiEndpoint)
-  const timeoutOf = (address: unknown) => (String(address).includes('/upload/storage/') ? callMs : requestMs)
-  const pool = { maxFreeSockets: idleConnections }
-  // The library's type asks for a whole request, and passes an empty one for sessions.
-  client.interceptors.push({
-    request: (request) => ({ ...request, agent, pool, timeout: timeoutOf((request as { uri?: unknown }).uri) }) as never,
-  })
-  return client
 }
 
 /** Gives the exchange of tokens a deadline: it has a transporter of its own, which takes no options and waits for a mute server for ever. */

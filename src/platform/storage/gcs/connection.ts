@@ -30,9 +30,8 @@ export interface BucketReply {
 }
 
 /**
- * Requests that carry content, on connections of our own. The library's streams are not used for them: a download that is
- * cut short never settles, one that its reader drops destroys the connections of every other call in the process, and an
- * upload cannot be cancelled. Everything else goes through the library.
+ * All requests to the bucket. Those of the library are not used: a truncated download never settles, a download that its reader drops
+ * destroys the connections of all other calls in the process, and neither uploads nor retries can be cancelled.
  */
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
@@ -45,8 +44,9 @@ export class BucketConnection {
 
   /** Answers with the head as soon as it is there; the body then fails by itself when it stands still. */
   send(request: BucketRequest): Promise<BucketReply> {
-    const client = request.url.startsWith('https:') ? https : http
-    const agent = this.agentFor(request.url)
+    const isSecure = request.url.startsWith('https:')
+    const client = isSecure ? https : http
+    const agent = isSecure ? this.#https : this.#http
     return new Promise((resolve, reject) => {
       const { method, signal, idleMs = this.#idleMs } = request
       const headers = { ...request.headers, ...traceHeaders(), 'Content-Length': request.body?.byteLength ?? 0 }
@@ -67,21 +67,20 @@ export class BucketConnection {
     })
   }
 
-  agentFor(url: string): http.Agent {
-    return url.startsWith('https:') ? this.#https : this.#http
-  }
-
   close(): void {
     this.#http.destroy()
     this.#https.destroy()
   }
 }
 
+// A page of 1000 objects, whose names have at most 1024 bytes.
+const maxTextLength = 4_000_000
+
 export async function textOf(reply: BucketReply): Promise<string> {
   let text = ''
   for await (const chunk of reply.body.setEncoding('utf8')) {
     text += chunk
-    if (text.length > 1_000_000) throw new BucketAnswer(reply.status, 'an answer of more than a million characters')
+    if (text.length > maxTextLength) throw new BucketAnswer(reply.status, `a response of more than ${maxTextLength} characters`)
   }
   if (!reply.body.complete) throw Object.assign(new Error('the answer was cut short'), { code: 'ECONNRESET' })
   return text

@@ -13,7 +13,7 @@ export interface ObjectFacts {
   upload?: unknown
 }
 
-/** Half an answer, or a proxy's page with status 200, is none: the library hands on as text what it cannot parse. Asked again. */
+/** Throws a `BucketAnswer`, so that the request is repeated, if the response does not describe an object. */
 export function objectFacts(resource: unknown): ObjectFacts {
   // Stand-ins made in Go leave out what is 0.
   const { size = 0, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>

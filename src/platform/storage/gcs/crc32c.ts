@@ -1,4 +1,4 @@
-// The bucket's library sums byte by byte, 31 ms of the event loop for 8 MiB; eight bytes at a time take 6.
+// @google-cloud/storage adds byte by byte, which blocks the event loop for 31 ms per 8 MiB. Eight bytes at a time take 6 ms.
 const tables = Array.from({ length: 8 }, () => new Int32Array(256))
 const [of0, of1, of2, of3, of4, of5, of6, of7] = tables as Eight<Int32Array>
 type Eight<T> = [T, T, T, T, T, T, T, T]

@@ -51,9 +51,7 @@ export interface Attempts {
 }
 
 /**
- * Runs `attempt` until it succeeds, fails for good, or the call's time is over; then throws `storageUnavailable`. The
- * library's own repetition is switched off and this is used for every call, because it has no end of its own: past its
- * `totalTimeout` retry-request never calls back, it cannot be cancelled, and one call's options switch it off for others.
+ * Runs `attempt` until it succeeds, fails permanently, or the time of the call is over. Then it throws `storageUnavailable`.
  */
 export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { limits, signal, doing } = attempts
@@ -78,7 +76,7 @@ export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSig
   }
 }
 
-/** Aborts the attempt when its time is over, and does not wait for one that takes no notice (the library's). */
+/** Aborts the attempt when its time is over. Does not wait for one that ignores the signal, such as a request for a token. */
 async function within<T>(
   ms: number,
   work: { signal?: AbortSignal; attempt: (signal: AbortSignal) => Promise<T>; onTimeout?: () => void },
@@ -114,7 +112,7 @@ function isTransient(error: unknown): boolean {
   const code = statusOf(error)
   if (code !== undefined) return code === 408 || code === 429 || code >= 500
   if (connectionFaults.has(String((error as { code?: unknown }).code))) return true
-  // What node-fetch says under the library: a FetchError without a code.
+  // Errors of node-fetch, which google-auth-library uses, have no code.
   return (
     type === 'system' ||
     type === 'request-timeout' ||

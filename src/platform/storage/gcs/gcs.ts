@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { File } from '@google-cloud/storage'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
 import { faultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
@@ -45,24 +44,24 @@ export class GcsStorage implements BlobStorage {
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     assertBlobPath(path)
-    const file = this.#file(path)
+    const name = this.#name(path)
     // Names this upload in the object, so that one whose answer was lost is distinguished from another's at the same path.
     const upload = { contentType: options.contentType, id: randomUUID() }
     const stored =
       content.size <= singleRequestLimit
-        ? await this.#putWhole(file, { path, content, upload, signal: options.signal })
+        ? await this.#putWhole(name, { path, content, upload, signal: options.signal })
         : await uploadResumable({
-            file,
+            name,
             path,
             content,
             upload,
             signal: options.signal,
             access: this.#access,
-            facts: () => this.#facts(file, path),
+            facts: () => this.#facts(path),
           })
     faultPoint('bucket.stored')
     if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !options.signal?.aborted) return
-    await this.#removeGeneration(file, { path, generation: stored.generation })
+    await this.#delete(path, { ifGenerationMatch: stored.generation })
     options.signal?.throwIfAborted()
     throw storageUnavailable(
       'The bucket did not keep the content as it was sent (size or CRC32C differ); it was removed again.',
@@ -73,22 +72,20 @@ export class GcsStorage implements BlobStorage {
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
     assertBlobPath(path)
     if (range && range.start > range.end) throw new RangeError(`No bytes from ${range.start} to ${range.end}.`)
-    return this.#read(this.#file(path), { path, range })
+    return this.#read(this.#name(path), { path, range })
   }
 
   /** By the bucket itself: nothing of it comes down the line. */
   async copy(from: string, to: string): Promise<void> {
     assertBlobPath(from)
     assertBlobPath(to)
-    const { bucket } = this.#access
-    const object = (path: string) => `o/${encodeURIComponent(this.#prefix + path)}`
-    const uri = `/${object(from)}/rewriteTo/b/${bucket.name}/${object(to)}`
+    const target = this.#access.objectPath(this.#name(to)).replace('/storage/v1', '')
     for (let rewriteToken: string | undefined, done = false; !done; ) {
-      const qs = { ifGenerationMatch: 0, ...(rewriteToken && { rewriteToken }) }
-      const answer = await this.#access.call({ doing: `copy '${from}'` }, async () => {
+      const query = new URLSearchParams({ ifGenerationMatch: '0', ...(rewriteToken && { rewriteToken }) })
+      const url = `${this.#access.objectPath(this.#name(from))}/rewriteTo${target}?${query}`
+      const answer = await this.#access.call({ doing: `copy '${from}'` }, async (signal) => {
         try {
-          const [body, response] = await this.#access.bucket.request({ method: 'POST', uri, qs })
-          this.#access.noteAgent(response)
+          const body = await this.#access.json(url, { method: 'POST', headers: {}, signal })
           return body as { done?: boolean; rewriteToken?: string }
         } catch (error) {
           if (statusOf(error) === 404) throw notFound('blob', from)
@@ -105,16 +102,13 @@ export class GcsStorage implements BlobStorage {
 
   async size(path: string): Promise<number | null> {
     assertBlobPath(path)
-    return (await this.#facts(this.#file(path), path))?.size ?? null
+    return (await this.#facts(path))?.size ?? null
   }
 
   async remove(path: string): Promise<void> {
     assertBlobPath(path)
     faultPoint('bucket.removing')
-    await this.#access.call({ doing: `remove '${path}'` }, async () => {
-      const [response] = await this.#file(path).delete({ ignoreNotFound: true })
-      this.#access.noteAgent(response)
-    })
+    await this.#delete(path)
     faultPoint('bucket.removed')
   }
 
@@ -138,7 +132,7 @@ export class GcsStorage implements BlobStorage {
     const now = Date.now()
     if (this.#hmac) return this.#signByHmac(this.#hmac, grant, new Date(now))
     const [url] = await this.#access.call({ doing: `sign a URL for '${grant.path}'` }, () =>
-      this.#file(grant.path).getSignedUrl({
+      this.#access.file(this.#name(grant.path)).getSignedUrl({
         version: 'v4',
         action: 'read',
         accessibleAt: now,
@@ -154,8 +148,8 @@ export class GcsStorage implements BlobStorage {
   #signByHmac(key: HmacKey, grant: BlobGrant, now: Date): string {
     return hmacUrl(key, {
       endpoint: this.#access.endpoint,
-      bucket: this.#access.bucket.name,
-      name: this.#prefix + grant.path,
+      bucket: this.#access.bucketName,
+      name: this.#name(grant.path),
       expiresInSeconds: grant.expiresInSeconds,
       now,
       query: { 'response-content-disposition': attachment(grant.filename), 'response-content-type': grant.contentType },
@@ -171,21 +165,21 @@ export class GcsStorage implements BlobStorage {
       if (status === undefined || ![400, 401, 403, 404].includes(status)) throw error
       // No outage that passes: the operator has to do something, and reads here what.
       const words = wordsOf(((error as Error).cause as Error).cause)
-      throw storageUnavailable(`The bucket '${this.#access.bucket.name}' refuses: ${words}`, error)
+      throw storageUnavailable(`The bucket '${this.#access.bucketName}' refuses: ${words}`, error)
     }
   }
 
   /** Written once in a while and read each time, always under one name: versions and soft deletion keep whatever is written. */
   async #probe(): Promise<void> {
-    const file = this.#access.bucket.file(`${this.#prefix}${reservedPrefix}ready`)
+    const name = this.#name(`${reservedPrefix}ready`)
     const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
     if (this.#probedAt === undefined || performance.now() - this.#probedAt > probeEveryMs) {
       const resource = { contentType: 'text/plain' }
-      const object = { name: file.name, bytes: Buffer.from(probeText), resource }
+      const object = { name, bytes: Buffer.from(probeText), resource }
       await this.#access.call({ doing: 'write a probe', limits }, (signal) => sendWhole(this.#access, object, signal))
       this.#probedAt = performance.now()
     }
-    const text = await bytesOf(await this.#read(file, { path: 'a probe', limits }))
+    const text = await bytesOf(await this.#read(name, { path: 'a probe', limits }))
     if (text.toString() !== probeText) throw storageUnavailable('The bucket does not read what was written to it.')
   }
 
@@ -193,17 +187,17 @@ export class GcsStorage implements BlobStorage {
     this.#access.close()
   }
 
-  #file(path: string): File {
-    return this.#access.bucket.file(this.#prefix + path)
+  #name(path: string): string {
+    return this.#prefix + path
   }
 
-  async #putWhole(file: File, put: Upload): Promise<StoredObject> {
+  async #putWhole(name: string, put: Upload): Promise<StoredObject> {
     const { path, content, upload } = put
     const crc32c = new Crc32c()
     const bytes = await readHashed(content, crc32c)
     const expectedCrc32c = crc32c.toString()
     const metadata = { contentType: upload.contentType, crc32c: expectedCrc32c, metadata: { upload: upload.id } }
-    const object = { name: file.name, bytes, resource: metadata, ifGenerationMatch: '0' }
+    const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
     let isSecond = false
     // An attempt may take longer than small requests do, and leaves time for another. Giving up waits for the answer, which says what to
@@ -214,7 +208,7 @@ export class GcsStorage implements BlobStorage {
         return { ...(await sendWhole(this.#access, object, signal)), expectedCrc32c }
       } catch (error) {
         const status = statusOf(error)
-        const there = status === 412 ? await this.#facts(file, path) : null
+        const there = status === 412 ? await this.#facts(path) : null
         if (there) {
           if (there.upload !== upload.id) throw new BlobExists(path)
           return { ...there, expectedCrc32c }
@@ -228,28 +222,28 @@ export class GcsStorage implements BlobStorage {
     })
   }
 
-  async #facts(file: File, path: string) {
-    return this.#access.call({ doing: `describe '${path}'` }, async () => {
+  async #facts(path: string) {
+    return this.#access.call({ doing: `describe '${path}'` }, async (signal) => {
       try {
-        const [metadata, response] = await file.getMetadata()
-        this.#access.noteAgent(response)
-        return objectFacts(metadata)
+        return objectFacts(
+          await this.#access.json(this.#access.objectPath(this.#name(path)), { method: 'GET', headers: {}, signal }),
+        )
       } catch (error) {
-        this.#access.noteAgent((error as { response?: unknown }).response)
         if (statusOf(error) === 404) return null
         throw error
       }
     })
   }
 
-  async #read(file: File, read: { path: string; range?: { start: number; end: number }; limits?: GcsLimits }): Promise<Readable> {
-    const { bucket, endpoint, connection } = this.#access
+  async #read(
+    name: string,
+    read: { path: string; range?: { start: number; end: number }; limits?: GcsLimits },
+  ): Promise<Readable> {
     const { path, range, limits = this.#access.limits } = read
-    const url = `${endpoint}/storage/v1/b/${bucket.name}/o/${encodeURIComponent(file.name)}?alt=media`
+    const url = `${this.#access.objectPath(name)}?alt=media`
+    const headers: Record<string, string> = range ? { Range: `bytes=${range.start}-${range.end}` } : {}
     return this.#access.call({ doing: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
-      const headers = await this.#access.authorization(url)
-      if (range) headers.Range = `bytes=${range.start}-${range.end}`
-      const reply = await connection.send({ method: 'GET', url, headers, signal })
+      const reply = await this.#access.send(url, { method: 'GET', headers, signal })
       if (reply.status === 200 || reply.status === 206)
         return contentOf(reply, { doing: `read '${path}'`, length: Number(reply.headers['content-length']) })
       const text = await textOf(reply)
@@ -264,24 +258,29 @@ export class GcsStorage implements BlobStorage {
       prefix: this.#prefix,
       startOffset: after && this.#prefix + after,
       pageToken,
-      maxResults: 1000,
+      maxResults: '1000',
       fields: 'items(name,size,timeCreated),nextPageToken',
     }
-    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value))
-    return this.#access.call({ doing: 'list its blobs' }, async () => {
-      const [body, response] = await this.#access.bucket.request({ uri: '/o', qs: given })
-      this.#access.noteAgent(response)
-      // An empty page is `{}`. Taken for one, half an answer would be the end of the list.
-      if (typeof body !== 'object' || body === null) throw new BucketAnswer(502, 'an answer that is no list')
-      return body as Page
+    const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
+    const path = `/storage/v1/b/${this.#access.bucketName}/o?${new URLSearchParams(given)}`
+    return this.#access.call({ doing: 'list its blobs' }, async (signal) => {
+      const page = await this.#access.json(path, { method: 'GET', headers: {}, signal })
+      // An empty page is `{}`.
+      if (typeof page !== 'object' || page === null) throw new BucketAnswer(502, 'a response that is not a list')
+      return page as Page
     })
   }
 
-  /** Only what this upload made: another generation at the path is not ours to remove. */
-  async #removeGeneration(file: File, object: { path: string; generation: string }): Promise<void> {
-    await this.#access.call({ doing: `remove '${object.path}'` }, () =>
-      file.delete({ ignoreNotFound: true, ifGenerationMatch: object.generation }),
-    )
+  /** Succeeds if there is none. With `ifGenerationMatch`, fails if another upload has replaced the blob. */
+  async #delete(path: string, query: { ifGenerationMatch?: string } = {}): Promise<void> {
+    const url = `${this.#access.objectPath(this.#name(path))}?${new URLSearchParams(query)}`
+    await this.#access.call({ doing: `remove '${path}'` }, async (signal) => {
+      try {
+        await this.#access.json(url, { method: 'DELETE', headers: {}, signal })
+      } catch (error) {
+        if (statusOf(error) !== 404) throw error
+      }
+    })
   }
 }
 

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { File } from '@google-cloud/storage'
 import { AssayError } from '../../errors/errors.js'
 import { faultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
@@ -9,7 +8,7 @@ import type { GcsAccess } from './access.js'
 import { type BucketReply, type StreamedBody, textOf } from './connection.js'
 import { hashPart, type ObjectFacts, objectFacts, partOf } from './content.js'
 import { Crc32c } from './crc32c.js'
-import { answerOf, refusalOf, statusOf, unavailable } from './deadline.js'
+import { answerOf, BucketAnswer, refusalOf, unavailable } from './deadline.js'
 
 /** What the bucket says it keeps, and the CRC32C that we have sent. */
 export interface StoredObject extends ObjectFacts {
@@ -17,7 +16,8 @@ export interface StoredObject extends ObjectFacts {
 }
 
 export interface ResumableUpload {
-  file: File
+  /** In the bucket, with its prefix. */
+  name: string
   path: string
   content: Content
   upload: { contentType: string; id: string }
@@ -31,8 +31,8 @@ const chunkSize = 8 * megabyte
 const maxStalls = 4
 
 /**
- * Sends a large upload in chunks, each repeated from where the bucket has got to. The session is the library's; the chunks
- * are ours, since a content can be read again from anywhere, and an upload that is given up must stop, and be cancelled.
+ * Sends a large upload in chunks, each repeated from where the bucket has got to. A content can be read again from
+ * anywhere, and an upload that is given up stops and is cancelled.
  * https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
 export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
@@ -59,17 +59,23 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   }
 }
 
-async function openSession({ file, path, content, upload, access, signal, facts }: ResumableUpload): Promise<string> {
+async function openSession({ name, path, content, upload, access, signal, facts }: ResumableUpload): Promise<string> {
+  const query = new URLSearchParams({ uploadType: 'resumable', name, ifGenerationMatch: '0' })
+  const headers = {
+    'Content-Type': 'application/json',
+    'X-Upload-Content-Type': upload.contentType,
+    'X-Upload-Content-Length': content.size,
+  }
+  const body = Buffer.from(JSON.stringify({ metadata: { upload: upload.id } }))
   return access.call({ doing: `keep '${path}'`, signal }, async () => {
-    try {
-      const [uri] = await file.createResumableUpload({
-        metadata: { contentType: upload.contentType, contentLength: content.size, metadata: { upload: upload.id } },
-        preconditionOpts: { ifGenerationMatch: 0 },
-      })
-      return uri
-    } catch (error) {
-      throw statusOf(error) === 412 && (await facts()) !== null ? new BlobExists(path) : error
-    }
+    // The caller's signal does not apply: the session must be known, so that it can be cancelled.
+    const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
+    const reply = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
+    const text = await textOf(reply)
+    const { location } = reply.headers
+    if (reply.status === 200 && location) return location
+    if (reply.status === 412 && (await facts()) !== null) throw new BlobExists(path)
+    throw reply.status === 200 ? new BucketAnswer(502, 'no upload session') : answerOf(reply, text)
   })
 }
 

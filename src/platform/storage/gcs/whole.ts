@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { GcsAccess } from './access.js'
-import { textOf } from './connection.js'
 import { type ObjectFacts, objectFacts } from './content.js'
-import { answerOf, BucketAnswer } from './deadline.js'
 
 export interface WholeObject {
   /** In the bucket, with its prefix. */
@@ -15,17 +13,15 @@ export interface WholeObject {
 }
 
 /**
- * One object in one request, on a connection of ours: the library's stream waits for the end of an answer that came in half, and cannot be
- * called back. https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object
+ * Uploads one object in one request. https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object
  */
 export async function sendWhole(access: GcsAccess, object: WholeObject, signal: AbortSignal): Promise<ObjectFacts> {
-  const { bucket, endpoint, connection, limits } = access
   const query = new URLSearchParams({
     uploadType: 'multipart',
     name: object.name,
     ...(object.ifGenerationMatch !== undefined && { ifGenerationMatch: object.ifGenerationMatch }),
   })
-  const url = `${endpoint}/upload/storage/v1/b/${bucket.name}/o?${query}`
+  const path = `/upload/storage/v1/b/${access.bucketName}/o?${query}`
   const boundary = randomUUID()
   const { contentType = 'application/octet-stream' } = object.resource as { contentType?: string }
   const head = [
@@ -39,17 +35,6 @@ export async function sendWhole(access: GcsAccess, object: WholeObject, signal: 
     '',
   ]
   const body = Buffer.concat([Buffer.from(head.join('\r\n')), object.bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
-  const headers = { ...(await access.authorization(url)), 'Content-Type': `multipart/related; boundary=${boundary}` }
-  const reply = await connection.send({ method: 'POST', url, headers, body, signal, idleMs: limits.callMs })
-  const text = await textOf(reply)
-  if (reply.status !== 200 && reply.status !== 201) throw answerOf(reply, text)
-  return objectFacts(jsonOf(text))
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new BucketAnswer(502, 'half an answer')
-  }
+  const headers = { 'Content-Type': `multipart/related; boundary=${boundary}` }
+  return objectFacts(await access.json(path, { method: 'POST', headers, body, signal, idleMs: access.limits.callMs }))
 }
