@@ -63,8 +63,6 @@ export class FileContext {
   rulesVersion!: number
 }
 
-/** What an upload is judged by. */
-
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
 export class DeletedContext {
   @Field(() => ID, { description: 'Shape ctx_….' })

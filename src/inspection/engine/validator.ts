@@ -1,10 +1,18 @@
-import type { CheckReport, CheckVerdict, FileUnderTest, Refused, Validator } from '../checks/check.js'
+import { mimeOfExtension } from '@assay/formats'
+import type {
+  CheckReport,
+  CheckVerdict,
+  FileUnderTest,
+  Refused,
+  Submission,
+  ValidationReport,
+  Validator,
+} from '../checks/check.js'
 import { orderedChecks } from '../checks/index.js'
-import type { VirusScanner } from '../scanners/virus-scanner.js'
+import type { EngineIdentity, VirusScanner } from '../scanners/virus-scanner.js'
 import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
-import { openFile } from './file-under-test.js'
+import { type OpenFile, openFile } from './file-under-test.js'
 import { Look, type LookOptions } from './look.js'
-import { engineOf, reportOn } from './report.js'
 
 export interface ValidatorOptions extends Partial<LookOptions>, Partial<WorkerPoolOptions> {
   scanner: VirusScanner
@@ -51,4 +59,46 @@ async function runChecks(file: FileUnderTest): Promise<{ reports: CheckReport[];
     else if (verdict.outcome === 'incomplete' && !file.submission.rules.acceptUnscanned) refused = 'scan_incomplete'
   }
   return { reports, refused }
+}
+
+async function reportOn(
+  file: OpenFile,
+  { reports, refused }: { reports: CheckReport[]; refused: Refused | undefined },
+  engine: EngineIdentity | null,
+): Promise<ValidationReport> {
+  const { content, sizeBytes, rules } = file.submission
+  return {
+    outcome: refused ? 'rejected' : 'accepted',
+    reason: refused ?? null,
+    checks: reports,
+    detectedContentType: (await file.recognisedMime()) ?? mimeOfExtension(file.extension),
+    sizeBytes,
+    checksum: content && !file.tooLarge ? `sha256:${content.sha256}` : null,
+    engine,
+    validatedAt: new Date().toISOString(),
+    rulesVersion: rules.rulesVersion ?? null,
+  }
+}
+
+const identityTimeoutMs = 1000
+
+/** The engine that scanned the file. If an earlier check rejected it, the engine that would have: then an unavailable scanner is not waited for. */
+async function engineOf(
+  submission: Submission,
+  scanner: VirusScanner,
+  scanned: EngineIdentity | undefined,
+): Promise<EngineIdentity | null> {
+  if (!submission.rules.scanForViruses) return null
+  if (scanned) return scanned
+  let timer: NodeJS.Timeout | undefined
+  const timedOut = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, identityTimeoutMs, null)
+  })
+  try {
+    return await Promise.race([scanner.identity(), timedOut])
+  } catch {
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
 }
