@@ -1,18 +1,18 @@
 import { deflateSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
-import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../src/format.js'
-import { readBmp } from '../src/image/bmp.js'
-import { readGif } from '../src/image/gif.js'
-import { readAvif, readHeic } from '../src/image/heif.js'
-import { readJpeg } from '../src/image/jpeg.js'
-import { decodeImage } from '../src/image/libvips.js'
-import { readPng } from '../src/image/png.js'
-import { readTiff } from '../src/image/tiff.js'
-import { decodeImagesWith } from '../src/image/vips.js'
-import { readWebp } from '../src/image/webp.js'
-import { MemorySource } from '../src/random-access-source.js'
-import { noise } from './support/samples/archive.js'
+import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits } from '../../src/format.js'
+import { readBmp } from '../../src/image/bmp.js'
+import { readGif } from '../../src/image/gif.js'
+import { readAvif, readHeic } from '../../src/image/heif.js'
+import { readJpeg } from '../../src/image/jpeg.js'
+import { decodeImage } from '../../src/image/libvips.js'
+import { readPng } from '../../src/image/png.js'
+import { readTiff } from '../../src/image/tiff.js'
+import { decodeImagesWith } from '../../src/image/vips.js'
+import { readWebp } from '../../src/image/webp.js'
+import { MemorySource } from '../../src/random-access-source.js'
+import { noise } from '../support/samples/archive.js'
 import {
   animation,
   avif,
@@ -30,8 +30,8 @@ import {
   tiledTiff,
   webp,
   withoutTiffField,
-} from './support/samples/image.js'
-import { mutationsOf } from './support/samples/mutations.js'
+} from '../support/samples/image.js'
+import { mutationsOf } from '../support/samples/mutations.js'
 
 // Here libvips runs in the test's own process.
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))

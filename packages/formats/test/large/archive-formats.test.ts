@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import { readGzip, readSevenZip, readTar, readZip } from '../src/archive/archive.js'
-import { listZipEntries } from '../src/archive/zip/directory.js'
-import { zipType } from '../src/detect/zip.js'
-import { DeadlineExceeded, type FormatReader } from '../src/format.js'
+import { readGzip, readSevenZip, readTar, readZip } from '../../src/archive/archive.js'
+import { listZipEntries } from '../../src/archive/zip/directory.js'
+import { zipType } from '../../src/detect/zip.js'
+import { DeadlineExceeded, type FormatReader } from '../../src/format.js'
 import {
   encrypted7z,
   hidden7z,
@@ -16,7 +16,7 @@ import {
   sourceOf,
   tarOf,
   zip,
-} from './support/samples/archive.js'
+} from '../support/samples/archive.js'
 
 const text = 'a line of text that packs well\n'.repeat(40)
 const plain: SampleMember[] = [
