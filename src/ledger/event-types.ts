@@ -86,7 +86,7 @@ const typesOfAudit: Readonly<Record<string, EventType>> = {
   'security security created limit_reached': 'security.limit_reached',
 }
 
-/** Throws where there is none: a change that cannot be told is not made. */
+/** Throws if the entry has no event type: no change is committed without its event. */
 export function typeOfAudit(row: {
   auditType: string
   entityType: string
@@ -96,6 +96,7 @@ export function typeOfAudit(row: {
   const kind = `${row.auditType} ${row.entityType} ${row.action}`
   const { change, reason, finding } = row.details
   const type = typesOfAudit[`${kind} ${change ?? (finding ? 'finding' : reason)}`] ?? typesOfAudit[kind]
-  if (!type) throw new Error(`No type of event stands for the audit entry '${kind}'; src/journal/event-types.ts has the table.`)
+  if (!type)
+    throw new Error(`The audit log entry '${kind}' has no event type. Add it to typesOfAudit in src/ledger/event-types.ts.`)
   return type
 }

@@ -23,7 +23,7 @@ interface Placing {
   signal: AbortSignal | undefined
 }
 
-/** Blobs in a directory of a local or mounted disk, which several processes may use at once. How they lie there: local-layout.ts. */
+/** Blobs in a directory of a local or mounted disk, which several processes may use at once. layout.ts defines the paths. */
 export class LocalStorage implements BlobStorage {
   readonly kind = 'local'
   readonly description: string
