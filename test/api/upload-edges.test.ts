@@ -149,9 +149,8 @@ describe('while it streams', () => {
   ])('a client that %s in mid-upload, which is %s, leaves a line in the log and nothing else', async (_how, place, leave) => {
     const before = await uploads.uploadCalls()
     const inFile = place === 'in a file'
-    const client = inFile ? await begin() : await announce(tenant.admin, megabyte)
-    for (const bytes of [head(true), randomBytes(inFile ? 2 * megabyte : megabyte / 2)])
-      await (inFile ? chunked(client, bytes) : client.send(bytes))
+    const client = inFile ? await begin() : await announce(tenant.admin, 2 * megabyte)
+    for (const bytes of [head(true), randomBytes(megabyte)]) await (inFile ? chunked(client, bytes) : client.send(bytes))
     expect(await becomes(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
     expect(await becomes(uploads.isQuiet)).toBe(true)
@@ -160,16 +159,16 @@ describe('while it streams', () => {
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('keeps a file of up to 1 MiB in memory, and a larger one in a temporary file', async () => {
+  test('a file that is announced touches no temporary file, a large one that is not does', async () => {
     const seen: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
     const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => seen.push(String(name)))
     try {
-      for (const size of [64 * 1024, megabyte])
+      for (const size of [64 * 1024, 2 * megabyte])
         expect(await tenant.admin.upload('raw', 'a.bin', randomBytes(size))).toMatchObject({ status: 201 })
       const announced = [...seen]
       const client = await begin()
-      for (const bytes of [head(true), randomBytes(1.5 * megabyte)]) await chunked(client, bytes)
+      for (const bytes of [head(true), randomBytes(megabyte)]) await chunked(client, bytes)
       await chunked(client, Buffer.from('\r\n--test-boundary--\r\n'))
       await client.send('0\r\n\r\n')
       expect(await client.answer()).toMatchObject({ status: 201 })

@@ -10,10 +10,12 @@ import { Intake, MemoryBudget, type Spooled, toIntakeError } from './intake.js'
 
 // Bytes by which the body of a multipart form is longer than its file.
 const formBytes = 64 * 1024
+// Uploads of an announced size of at most so many bytes stay in memory.
+const maxAnnouncedBytes = 4 * megabyte
 
 export interface SpoolOptions {
   directory: string
-  /** Uploads of at most so many bytes stay in memory. */
+  /** Uploads of at most so many bytes stay in memory if the client does not announce their size. */
   memoryLimit?: number
   /** Bytes that all uploads in memory may take together. Beyond it small uploads go to files too. */
   memoryBudget?: number
@@ -27,7 +29,7 @@ export class Spool {
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
-    this.#memoryLimit = options.memoryLimit ?? megabyte
+    this.#memoryLimit = options.memoryLimit ?? 256 * 1024
     this.#budget = new MemoryBudget(options.memoryBudget ?? 32 * megabyte)
   }
 
@@ -91,9 +93,10 @@ export class Spool {
    * announced: a large upload goes to a file from its first byte.
    */
   async take(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
+    const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
     const intake = new Intake({
       limit,
-      memoryLimit: expected > this.#memoryLimit + formBytes ? -1 : this.#memoryLimit,
+      memoryLimit: expected > 0 ? announced : this.#memoryLimit,
       budget: this.#budget,
       file: join(this.directory, newId('req')),
       create: (file) => this.#create(file),
