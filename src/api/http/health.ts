@@ -12,10 +12,28 @@ interface RescanFailures {
   reason: string | null
 }
 
+interface Dependencies {
+  pool: Pool
+  storage: BlobStorage
+  spool: { ready(): Promise<void> }
+  /** Null if no scanner is configured. This is no outage: contexts that have their files scanned reject uploads. */
+  scanner: VirusScanner | null
+  /** Whether the disk of the embedded database is full. Then uploads are rejected. */
+  isDiskFull: () => boolean
+  /** Number of processes behind the port that serve; undefined if there is only one. */
+  processes?: (() => { running: number; of: number }) | undefined
+  /** Lag of the read replica; undefined if none is configured. */
+  replicaBehindMs?: (() => Promise<number>) | undefined
+  /** Number of differences that the reconciler found and that are not corrected yet. They do not make the service unready. */
+  storageFindings: () => Promise<number>
+  /** Files that could not be scanned again. */
+  rescanFailures: () => Promise<RescanFailures | undefined>
+}
+
 const freshMs = 5_000
 const timeoutMs = 8_000
 // Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
-const mostAheadMs = 5_000
+const maxAheadMs = 5_000
 
 /** Whether the service can do its work: each dependency is really used, at most once in five seconds. */
 export class Health {
@@ -26,72 +44,14 @@ export class Health {
   #last: { at: number; answer: Promise<{ ready: boolean; checks: Record<string, Condition> }> } | undefined
 
   constructor({
-    pool,
-    storage,
-    spool,
-    scanner,
-    isDiskFull,
-    processes,
-    replicaBehindMs,
-    storageFindings,
-    rescanFailures,
     onDown,
-  }: {
-    pool: Pool
-    storage: BlobStorage
-    spool: { ready(): Promise<void> }
-    /** Null where the operator has none, which is no outage: contexts that have their files scanned refuse these by themselves. */
-    scanner: VirusScanner | null
-    /** Of the embedded database: then uploads are refused. */
-    isDiskFull: () => boolean
-    /** How many of those behind the port serve, where there are several. */
-    processes?: (() => { running: number; of: number }) | undefined
-    /** Of the read replica, where there is one. */
-    replicaBehindMs?: (() => Promise<number>) | undefined
-    /** What the reconciler found and is not mended yet: shown here, though the service works on. */
-    storageFindings: () => Promise<number>
-    /** Files that could not be scanned again. */
-    rescanFailures: () => Promise<RescanFailures | undefined>
+    ...dependencies
+  }: Dependencies & {
     /** Called once for each time that a dependency goes down. */
     onDown: (dependency: string, error: unknown) => void
   }) {
     this.#onDown = onDown
-    this.#checks = {
-      database: async () => {
-        await pool.query('SELECT 1')
-        return { status: 'up' }
-      },
-      clock: async () => {
-        const time = await learnTime(pool).catch(() => undefined)
-        if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
-        const { aheadMs, uncertainMs } = time
-        if (Math.abs(aheadMs) - uncertainMs <= mostAheadMs) return { status: 'up' }
-        const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
-        // Not down: the service goes by the database's clock, and a wrong one there would take every replica away at once.
-        return { status: 'degraded', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
-      },
-      storage: async () => {
-        if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
-        await Promise.all([spool.ready(), storage.ready()])
-        return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
-      },
-      ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
-      ...(processes && { processes: async () => processesCondition(processes()) }),
-      // Proved on the EICAR test string: a scanner that answers but finds nothing is down.
-      scanner: async () => {
-        if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
-        await scanner.prove()
-        const engine = await scanner.identity()
-        return {
-          status: 'up',
-          engine: engine.name,
-          version: engine.version,
-          signatures_version: engine.signaturesVersion,
-          signatures_date: engine.signaturesDate?.toISOString() ?? null,
-        }
-      },
-      ...(scanner && { rescan: async () => rescanCondition(await rescanFailures()) }),
-    }
+    this.#checks = checksOf(dependencies)
   }
 
   /** From now on the service is not ready, whatever its dependencies are: balancers are to send no more. */
@@ -138,6 +98,52 @@ export class Health {
   #noteDown(name: string, error: unknown): void {
     if (!this.#down.has(name)) this.#onDown(name, error)
     this.#down.add(name)
+  }
+}
+
+function checksOf(dependencies: Dependencies): Record<string, () => Promise<Condition>> {
+  const { pool, scanner, processes, replicaBehindMs, rescanFailures } = dependencies
+  return {
+    database: async () => {
+      await pool.query('SELECT 1')
+      return { status: 'up' }
+    },
+    clock: () => clockCondition(pool),
+    storage: () => storageCondition(dependencies),
+    ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
+    ...(processes && { processes: async () => processesCondition(processes()) }),
+    scanner: () => scannerCondition(scanner),
+    ...(scanner && { rescan: async () => rescanCondition(await rescanFailures()) }),
+  }
+}
+
+async function clockCondition(pool: Pool): Promise<Condition> {
+  const time = await learnTime(pool).catch(() => undefined)
+  if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
+  const { aheadMs, uncertainMs } = time
+  if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
+  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
+  // Not down: the service uses the database's clock. If that one is wrong, all replicas would become unready together.
+  return { status: 'degraded', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
+}
+
+async function storageCondition({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
+  if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
+  await Promise.all([spool.ready(), storage.ready()])
+  return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
+}
+
+/** Scans the EICAR test string: a scanner that responds but finds nothing is down. */
+async function scannerCondition(scanner: VirusScanner | null): Promise<Condition> {
+  if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
+  await scanner.prove()
+  const engine = await scanner.identity()
+  return {
+    status: 'up',
+    engine: engine.name,
+    version: engine.version,
+    signatures_version: engine.signaturesVersion,
+    signatures_date: engine.signaturesDate?.toISOString() ?? null,
   }
 }
 
