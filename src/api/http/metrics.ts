@@ -9,6 +9,19 @@ interface Siblings {
   allMetrics(): Promise<string>
 }
 
+/** Where the metrics that are read on request come from. */
+interface Sources {
+  poolSize: () => { total: number; idle: number; waiting: number }
+  ledgerWaiting: () => number
+  uploadsUnderWay: () => number
+  storageFindings: () => Promise<number>
+  rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
+  /** Undefined if no read replica is configured. */
+  replicaReads?: { replica: number; primary: number } | undefined
+  /** The other processes behind the same port. Then the text contains the metrics of all. */
+  siblings?: Siblings | undefined
+}
+
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** What `GET /metrics` shows. A registry of its own, so that two services in one process do not share figures. */
@@ -29,156 +42,54 @@ export class Metrics {
   readonly rescannedBytes: Counter
   readonly #siblings: Siblings | undefined
 
-  constructor(sources: {
-    poolSize: () => { total: number; idle: number; waiting: number }
-    ledgerWaiting: () => number
-    uploadsUnderWay: () => number
-    storageFindings: () => Promise<number>
-    rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
-    /** Undefined if no read replica is configured. */
-    replicaReads?: { replica: number; primary: number } | undefined
-    /** The other processes behind the same port. Then the text contains the metrics of all. */
-    siblings?: Siblings | undefined
-  }) {
+  constructor(sources: Sources) {
     this.#siblings = sources.siblings
     this.registry = sources.siblings?.registry ?? new Registry()
     const registers = [this.registry]
     collectDefaultMetrics({ register: this.registry })
-    this.calls = new Counter({
-      name: 'assay_calls_total',
-      help: 'Calls by API key, by operation, status and error code.',
-      labelNames: ['operation', 'status', 'reason'],
-      registers,
-    })
-    this.blocked = new Counter({
-      name: 'assay_files_blocked_total',
-      help: 'Files that a check refused, by reason.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.requests = new Histogram({
-      name: 'assay_request_duration_seconds',
-      help: 'Time to answer a request.',
-      labelNames: ['edge', 'status'],
-      buckets: seconds,
-      registers,
-    })
-    this.refusedCredentials = new Counter({
-      name: 'assay_refused_credentials_total',
-      help: 'Requests with a credential that was not accepted, by reason.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.downloads = new Counter({
-      name: 'assay_url_downloads_total',
-      help: 'Uses of download URLs of the local store, by outcome: served, refused, cut_off.',
-      labelNames: ['outcome'],
-      registers,
-    })
-    this.securityEvents = new Counter({
-      name: 'assay_security_events_total',
-      help: 'Rejections of a known caller, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
-      labelNames: ['reason'],
-      registers,
-    })
-    this.webhookAttempts = new Counter({
-      name: 'assay_webhook_attempts_total',
-      help: 'Requests to webhooks, by what came of them: delivered, pending (tried again), failed.',
-      labelNames: ['outcome'],
-      registers,
-    })
-    new Counter({
-      name: 'assay_replica_reads_total',
-      help: 'Statements for the read replica, by who served them: replica, primary.',
-      labelNames: ['server'],
-      registers,
-      collect() {
-        this.reset()
-        for (const [server, count] of Object.entries(sources.replicaReads ?? {})) this.inc({ server }, count)
-      },
-    })
-    this.bytesIn = new Counter({ name: 'assay_upload_bytes_total', help: 'Bytes of the files that were kept.', registers })
-    this.bytesOut = new Counter({
-      name: 'assay_download_bytes_total',
-      help: 'Bytes of the files for which download URLs were made.',
-      registers,
-    })
-    this.scan = new Histogram({
-      name: 'assay_scan_duration_seconds',
-      help: 'Time of one virus scan.',
-      buckets: seconds,
-      registers,
-    })
-    this.store = new Histogram({
-      name: 'assay_store_duration_seconds',
-      help: 'Time of one call to the blob store.',
-      labelNames: ['operation'],
-      buckets: seconds,
-      registers,
-    })
-    this.rescannedFiles = new Counter({
-      name: 'assay_rescanned_files_total',
-      help: 'Kept files that this replica scanned again, by outcome: clean, infected, failed.',
-      labelNames: ['outcome'],
-      registers,
-    })
-    this.rescannedBytes = new Counter({ name: 'assay_rescanned_bytes_total', help: 'Bytes of these files.', registers })
-    const underWay = new Gauge({
-      name: 'assay_rescans_under_way',
-      help: 'Contexts of which files are still to be scanned again, of all replicas.',
-      registers,
-    })
-    new Gauge({
-      name: 'assay_quarantined_files',
-      help: 'Files in quarantine, of all replicas.',
-      registers,
-      async collect() {
-        await sources.rescans().then(
-          ({ contextsUnderWay, filesQuarantined }) => {
-            underWay.set(contextsUnderWay)
-            this.set(filesQuarantined)
-          },
-          () => {},
-        )
-      },
-    })
-    new Gauge({
-      name: 'assay_database_connections',
-      help: 'Connections of the pools of readers and of writers.',
-      labelNames: ['state'],
-      registers,
-      collect() {
-        for (const [state, count] of Object.entries(sources.poolSize())) this.set({ state }, count)
-      },
-    })
-    new Gauge({
-      name: 'assay_ledger_waiting',
-      help: 'Entries that wait for their group.',
-      registers,
-      collect() {
-        this.set(sources.ledgerWaiting())
-      },
-    })
-    new Gauge({
-      name: 'assay_uploads_under_way',
-      help: 'Uploads whose body or verdict is not complete yet.',
-      registers,
-      collect() {
-        this.set(sources.uploadsUnderWay())
-      },
-    })
-    new Gauge({
-      name: 'assay_storage_findings',
-      help: 'What the reconciler found and is not mended yet.',
-      registers,
-      async collect() {
-        // A database that is away must not take the metrics with it.
-        await sources.storageFindings().then(
-          (count) => this.set(count),
-          () => {},
-        )
-      },
-    })
+    const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+      new Counter({ name, help, labelNames, registers })
+    const histogram = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
+      new Histogram({ name, help, labelNames, buckets: seconds, registers })
+    this.calls = counter('assay_calls_total', 'Calls by API key, by operation, status and error code.', [
+      'operation',
+      'status',
+      'reason',
+    ])
+    this.blocked = counter('assay_files_blocked_total', 'Files that a check refused, by reason.', ['reason'])
+    this.requests = histogram('assay_request_duration_seconds', 'Time to answer a request.', ['edge', 'status'])
+    this.refusedCredentials = counter(
+      'assay_refused_credentials_total',
+      'Requests with a credential that was not accepted, by reason.',
+      ['reason'],
+    )
+    this.downloads = counter(
+      'assay_url_downloads_total',
+      'Uses of download URLs of the local store, by outcome: served, refused, cut_off.',
+      ['outcome'],
+    )
+    this.securityEvents = counter(
+      'assay_security_events_total',
+      'Rejections of a known caller, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
+      ['reason'],
+    )
+    this.webhookAttempts = counter(
+      'assay_webhook_attempts_total',
+      'Requests to webhooks, by what came of them: delivered, pending (tried again), failed.',
+      ['outcome'],
+    )
+    this.bytesIn = counter('assay_upload_bytes_total', 'Bytes of the files that were kept.')
+    this.bytesOut = counter('assay_download_bytes_total', 'Bytes of the files for which download URLs were made.')
+    this.scan = histogram('assay_scan_duration_seconds', 'Time of one virus scan.')
+    this.store = histogram('assay_store_duration_seconds', 'Time of one call to the blob store.', ['operation'])
+    this.rescannedFiles = counter(
+      'assay_rescanned_files_total',
+      'Kept files that this replica scanned again, by outcome: clean, infected, failed.',
+      ['outcome'],
+    )
+    this.rescannedBytes = counter('assay_rescanned_bytes_total', 'Bytes of these files.')
+    addConnectionMetrics(registers, sources)
+    addGauges(registers, sources)
   }
 
   /** What `GET /metrics` gives. */
@@ -192,6 +103,56 @@ export class Metrics {
     if (upload && call?.status !== 'failure') this.bytesIn.inc(upload.file.sizeBytes)
     if (download && call?.status !== 'failure') this.bytesOut.inc(download.sizeBytes)
   }
+}
+
+/** Metrics of the database connections, read on request. */
+function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: Sources): void {
+  new Counter({
+    name: 'assay_replica_reads_total',
+    help: 'Statements for the read replica, by who served them: replica, primary.',
+    labelNames: ['server'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [server, count] of Object.entries(replicaReads ?? {})) this.inc({ server }, count)
+    },
+  })
+  new Gauge({
+    name: 'assay_database_connections',
+    help: 'Connections of the pools of readers and of writers.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(poolSize())) this.set({ state }, count)
+    },
+  })
+}
+
+/** Single values, read on request. A gauge keeps its last value if its source fails: the other metrics must stay available. */
+function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnderWay, storageFindings }: Sources): void {
+  const gauge = (name: string, help: string, read?: () => number | Promise<number>) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      ...(read && {
+        async collect() {
+          await Promise.resolve(read()).then(
+            (value) => this.set(value),
+            () => {},
+          )
+        },
+      }),
+    })
+  const underWay = gauge('assay_rescans_under_way', 'Contexts of which files are still to be scanned again, of all replicas.')
+  gauge('assay_quarantined_files', 'Files in quarantine, of all replicas.', async () => {
+    const { contextsUnderWay, filesQuarantined } = await rescans()
+    underWay.set(contextsUnderWay)
+    return filesQuarantined
+  })
+  gauge('assay_ledger_waiting', 'Entries that wait for their group.', ledgerWaiting)
+  gauge('assay_uploads_under_way', 'Uploads whose body or verdict is not complete yet.', uploadsUnderWay)
+  gauge('assay_storage_findings', 'What the reconciler found and is not mended yet.', storageFindings)
 }
 
 /** The scanner, with its times in the metrics. */
