@@ -18,25 +18,29 @@ interface Block {
   tinyChunks: number
 }
 
+// State of requests and responses.
+const upgrades = new WeakSet<object>()
+const blocks = new WeakMap<object, Block>()
+const continued = new WeakSet<object>()
+
+type Request = InstanceType<ReturnType<typeof createRequestClass>>
+
 /**
  * The classes of a server's requests and responses (options of `http.createServer`). Express sets the prototype of each request and
  * response to that of its application. An object whose prototype changes is slow: this doubled the CPU time of a small request. So the
  * classes are also the prototypes of the application, and nothing changes.
  */
 export function createMessageClasses(app: Express | undefined) {
-  const upgrades = new WeakSet<object>()
-  const blocks = new WeakMap<object, Block>()
-  const continued = new WeakSet<object>()
-  const flush = (request: Request) => {
-    const block = blocks.get(request)
-    if (!block?.bytes) return
-    const bytes = block.bytes.subarray(0, block.used)
-    block.bytes = undefined
-    block.used = 0
-    request.pushWhole(bytes)
+  const [Request, Response] = [createRequestClass(), createResponseClass()]
+  if (app) {
+    app.request = Object.setPrototypeOf(Request.prototype, app.request)
+    app.response = Object.setPrototypeOf(Response.prototype, app.response)
   }
+  return { IncomingMessage: Request, ServerResponse: Response }
+}
 
-  class Request extends IncomingMessage {
+function createRequestClass() {
+  return class Request extends IncomingMessage {
     /**
      * A server with an `upgrade` listener treats each request to upgrade as a WebSocket. Java's client requests h2c with every request.
      * Requests that are not for our WebSocket are handled as if no such listener existed.
@@ -78,8 +82,10 @@ export function createMessageClasses(app: Express | undefined) {
       super.push(bytes)
     }
   }
+}
 
-  class Response extends ServerResponse<Request> {
+function createResponseClass() {
+  return class Response extends ServerResponse<Request> {
     /** Node.js calls this for every response, also if our code does not. */
     override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
       if (hasBody(this.req)) prepareEarlyAnswer(this.req, this, continued.has(this))
@@ -91,9 +97,13 @@ export function createMessageClasses(app: Express | undefined) {
       super.writeContinue(callback)
     }
   }
-  if (app) {
-    app.request = Object.setPrototypeOf(Request.prototype, app.request)
-    app.response = Object.setPrototypeOf(Response.prototype, app.response)
-  }
-  return { IncomingMessage: Request, ServerResponse: Response }
+}
+
+function flush(request: Request): void {
+  const block = blocks.get(request)
+  if (!block?.bytes) return
+  const bytes = block.bytes.subarray(0, block.used)
+  block.bytes = undefined
+  block.used = 0
+  request.pushWhole(bytes)
 }
