@@ -2,6 +2,7 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLFieldResolver,
+  type GraphQLObjectType,
   type GraphQLOutputType,
   type GraphQLResolveInfo,
   type GraphQLSchema,
@@ -93,15 +94,43 @@ function completionOf(
     const isPlain = isEnumType(type) || type.extensions.plain === true
     return { complete, write: (value) => (isPlain && value ? `"${complete(value)}"` : jsonOf(complete(value))) }
   }
-  if (!isObjectType(type)) return undefined
-  const members = new Map<string, Completion & { name: string }>()
-  if (!selection || !collect(type.name, selection)) return undefined
+  const members = isObjectType(type) && selection ? collectMembers(type, selection, fragments) : undefined
+  return members && completeObject(members)
+}
+
+/** Completions of the selected fields of an object, by their keys in the response. */
+type Members = Map<string, Completion & { name: string }>
+
+/** Undefined if a directive, an argument, a resolver or a fragment on another type needs graphql-js. */
+function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
+  const members: Members = new Map()
+  const collect = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>
+    typeName === type.name &&
+    selections.every((node) => {
+      if (node.directives?.length) return false
+      if (node.kind === Kind.INLINE_FRAGMENT) return collect(node.typeCondition?.name.value, node.selectionSet)
+      if (node.kind === Kind.FRAGMENT_SPREAD) {
+        const fragment = fragments.get(node.name.value)!
+        return collect(fragment.typeCondition.name.value, fragment.selectionSet)
+      }
+      const name = node.name.value
+      const field = type.getFields()[name]
+      const key = (node.alias ?? node.name).value
+      if (!field || field.resolve || field.args.length > 0 || members.has(key)) return false
+      const completion = completionOf(field.type, node.selectionSet, fragments)
+      if (completion) members.set(key, { ...completion, name })
+      return completion !== undefined
+    })
+  return collect(type.name, selection) ? members : undefined
+}
+
+function completeObject(members: Members): Completion {
   // Copied, an object has room for all its members from the start.
   const blank: Record<string, unknown> = Object.fromEntries([...members.keys()].map((key) => [key, null]))
-  const parts = [...members].map(([key, member], place) => ({
+  const parts = [...members].map(([key, member], index) => ({
     ...member,
     key,
-    before: `${place > 0 ? ',' : '{'}${JSON.stringify(key)}:`,
+    before: `${index > 0 ? ',' : '{'}${JSON.stringify(key)}:`,
   }))
   return {
     complete: (value) => {
@@ -116,25 +145,6 @@ function completionOf(
       for (const { before, name, write } of parts) json += before + write((value as Record<string, unknown>)[name])
       return `${json}}`
     },
-  }
-
-  function collect(typeName: string, { selections }: SelectionSetNode): boolean {
-    return selections.every((node) => {
-      if (node.directives?.length) return false
-      if (node.kind === Kind.INLINE_FRAGMENT)
-        return node.typeCondition?.name.value === typeName && collect(typeName, node.selectionSet)
-      if (node.kind === Kind.FRAGMENT_SPREAD) {
-        const fragment = fragments.get(node.name.value)!
-        return fragment.typeCondition.name.value === typeName && collect(typeName, fragment.selectionSet)
-      }
-      const name = node.name.value
-      const field = isObjectType(type) ? type.getFields()[name] : undefined
-      const key = (node.alias ?? node.name).value
-      if (!field || field.resolve || field.args.length > 0 || members.has(key)) return false
-      const completion = completionOf(field.type, node.selectionSet, fragments)
-      if (completion) members.set(key, { ...completion, name })
-      return completion !== undefined
-    })
   }
 }
 
