@@ -68,6 +68,8 @@ const socketOptions = {
   allowSynchronousEvents: false,
 }
 
+type Protocol = ReturnType<typeof makeServer<Record<string, unknown>, Connection>>
+
 /** Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`; cookies are ignored. */
 export function openSubscriptions(parts: Parts): { attach(server: Server, addressOf: AddressOf): void; close(): void } {
   const sockets = new WebSocketServer(socketOptions)
@@ -82,53 +84,64 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, addres
     onNext: (_context, _id, _payload, _args, result) =>
       result.errors ? { ...result, errors: told(parts, result.errors) } : undefined,
   })
-  const open = (socket: WebSocket, request: IncomingMessage, origin: Origin) => {
-    // Invalid or oversized frames: ws closes the connection.
-    socket.on('error', () => {})
-    const place = unauthenticated.enter(origin.ip, {
-      timedOut: () => end(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
-      drop: () => {
-        socket.close(closeCodes.tryAgain, tooManyWaiting)
-        socket.terminate()
-      },
-    })
-    if (!place) return end(socket, closeCodes.tryAgain, tooManyWaiting)
-    const connection: Connection = { socket, request, origin, place }
-    const send = (text: string) => sendBounded(socket, text)
-    const onMessage = limitMessages(socket, place, () => connection.call !== undefined)
-    const closed = protocol.opened(
-      {
-        protocol: socket.protocol,
-        // Resolves once the message is written: until then, the subscription reads no further event.
-        send,
-        close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
-        // Without the payload, which graphql-ws would repeat.
-        onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
-        onMessage: (handle) =>
-          onMessage((text) =>
-            handle(text).catch((error) => {
-              parts.onFault(error)
-              end(socket, closeCodes.internal, 'Internal error. Connect again.')
-            }),
-          ),
-      },
-      connection,
-    )
-    socket.once('close', (code, reason) => {
-      place.leave()
-      void closed(code, String(reason))
-    })
-  }
   return {
     attach: (server, addressOf) =>
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
         const origin = { ip: addressOf(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
-        sockets.handleUpgrade(request, socket, head, (client) => open(client, request, origin))
+        sockets.handleUpgrade(request, socket, head, (client) =>
+          openConnection(parts, { protocol, unauthenticated }, { socket: client, request, origin }),
+        )
       }),
     close: () => {
       for (const socket of sockets.clients) end(socket, closeCodes.goingAway, 'The process is shutting down. Connect again.')
     },
   }
+}
+
+function openConnection(
+  { onFault }: Parts,
+  { protocol, unauthenticated }: { protocol: Protocol; unauthenticated: UnauthenticatedSockets },
+  client: Omit<Connection, 'place'>,
+): void {
+  const { socket } = client
+  // Invalid or oversized frames: ws closes the connection.
+  socket.on('error', () => {})
+  const place = unauthenticated.enter(client.origin.ip, {
+    timedOut: () => end(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
+    drop: () => {
+      socket.close(closeCodes.tryAgain, tooManyWaiting)
+      socket.terminate()
+    },
+  })
+  if (!place) {
+    end(socket, closeCodes.tryAgain, tooManyWaiting)
+    return
+  }
+  const connection: Connection = { ...client, place }
+  const send = (text: string) => sendBounded(socket, text)
+  const onMessage = limitMessages(socket, place, () => connection.call !== undefined)
+  const closed = protocol.opened(
+    {
+      protocol: socket.protocol,
+      // Resolves once the message is written: until then, the subscription reads no further event.
+      send,
+      close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
+      // Without the payload, which graphql-ws would repeat.
+      onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
+      onMessage: (handle) =>
+        onMessage((text) =>
+          handle(text).catch((error) => {
+            onFault(error)
+            end(socket, closeCodes.internal, 'Internal error. Connect again.')
+          }),
+        ),
+    },
+    connection,
+  )
+  socket.once('close', (code, reason) => {
+    place.leave()
+    void closed(code, String(reason))
+  })
 }
 
 const tooManyWaiting = 'Too many connections without a credential. Connect again, and send connection_init immediately.'
