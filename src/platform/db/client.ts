@@ -49,7 +49,7 @@ const connectTimeoutMs = 4000
 // The primary is there to serve: a replica that is away is not waited for.
 const replicaConnectMs = 1000
 // Five groups or changes of different tenants, two more of tenants that are locked, two that only add, and the fold.
-const mostWriters = 10
+const maxWriters = 10
 // A transaction that waits longer for a lock makes room for others, and is tried again.
 const lockTimeoutMs = 1000
 
@@ -64,19 +64,10 @@ export function createDatabase(
     // A transaction that its process forgot must not hold its locks.
     idle_in_transaction_session_timeout: 60_000,
   }
-  const pooled = (applicationName: string, more: { max: number; lock_timeout?: number; options?: string }): pg.PoolConfig => ({
-    ...connection(url, applicationName),
-    idleTimeoutMillis: 60_000,
-    // A server that froze never times out by itself; a little later than it would, we do.
-    query_timeout: statementTimeoutMs + 2000,
-    max: more.max,
-    ...(behindPooler
-      ? { Client: pooledClient({ ...limits, lock_timeout: more.lock_timeout }) }
-      : { Client: StatementClient, ...limits, ...more }),
-  })
-  const pool = new pg.Pool(pooled('assay', { max: poolSize, options: genericPlans }))
+  const pooled = { url, limits, behindPooler }
+  const pool = new pg.Pool(poolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }))
   new TenantShares(poolSize).limit(pool)
-  const writes = new pg.Pool(pooled('assay writes', { max: mostWriters, lock_timeout: lockTimeoutMs }))
+  const writes = new pg.Pool(poolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, losing an idle connection would end the process.
   // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
   // At the end they are not waited for: PostgreSQL may end first.
@@ -111,6 +102,29 @@ export function createDatabase(
       await replica?.close()
       await Promise.all([pool.end(), writes.end()])
     },
+  }
+}
+
+interface PoolOptions {
+  url: string
+  /** Whether `url` is a pooler in transaction mode. */
+  behindPooler: boolean
+  limits: { statement_timeout: number; idle_in_transaction_session_timeout: number }
+  max: number
+  lock_timeout?: number
+  options?: string
+}
+
+function poolConfig(applicationName: string, { url, behindPooler, limits, ...own }: PoolOptions): pg.PoolConfig {
+  return {
+    ...connection(url, applicationName),
+    idleTimeoutMillis: 60_000,
+    // A frozen server cannot time out. The client does, a little later than the server would.
+    query_timeout: limits.statement_timeout + 2000,
+    max: own.max,
+    ...(behindPooler
+      ? { Client: pooledClient({ ...limits, lock_timeout: own.lock_timeout }) }
+      : { Client: StatementClient, ...limits, ...own }),
   }
 }
 
