@@ -22,13 +22,7 @@ export function createEndpoints(parts: EdgeParts, steps: readonly Step[]): Expre
   // A proxy's rule for a path must hold for what is served under it: no other case, no other slashes.
   app.enable('case sensitive routing')
   app.enable('strict routing')
-  app.use((request, response, next) => {
-    const fault = framingFault(request)
-    if (!fault) return next()
-    // What follows on the connection may be part of this request, or may not.
-    response.shouldKeepAlive = false
-    next(badUserInput([fault]))
-  })
+  app.use(rejectBadFraming)
   app.use(parts.resumable.describe)
   for (const step of steps) app.use(step)
   const reads = (path: string, ...handlers: RequestHandler[]) =>
@@ -38,13 +32,7 @@ export function createEndpoints(parts: EdgeParts, steps: readonly Step[]): Expre
       .all(refuseMethod)
   if (parts.download) app.route('/download/:fileId').get(parts.download).all(refuseMethod)
   reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
-  reads('/health/ready', async (_request, response) => {
-    const { ready, checks } = await parts.health.ready()
-    response
-      .status(ready ? 200 : 503)
-      .set('Cache-Control', 'no-store')
-      .json({ status: ready ? 'ready' : 'not_ready', checks })
-  })
+  reads('/health/ready', (_request, response) => sendReadiness(parts, response))
   if (!parts.metricsElsewhere) reads('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
   reads(
     '/.well-known/jwks.json',
@@ -67,6 +55,25 @@ export function createEndpoints(parts: EdgeParts, steps: readonly Step[]): Expre
     fail(parts, error, request as Request & Known, response),
   )
   return app
+}
+
+function rejectBadFraming(request: Request, response: Response, next: NextFunction): void {
+  const fault = framingFault(request)
+  if (!fault) {
+    next()
+    return
+  }
+  // What follows on the connection may or may not be part of this request.
+  response.shouldKeepAlive = false
+  next(badUserInput([fault]))
+}
+
+async function sendReadiness({ health }: EdgeParts, response: Response): Promise<void> {
+  const { ready, checks } = await health.ready()
+  response
+    .status(ready ? 200 : 503)
+    .set('Cache-Control', 'no-store')
+    .json({ status: ready ? 'ready' : 'not_ready', checks })
 }
 
 /** A call by REST. */
