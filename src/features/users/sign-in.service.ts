@@ -9,6 +9,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, type Origin, type Scope, systemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
+import type { Prisma } from '../../platform/db/generated/client.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
 import { keptEmail } from '../../platform/plain-text.js'
@@ -17,7 +18,7 @@ import { codeLock } from './second-factor-lock.js'
 import { sessionAudit } from './session.service.js'
 import type { UserService } from './user.service.js'
 import type { SignIn } from './user.types.js'
-import { lockedUser, toUser } from './user-row.js'
+import { lockedUser, toUser, type UserRow } from './user-row.js'
 
 interface Parts {
   db: Database
@@ -31,6 +32,24 @@ interface Parts {
   forget: (sessionId: string) => void
 }
 
+interface Credentials {
+  email: string
+  password: string
+  tenantId?: string | null
+  code?: string | null
+}
+
+type Candidate = Prisma.UserGetPayload<{ include: { tenant: true } }>
+
+interface NewSession {
+  sessionId: string
+  expiresAt: Date
+  origin: Origin
+  code: string | null | undefined
+  /** Null if the stored hash is current. */
+  rehashed: string | null
+}
+
 /** The service's own sign-in: e-mail and password for a session of 12 hours. */
 export class SignInService {
   readonly #parts: Parts
@@ -39,89 +58,35 @@ export class SignInService {
     this.#parts = parts
   }
 
-  /** Throws 401 without telling whether the address or the password was wrong; guesses are slowed down. */
-  async signIn(
-    origin: Origin,
-    { email, password, tenantId, code }: { email: string; password: string; tenantId?: string | null; code?: string | null },
-    signal?: AbortSignal,
-  ): Promise<SignIn> {
-    const candidates = await this.#parts.db.prisma.user.findMany({
-      where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
-      include: { tenant: true },
-      orderBy: { userId: 'asc' },
-      take: 10,
-    })
+  /** Throws 401 without telling whether the address or the password was wrong. Slows down repeated guesses. */
+  async signIn(origin: Origin, { email, password, tenantId, code }: Credentials, signal?: AbortSignal): Promise<SignIn> {
+    const candidates = await this.#candidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
     const attempt = await this.#parts.limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
-    const matches = await this.#parts.passwords.matching(
-      candidates.map(({ passwordHash }) => passwordHash),
-      password,
-    )
-    const right = candidates.filter((_, at) => matches[at])
-    // The same person in several tenants: the oldest that lets him in, unless he names one.
-    const found = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
-    if (found?.status !== 'active') {
-      const message = found ? 'The user is disabled.' : 'The password is wrong.'
-      for (const user of found ? [found] : candidates) this.#noteFailure(user, message, origin)
-      throw wrongCredentials()
-    }
-    if (found.tenant.status !== 'active') throw forbidden(suspendedTenant)
-    const lock = found.totpConfirmedAt ? codeLock(found) : undefined
+    const user = await this.#verified(candidates, password, origin)
+    const lock = user.totpConfirmedAt ? codeLock(user) : undefined
     if (lock) {
-      this.#noteFailure(found, 'Codes of the second factor are rejected after too many wrong ones.', origin)
+      this.#noteFailure(user, 'Codes of the second factor are rejected after too many wrong ones.', origin)
       throw lock
     }
-    if (found.totpConfirmedAt && !code) {
+    if (user.totpConfirmedAt && !code) {
       await attempt.succeeded()
       throw codeNeeded(missingCode)
     }
-    const actor: Actor = {
-      tenantId: found.tenantId,
-      kind: 'user',
-      id: found.userId,
-      name: found.name,
-      email: found.email,
-      scopes: found.scopes as Scope[],
-      contexts: null,
-      ...origin,
-    }
     const sessionId = newId('ses')
-    const now = idTime(sessionId)
-    const { token, expiresAt } = await this.#parts.sessions.issue(found, sessionId)
+    const { token, expiresAt } = await this.#parts.sessions.issue(user, sessionId)
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
-    const isCurrent = !this.#parts.passwords.needsRehash(found.passwordHash!) && sameSalt(found.passwordHash!, salted)
+    const isCurrent = !this.#parts.passwords.needsRehash(user.passwordHash!) && sameSalt(user.passwordHash!, salted)
     const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
-    const checked = await this.#parts.ledger.change(found.tenantId, async (tx) => {
-      // A password that was changed while it was being verified must not begin a session that outlives the change.
-      const current = await lockedUser(tx, found.tenantId, found.userId)
-      if (current.passwordHash !== found.passwordHash) throw wrongCredentials()
-      // The user may have confirmed a second factor since the row was read.
-      if (current.totpConfirmedAt && !code) throw codeNeeded(missingCode)
-      const guesser = { ...systemActor(found.tenantId), ...origin }
-      const checked = await this.#parts.secondFactors.check(tx, guesser, current, code ?? '')
-      // Commits, so that the wrong code counts.
-      if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
-      await tx.session.create({
-        data: {
-          sessionId,
-          userId: found.userId,
-          createdAt: now,
-          ipAddress: origin.ip,
-          userAgent: origin.userAgent,
-          expiresAt: new Date(Math.max(expiresAt.getTime(), now.getTime() + sessionSeconds * 1000)),
-        },
-      })
-      if (rehashed) await tx.user.update({ where: { userId: found.userId }, data: { passwordHash: rehashed } })
-      return { result: checked, entry: { audit: [sessionAudit(actor, 'created', sessionId, found)] } }
-    })
+    const checked = await this.#createSession(user, { sessionId, expiresAt, origin, code, rehashed })
     if (!checked.isRight) {
-      this.#noteFailure(found, 'The code of the second factor is wrong.', origin)
+      this.#noteFailure(user, 'The code of the second factor is wrong.', origin)
       if (checked.audit.length > 0) this.#parts.security.count('second_factor_locked')
       throw codeNeeded('The code is wrong or was already used.')
     }
     await attempt.succeeded()
-    const secondFactorDue = found.tenant.secondFactorRequired && found.totpConfirmedAt === null
-    return { token, expiresAt, user: toUser(found), secondFactorDue }
+    const secondFactorDue = user.tenant.secondFactorRequired && user.totpConfirmedAt === null
+    return { token, expiresAt, user: toUser(user), secondFactorDue }
   }
 
   /** Ends the session of this token, at once on every replica. False where the token has no session of ours. */
@@ -165,6 +130,62 @@ export class SignInService {
     return count
   }
 
+  /** Users with this address: one at most in each tenant. */
+  #candidates(email: string, tenantId: string | null | undefined): Promise<Candidate[]> {
+    return this.#parts.db.prisma.user.findMany({
+      where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
+      include: { tenant: true },
+      orderBy: { userId: 'asc' },
+      take: 10,
+    })
+  }
+
+  /** The oldest active candidate with this password. Throws 401 if there is none, and 403 if the tenant is suspended. */
+  async #verified(candidates: readonly Candidate[], password: string, origin: Origin): Promise<Candidate> {
+    const matches = await this.#parts.passwords.matching(
+      candidates.map(({ passwordHash }) => passwordHash),
+      password,
+    )
+    const right = candidates.filter((_, index) => matches[index])
+    const user = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
+    if (user?.status !== 'active') {
+      const message = user ? 'The user is disabled.' : 'The password is wrong.'
+      for (const each of user ? [user] : candidates) this.#noteFailure(each, message, origin)
+      throw wrongCredentials()
+    }
+    if (user.tenant.status !== 'active') throw forbidden(suspendedTenant)
+    return user
+  }
+
+  /** Checks the code of the second factor and stores the session in the same transaction. */
+  #createSession(user: Candidate, { sessionId, expiresAt, origin, code, rehashed }: NewSession) {
+    const { tenantId, userId } = user
+    const createdAt = idTime(sessionId)
+    return this.#parts.ledger.change(tenantId, async (tx) => {
+      // A password that was changed while it was being verified must not begin a session that outlives the change.
+      const current = await lockedUser(tx, tenantId, userId)
+      if (current.passwordHash !== user.passwordHash) throw wrongCredentials()
+      // The user may have confirmed a second factor since the row was read.
+      if (current.totpConfirmedAt && !code) throw codeNeeded(missingCode)
+      const guesser = { ...systemActor(tenantId), ...origin }
+      const checked = await this.#parts.secondFactors.check(tx, guesser, current, code ?? '')
+      // Commits, so that the wrong code counts.
+      if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
+      await tx.session.create({
+        data: {
+          sessionId,
+          userId,
+          createdAt,
+          ipAddress: origin.ip,
+          userAgent: origin.userAgent,
+          expiresAt: new Date(Math.max(expiresAt.getTime(), createdAt.getTime() + sessionSeconds * 1000)),
+        },
+      })
+      if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
+      return { result: checked, entry: { audit: [sessionAudit(toActor(user, origin), 'created', sessionId, user)] } }
+    })
+  }
+
   #noteFailure(
     { tenantId, userId, name }: { tenantId: string; userId: string; name: string },
     message: string,
@@ -190,3 +211,14 @@ const familiarMs = 30 * 86_400_000
 const missingCode = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
 
 const wrongCredentials = () => unauthenticated('The e-mail address or the password is wrong.')
+
+const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, origin: Origin): Actor => ({
+  tenantId,
+  kind: 'user',
+  id: userId,
+  name,
+  email,
+  scopes: scopes as Scope[],
+  contexts: null,
+  ...origin,
+})
