@@ -46,12 +46,9 @@ export interface App extends Application {
 /** The composition root: builds every component in dependency order. `close` closes them in reverse. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
-  const folder = join(config.dataDir, 'spool')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Workers in the sandbox see the spool under its real path only.
-  const spoolFolder = await realpath(folder)
+  const spoolFolder = await createSpoolFolder(config.dataDir)
   const workers = openWorkers(parts, spoolFolder)
-  // Its worker starts, and its rules are compiled, while the database is asked.
+  // The scanner starts its worker and compiles its rules during the database queries.
   const scannerOpening = openConfiguredScanner(parts, workers)
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
@@ -63,35 +60,19 @@ export async function createApp(parts: AppParts): Promise<App> {
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const validator = createValidator({ scanner, pool: workers })
-  // Twice the deadline is the most that a bucket's upload may take; the minute is for what the bucket itself still does with it.
-  const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
-  serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath))
+  const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
   const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
-  const uploads = new UploadService({
-    ...services,
-    validator,
-    storage: uploadStorage,
-    tenantRoom: services.tenants.room,
-  })
+  const uploads = new UploadService({ ...services, validator, storage: uploadStorage, tenantRoom: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const rescanner = rescannerOf(parts, { services, scanner, spool })
   const downloadCuts = new DownloadCuts(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
-  const doors = await openDoors({
-    ...parts,
-    tracing,
-    services,
-    uploads,
-    uploadStorage,
-    metrics,
-    spool,
-    slots,
-    scanner,
-    downloadCuts,
-  })
+  const components = { tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
+  const doors = await openDoors({ ...parts, ...components })
   const firstRun = await bootstrap(config, database, services)
   const server = httpServer(doors.listener, doors.app)
   doors.attach(server)
+  const inClosingOrder = [rescanner, maintenance, downloadCuts, doors, validator, scanner, workers, services, spool, tracing]
   return {
     httpServer: server,
     metricsServer: config.metricsPort === undefined ? undefined : metricsServer(metrics, config.metricsToken),
@@ -111,18 +92,23 @@ export async function createApp(parts: AppParts): Promise<App> {
     announceStop: doors.announceStop,
     endStreams: doors.endStreams,
     close: async () => {
-      await rescanner.close()
-      await maintenance.close()
-      downloadCuts.close()
-      await doors.close()
-      await validator.close()
-      await scanner.close()
-      await workers.close()
-      await services.close()
-      await spool.close()
-      await tracing?.close()
+      for (const component of inClosingOrder) await component?.close()
     },
   }
+}
+
+async function createSpoolFolder(dataDir: string): Promise<string> {
+  const folder = join(dataDir, 'spool')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Workers in the sandbox see the spool under its real path only.
+  return realpath(folder)
+}
+
+function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
+  // An upload to a bucket takes at most twice the deadline. The bucket may need another minute to complete it.
+  const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
+  serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath))
+  return orphanedUploads
 }
 
 function metricsServer(metrics: Metrics, token: string | undefined): Server {
