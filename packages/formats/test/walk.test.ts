@@ -127,6 +127,23 @@ describe('a walk that observes a reader', () => {
     for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
   })
 
+  test('visits a member again if the reader stopped before its end', async () => {
+    const tar = await tarOf([
+      { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
+      { name: 'b', data: 'the last file' },
+    ])
+    const archive = zip([{ name: 'x.tar', data: tar }])
+    const visitor = new Recorder()
+    const observing = new Walk(new MemorySource(archive, 'zip'), { visitor })
+    async function* untilDamage(): AsyncGenerator<Buffer> {
+      for (let at = 0; at < 8_000_000; at += 64_000) yield tar.subarray(at, at + 64_000)
+      throw new Error('it unpacks to more than its header says')
+    }
+    await observing.observer(0, untilDamage()).catch(() => {})
+    await observing.finish()
+    expect(visitor.contents.includes('the last file')).toBe(true)
+  })
+
   test('does not end the reader, but throws at its end what ended the walk', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {

@@ -29,13 +29,23 @@ export class Walk {
     // The reader goes on after the walk has ended.
     if (run.endedBy) return
     const level = new Level(run, 1, 'zip')
+    // A reader may stop at a wrong size or checksum, which the level may take for damage of a container in the member.
+    let isComplete = false
+    const complete = async function* (chunks: AsyncIterable<Buffer>) {
+      yield* chunks
+      isComplete = true
+    }
     try {
-      await (Symbol.asyncIterator in content ? level.addStream(content) : level.add(content))
+      if (Symbol.asyncIterator in content) await level.addStream(complete(content))
+      else {
+        await level.add(content)
+        isComplete = true
+      }
     } catch (error) {
       if (!(error instanceof WalkEnded)) throw error
       run.endedBy = error
     }
-    run.observed.add(offset)
+    if (isComplete || run.endedBy) run.observed.add(offset)
   }
 
   /** Reports what could not be opened: only if there is no gap has the visitor received all of the file. Throws what the visitor throws. */
