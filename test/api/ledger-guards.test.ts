@@ -222,3 +222,51 @@ describe('the rules that an upload is judged by', () => {
     expect(await verified()).toMatchObject(healthy)
   })
 })
+
+describe('an upload whose rules change while it is received', () => {
+  /** Changes the context as soon as the upload has read its rules, and then sends the rest of the file. */
+  async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<Answer>): Promise<Answer> {
+    const read = jest.spyOn(world.app.services.contexts, 'findOnce')
+    const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`
+    async function* body() {
+      yield Buffer.from(`${part('name="context"')}notes\r\n${part(`name="file"; filename="${name}"`)}some `)
+      while (read.mock.results.length === 0) await new Promise(setImmediate)
+      await read.mock.results[0]!.value
+      expect((await change()).status).toBe(200)
+      yield Buffer.from('text\r\n--b--\r\n')
+    }
+    try {
+      return await tenant.admin.raw('/api/v1/files/upload', {
+        method: 'POST',
+        headers: { 'content-type': 'multipart/form-data; boundary=b' },
+        body: ReadableStream.from(body()),
+        duplex: 'half',
+      } as RequestInit)
+    } finally {
+      read.mockRestore()
+    }
+  }
+
+  test('is accepted if only the old rules reject it, and nothing is counted as blocked', async () => {
+    const tenant = await newTenant()
+    const answer = await uploadDuring(tenant, 'a.log', () =>
+      tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
+    )
+    expect(answer.status).toBe(201)
+    expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
+  })
+
+  test('is rejected if only the new rules reject it', async () => {
+    const tenant = await newTenant()
+    const answer = await uploadDuring(tenant, 'a.txt', () =>
+      tenant.admin.patch('/contexts/notes', { allowed_extensions: ['pdf'] }),
+    )
+    expect([answer.status, answer.body.error.code]).toEqual([422, 'invalid_extension'])
+  })
+
+  test('is no rejection by the old rules if the context is disabled', async () => {
+    const tenant = await newTenant()
+    const answer = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
+    expect([answer.status, answer.body.error.code]).toEqual([409, 'conflict'])
+  })
+})

@@ -169,7 +169,11 @@ export class UploadService {
     const report = await this.#inspect(attempt, { policy, filename }, spooled)
     faultPoint('upload.judged')
     const { content } = spooled
-    if (report.outcome === 'rejected' || !content) throw await this.#reject(attempt, { policy, filename }, report)
+    if (report.outcome === 'rejected' || !content) {
+      // The transaction of an accepted upload compares the rules. Of a file that was cut off, other rules cannot inspect the rest.
+      if (content) await this.#assertInForce(attempt, policy)
+      throw await this.#reject(attempt, { policy, filename }, report)
+    }
 
     const { actor } = attempt
     const fileId = newId('file')
@@ -199,6 +203,16 @@ export class UploadService {
     await this.#ledger.commit(entry).catch((error) => this.#blobs.removeRejected(place, blobPath, error))
     faultPoint('upload.committed')
     return accepted
+  }
+
+  /** Throws `Outrun` if the rules changed during the upload, and the error of a context that is disabled or deleted. */
+  async #assertInForce(attempt: Attempt, policy: FileContext): Promise<void> {
+    const current = await this.#policyInForce(attempt, policy.contextKey, { isRetry: true })
+    const isSame =
+      current.contextId === policy.contextId &&
+      current.rulesVersion === policy.rulesVersion &&
+      current.updatedAt.getTime() === policy.updatedAt.getTime()
+    if (!isSame) throw new Outrun('rules')
   }
 
   #inspect(
