@@ -4,21 +4,14 @@ import { pathToFileURL } from 'node:url'
 import { databaseUrlOf } from '../db/database-url.js'
 import { mostMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
+import { type IdentityConfig, readIdentity } from './identity-config.js'
 import { secretVariables } from './secret-files.js'
 
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
-/** An outside identity provider, and the names of the claims that carry what we need to know. */
-export interface JwtConfig {
-  issuer: string
-  audience: string
-  jwksUrl: string
-  claims: { tenant: string; scopes: string; email: string; name: string }
-}
-
 /** Everything that the operator decides, parsed and frozen. Contract §7 lists the variables. */
-export interface Config {
+export interface Config extends IdentityConfig {
   readonly host: string
   readonly port: number
   /** How many serve HTTP behind the port. */
@@ -37,9 +30,9 @@ export interface Config {
   readonly storageEmulatorHost: string | undefined
   /** Signs a bucket's download URLs without a call to IAM. */
   readonly storageHmac: { accessId: string; secret: string } | undefined
-  /** Unset: a running local clamd, else `yara:`. */
-  /** How long a bucket may take over one call, with all its repetitions. */
+  /** Time-out of one call to a bucket, including its retries. */
   readonly storageDeadlineSeconds: number
+  /** Unset: a running local clamd, else `yara:`. */
   readonly scannerUrl: string | undefined
   readonly rulesDir: string | undefined
   readonly maxUploadMb: number
@@ -47,16 +40,6 @@ export interface Config {
   /** How long a client may stop sending before it is dropped. */
   readonly uploadIdleSeconds: number
   readonly validationWorkers: number
-  readonly bootstrap: {
-    readonly apiKey: string | undefined
-    readonly adminEmail: string
-    readonly adminPassword: string | undefined
-  }
-  readonly jwt: JwtConfig | undefined
-  /** 32 bytes; never unset with an outside database. */
-  readonly masterKey: Buffer | undefined
-  /** Keys that MASTER_KEY had before and that stored secrets may still be encrypted under. */
-  readonly previousMasterKeys: Buffer[]
   readonly production: boolean
   readonly graphqlExplorer: boolean
   /** Whether `/` is the dashboard. */
@@ -105,35 +88,54 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
   const processes = read.integer('PROCESSES', { from: 1, to: 64, fallback: 1 })
-  const { dataDir, databaseUrl, databaseDirectUrl } = readPlace(read)
+  const place = readPlace(read)
   const production = read.text('NODE_ENV') === 'production'
-  const rulesDir = read.text('RULES_DIR')
-
   const config: Config = {
     host: read.matching('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
     port,
     processes,
     publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
-    dataDir,
-    databaseUrl,
-    databaseDirectUrl,
-    databaseReadUrl: readReadUrl(read, databaseUrl),
+    ...place,
+    databaseReadUrl: readReadUrl(read, place.databaseUrl),
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
+    ...readStorage(read, place.dataDir),
+    ...readUploads(read, processes),
+    ...readIdentity(read, place.databaseUrl !== undefined || read.hasFault('DATABASE_URL')),
+    production,
+    ...readOperation(read, production),
+    ...readRetention(read),
+    rateLimitPerMinute: read.integer('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
+    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
+    corsOrigins: read.origins('CORS_ORIGINS'),
+    webhookAllowPrivate: read.oneOf('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
+  }
+  if (read.faults.length > 0) throw new ConfigError(read.faults)
+  return deepFreeze(config)
+}
+
+function readStorage(read: EnvReader, dataDir: string) {
+  return {
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
     storageHmac: readHmac(read),
     storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
+  }
+}
+
+function readUploads(read: EnvReader, processes: number) {
+  const rulesDir = read.text('RULES_DIR')
+  return {
     scannerUrl: readScannerUrl(read),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
     maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: mostMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
     uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: readValidationWorkers(read, processes),
-    bootstrap: readBootstrap(read),
-    jwt: readJwt(read),
-    masterKey: readMasterKey(read, databaseUrl !== undefined || read.hasFault('DATABASE_URL')),
-    previousMasterKeys: readPreviousMasterKeys(read),
-    production,
+  }
+}
+
+function readOperation(read: EnvReader, production: boolean) {
+  return {
     graphqlExplorer: (read.oneOf('GRAPHQL_EXPLORER', ['on', 'off']) ?? (production ? 'off' : 'on')) === 'on',
     dashboard: read.oneOf('DASHBOARD', ['on', 'off']) !== 'off',
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
@@ -148,17 +150,16 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     otlpEndpoint: read.baseUrl('OTEL_EXPORTER_OTLP_ENDPOINT'),
     metricsPort: read.optionalInteger('METRICS_PORT', { from: 1, to: 65_535 }),
     trustProxy: read.proxies('TRUST_PROXY'),
+  }
+}
+
+function readRetention(read: EnvReader) {
+  return {
     callLogRetentionDays: read.optionalInteger('CALL_LOG_RETENTION_DAYS', { from: 1, to: century }),
     auditLogRetentionDays: read.optionalInteger('AUDIT_LOG_RETENTION_DAYS', { from: 1, to: century }),
     reconcileIntervalHours: read.integer('RECONCILE_INTERVAL_HOURS', { from: 0, to: 52 * week, fallback: 24 }),
     rescanMbPerSecond: read.integer('RESCAN_MB_PER_SECOND', { from: 1, to: 10_000, fallback: 20 }),
-    rateLimitPerMinute: read.integer('RATE_LIMIT_PER_MINUTE', { from: 1, to: 1_000_000_000, fallback: 120_000 }),
-    redisUrl: read.url('REDIS_URL', ['redis:', 'rediss:'], { example: 'redis://host:6379', secret: true }),
-    corsOrigins: read.origins('CORS_ORIGINS'),
-    webhookAllowPrivate: read.oneOf('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
   }
-  if (read.faults.length > 0) throw new ConfigError(read.faults)
-  return deepFreeze(config)
 }
 
 // All processes together have so many, and none can do without.
@@ -240,57 +241,6 @@ function readScannerUrl(read: EnvReader): string | undefined {
     urls.join(','),
     'clamd://host:3310, clamd:///path/to.sock (several with commas between), clamscan:, yara: or none:',
   )
-}
-
-function readBootstrap(read: EnvReader): Config['bootstrap'] {
-  return {
-    apiKey: read.matching(
-      'BOOTSTRAP_API_KEY',
-      // What a Bearer credential may contain (RFC 6750, section 2.1), without the dot, which marks a token.
-      /^(?=.{32,200}$)[A-Za-z0-9_~+/-]+=*$/,
-      "32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end",
-      'secret',
-    ),
-    adminEmail:
-      read.matching('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an e-mail address such as admin@example.com') ??
-      'admin@localhost',
-    adminPassword: read.matching('BOOTSTRAP_ADMIN_PASSWORD', /^[^\0]{8,1024}$/s, 'a password of 8 to 1024 characters', 'secret'),
-  }
-}
-
-function readJwt(read: EnvReader): JwtConfig | undefined {
-  const claims = {
-    tenant: read.text('JWT_TENANT_CLAIM') ?? 'tenant_id',
-    scopes: read.text('JWT_SCOPES_CLAIM') ?? 'scope',
-    email: read.text('JWT_EMAIL_CLAIM') ?? 'email',
-    name: read.text('JWT_NAME_CLAIM') ?? 'name',
-  }
-  const issuer = read.text('JWT_ISSUER')
-  const audience = read.text('JWT_AUDIENCE')
-  const jwksUrl = read.url('JWT_JWKS_URL', ['https:', 'http:'], { example: 'https://id.example.com/.well-known/jwks.json' })
-  if (!issuer && !audience && !jwksUrl && !read.hasFault('JWT_JWKS_URL')) return undefined
-  const missing = Object.entries({ JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: read.text('JWT_JWKS_URL') }).filter(
-    ([, value]) => !value,
-  )
-  for (const [name] of missing)
-    read.fault(name, undefined, 'set, since an identity provider needs JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together')
-  return issuer && audience && jwksUrl ? { issuer, audience, jwksUrl, claims } : undefined
-}
-
-function readMasterKey(read: EnvReader, required: boolean): Buffer | undefined {
-  const right = '32 bytes in base64 (44 characters), as from: node -p "crypto.randomBytes(32).toString(\'base64\')"'
-  const value = read.matching('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, right, 'secret')
-  if (value !== undefined) return Buffer.from(value, 'base64')
-  if (required && !read.hasFault('MASTER_KEY'))
-    read.fault('MASTER_KEY', undefined, `${right}, when DATABASE_URL names an outside database`)
-  return undefined
-}
-
-function readPreviousMasterKeys(read: EnvReader): Buffer[] {
-  const keys = read.list('MASTER_KEY_PREVIOUS')
-  if (keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) return keys.map((key) => Buffer.from(key, 'base64'))
-  read.fault('MASTER_KEY_PREVIOUS', keys.join(','), 'former MASTER_KEYs, each 32 bytes in base64, with commas between', 'secret')
-  return []
 }
 
 function deepFreeze<T extends object>(value: T): T {
