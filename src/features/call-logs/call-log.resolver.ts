@@ -3,7 +3,7 @@ import type { Call } from '../../access/call.js'
 import { batched } from '../../api/graphql/batched.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
-import { ValidationReportType } from '../files/file.types.js'
+import { ValidationReportType } from '../files/validation.types.js'
 import type { CallLogService } from './call-log.service.js'
 import { CallLog, CallLogConnection, CallLogPage, CallLogsArgs, CallLogsConnectionArgs } from './call-log.types.js'
 

@@ -18,14 +18,12 @@ import {
   FilePage,
   FilesArgs,
   FilesConnectionArgs,
-  FileValidationsArgs,
   Uploader,
   UploadFileArgs,
   ValidateFileArgs,
-  ValidationReportPage,
-  ValidationReportType,
 } from './file.types.js'
 import type { UploadService } from './upload.service.js'
+import { FileValidationsArgs, ValidationReportPage, ValidationReportType } from './validation.types.js'
 
 @Resolver(() => File)
 export class FileResolver {
