@@ -1,0 +1,92 @@
+import type { Pool, PoolClient } from 'pg'
+import { isExact, signaturesIn } from '../../inspection/scanners/signatures.js'
+
+export const leaseSeconds = 30
+export const maxBatchFiles = 64
+const maxFilesExamined = 256
+
+/** Files of this context are leased to this token. */
+export interface LeaseOwner {
+  tenantId: string
+  contextId: string
+  token: string
+}
+
+export interface Lease {
+  file_id: string
+  attempts: number
+  failure: string | null
+}
+
+/** Advances the position of a context and leases the files in between. Undefined if another replica finished the context. */
+export async function leaseNextFiles(pool: Pool, context: LeaseOwner, signatures: string): Promise<Lease[] | undefined> {
+  const client = await pool.connect()
+  try {
+    await client.query('BEGIN')
+    const leases = await advance(client, context, signatures)
+    await client.query('COMMIT')
+    return leases
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  } finally {
+    client.release()
+  }
+}
+
+async function advance(
+  client: PoolClient,
+  { tenantId, contextId, token }: LeaseOwner,
+  signatures: string,
+): Promise<Lease[] | undefined> {
+  const { rowCount } = await client.query(
+    'SELECT FROM rescans WHERE tenant_id = $1 AND context_id = $2 AND signatures = $3 AND NOT walked FOR UPDATE',
+    [tenantId, contextId, signatures],
+  )
+  if (!rowCount) return undefined
+  const { rows: examined } = await client.query<{ file_id: string; done: boolean }>(
+    `SELECT f.file_id, ${isDone(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = w.tenant_id AND f.context_id = w.context_id
+       AND f.file_id < coalesce(w.before_id, 'g') AND f.file_id > w.until_id
+     WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${maxFilesExamined}`,
+    [tenantId, contextId, signatures],
+  )
+  const ids: string[] = []
+  let passed = 0
+  for (const { file_id, done } of examined) {
+    if (ids.length === maxBatchFiles) break
+    passed++
+    if (!done) ids.push(file_id)
+  }
+  await client.query(
+    `UPDATE rescans SET taken_at = clock_timestamp(), paused_at = NULL, top_id = greatest(top_id, $3), before_id = coalesce($4, before_id), walked = $5, passed = passed + $6
+     WHERE tenant_id = $1 AND context_id = $2`,
+    [
+      tenantId,
+      contextId,
+      examined[0]?.file_id ?? '',
+      examined[passed - 1]?.file_id ?? null,
+      passed === examined.length && examined.length < maxFilesExamined,
+      passed - ids.length,
+    ],
+  )
+  const { rows: leased } = await client.query<Lease>(
+    `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
+     SELECT $1, file_id, $2, now() + make_interval(secs => $5), $4, 1 FROM unnest($3::text[]) AS taken(file_id)
+     ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id, attempts, failure`,
+    [tenantId, contextId, ids, token, leaseSeconds],
+  )
+  return leased
+}
+
+/**
+ * Whether file `f` needs no scan in rescan `w`: it has a report with these signatures. A requested rescan repeats the scans that failed.
+ * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
+ * released these files.
+ */
+export function isDone(signatures: string, parameter: string): string {
+  const isFinal = isExact(signatures)
+    ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
+    : `r.report->>'outcome' = 'rejected'`
+  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
+    AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
+}
