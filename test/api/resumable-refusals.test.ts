@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { mostUnfinished } from '../../src/features/uploads/resumable-upload.service.js'
+import { maxUnfinished } from '../../src/features/uploads/unfinished-uploads.js'
 import { refusal } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
 import { Tus, uploadMetadata } from '../support/tus.js'
@@ -274,19 +274,19 @@ test('what is unfinished has a bound in number and in bytes: 429, and an end mak
        ${row} '1 day' FROM generate_series(1, $8) n`,
       [tenant.tenantId, `upl_${actor}`, actor, 'notes', 'a.txt', '', bytes, count],
     )
-  await fill(mostUnfinished.uploads / 2, actorId, 1)
+  await fill(maxUnfinished.uploads / 2, actorId, 1)
   const answer = await tus.create('notes', 'a.txt', 4)
   expect(refusal(answer)).toEqual([429, 'rate_limited'])
-  expect(answer.body.message).toContain(`this credential has ${mostUnfinished.uploads / 2}, the most there may be`)
+  expect(answer.body.message).toContain(`this credential has ${maxUnfinished.uploads / 2}, the most there may be`)
   expect((await uploadCalls()).pagination.total_items).toBe(1)
   const other = new Tus(await tenant.key(['upload']))
   const path = await other.begin('notes', 'a.txt', 4)
-  await fill(mostUnfinished.uploads / 2 - 1, 'key_others', 1)
+  await fill(maxUnfinished.uploads / 2 - 1, 'key_others', 1)
   expect((await other.create('notes', 'a.txt', 4)).body.message).toContain('this tenant has')
   expect((await other.delete(path)).status).toBe(204)
   expect((await other.create('notes', 'a.txt', 4)).status).toBe(201)
   await world.database.pool.query('DELETE FROM resumable_uploads WHERE tenant_id = $1', [tenant.tenantId])
-  await fill(1, actorId, (mostUnfinished.largestFiles / 2) * 5 * 1_048_576 - 3)
+  await fill(1, actorId, (maxUnfinished.largestFiles / 2) * 5 * 1_048_576 - 3)
   expect((await tus.create('notes', 'a.txt', 4)).body.message).toContain('of this credential may have')
   expect((await tus.create('notes', 'a.txt', 3)).status).toBe(201)
 })

@@ -2,10 +2,11 @@ import type { Pool } from 'pg'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { eachTenant } from '../../platform/db/each-tenant.js'
-import { notFound, type PublicError, rateLimited } from '../../platform/errors/errors.js'
+import { notFound, type PublicError } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { largePartBytes, maxSmallParts } from './merge-parts.js'
+import { maxUnfinished, tooMuchUnfinished, type Unfinished } from './unfinished-uploads.js'
 import type { UploadRoom } from './upload-quota.js'
 
 /** How long an upload may take, and how long its answer is kept. */
@@ -16,9 +17,6 @@ const leaseSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 300
 const sweptAtOnce = 500
-
-/** Unfinished ones. A credential may have half of the tenant's. */
-export const mostUnfinished = { uploads: 1_000, largestFiles: 64 }
 
 /** What became of it: the file, as `POST /files/upload` answers it, or the refusal. */
 export type Outcome = { file: Record<string, unknown> } | { error: Pick<PublicError, 'code' | 'message' | 'details'> }
@@ -69,16 +67,16 @@ const owned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_a
  */
 export class ResumableUploadService {
   readonly #db: Pool
-  readonly #mostBytes: number
+  readonly #maxBytes: number
 
   constructor({ db, maxUploadMb }: { db: Database; maxUploadMb: number }) {
     this.#db = db.pool
-    this.#mostBytes = mostUnfinished.largestFiles * maxUploadMb * megabyte
+    this.#maxBytes = maxUnfinished.largestFiles * maxUploadMb * megabyte
   }
 
   /** Locked from the start. Throws 429 where the credential or its tenant has too much unfinished. */
   async create(actor: Actor, upload: NewUpload, token: string): Promise<ResumableUpload> {
-    const { rows } = await this.#db.query<ResumableUpload & Held>(
+    const { rows } = await this.#db.query<ResumableUpload & Unfinished>(
       `WITH held AS (SELECT count(*) AS uploads, coalesce(sum(most_bytes), 0)::bigint AS bytes, count(*) FILTER (WHERE actor_id = $3) AS own,
           coalesce(sum(most_bytes) FILTER (WHERE actor_id = $3), 0)::bigint AS "ownBytes"
         FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL AND expires_at > now()),
@@ -90,11 +88,11 @@ export class ResumableUploadService {
       [
         ...[actor.tenantId, upload.uploadId, actor.id, upload.contextKey, upload.filename, JSON.stringify(upload.metadata)],
         ...[upload.uploadMetadata, upload.idempotencyKey, upload.sizeBytes, upload.mostBytes, token],
-        ...[lifeMs / 1000, mostUnfinished.uploads, this.#mostBytes],
+        ...[lifeMs / 1000, maxUnfinished.uploads, this.#maxBytes],
       ],
     )
     const row = rows[0]!
-    if (row.uploadId === null) throw this.#tooMuch(row, upload.mostBytes)
+    if (row.uploadId === null) throw tooMuchUnfinished(row, upload.mostBytes, this.#maxBytes)
     return row
   }
 
@@ -281,26 +279,6 @@ export class ResumableUploadService {
       if (count < sweptAtOnce || !goOn()) return swept
     }
   }
-
-  #tooMuch({ uploads, bytes, own, ownBytes }: Held, wanted: number) {
-    const [most, mostBytes] = [mostUnfinished.uploads, this.#mostBytes]
-    const why =
-      own >= most / 2
-        ? `this credential has ${own}, the most there may be`
-        : uploads >= most
-          ? `this tenant has ${uploads}, the most there may be`
-          : ownBytes + wanted > mostBytes / 2
-            ? `those of this credential may have ${ownBytes} bytes, this one ${wanted}, all of them ${mostBytes / 2}`
-            : `those of this tenant may have ${bytes} bytes, this one ${wanted}, all of them ${mostBytes}`
-    return rateLimited(`Too much is unfinished: ${why}. Finish uploads, or end them by DELETE.`, 60)
-  }
-}
-
-interface Held {
-  uploads: number
-  bytes: number
-  own: number
-  ownBytes: number
 }
 
 const partsOf = (uploads: string) =>
