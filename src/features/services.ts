@@ -58,18 +58,18 @@ interface ServiceParts {
   scanner?: Promise<Pick<VirusScanner, 'identity'>>
 }
 
-/** The rooms' services, wired: for the service itself and for the operator's command line, which has no HTTP. */
+/** Creates all services, for the server and for the operator's command line, which has no HTTP. */
 export async function openServices(parts: ServiceParts) {
   const base = await openBase(parts)
-  const rooms = roomsOf({ ...base, db: parts.database, scanner: parts.scanner }, parts)
+  const services = createServices({ ...base, db: parts.database, scanner: parts.scanner }, parts)
   const close = async () => {
-    await rooms.webhookSender.close()
+    await services.webhookSender.close()
     await base.close()
   }
-  return { ...base, ...rooms, close }
+  return { ...base, ...services, close }
 }
 
-/** What the rooms stand on. */
+/** Opens the components that all services share. */
 async function openBase(parts: ServiceParts) {
   const { config, database, logger, serviceEvents } = parts
   const { pool } = database
@@ -138,19 +138,13 @@ function identityOf(
   })
 }
 
-/** The services themselves: each takes what it needs of what all are offered. */
-function roomsOf(
-  base: Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database; scanner: ServiceParts['scanner'] | undefined },
-  { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts,
-) {
-  const { db, identity, storage, horizons } = base
-  const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
-  const passwords = new Passwords()
+type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database; scanner: ServiceParts['scanner'] | undefined }
+
+/** Each service takes what it needs from the shared components. */
+function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
+  const { db, storage, horizons } = base
   const contexts = new FileContextService({ ...base, maxUploadMb })
   const files = new FileService({ ...base, contexts })
-  const users = new UserService({ ...base, passwords, forget: forget('user') })
-  const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
-  const { sessions } = identity
   const callLogs = new CallLogService({ db, horizon: horizons.calls })
   const log = new LogService({ ...base, publicUrl })
   const rescans = new RescanService({ ...base, contexts })
@@ -159,18 +153,7 @@ function roomsOf(
   const quarantineMoves = new QuarantineMoves({ ...base, onError: onNotMoved })
   return {
     contexts,
-    users,
-    secondFactors,
-    tenants: new TenantService({ ...base, forget: forget('tenant') }),
-    apiKeys: new ApiKeyService({
-      ...base,
-      contexts,
-      forget: forget('api_key'),
-      lastUse: (id, kept) => identity.lastUsed.latest(id, kept),
-    }),
-    signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
-    welcomes: new WelcomeService({ ...base, sessions }),
-    sessions: new SessionService({ ...base, forget: forget('user') }),
+    ...createIdentityServices(base, contexts),
     downloads: new SignedDownloads(db.pool),
     rescans,
     quarantineMoves,
@@ -191,5 +174,29 @@ function roomsOf(
     resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
     ...openWebhooks(base, { allowPrivate: webhookAllowPrivate }),
     storageHealth: new StorageHealth({ database: db, storage, horizons }),
+  }
+}
+
+/** Services of tenants, users, sessions and API keys. */
+function createIdentityServices(base: Base, contexts: FileContextService) {
+  const { identity } = base
+  const { sessions } = identity
+  const forget = (kind: Parameters<Identity['forget']>[0]) => (id: string) => identity.forget(kind, id)
+  const passwords = new Passwords()
+  const users = new UserService({ ...base, passwords, forget: forget('user') })
+  const secondFactors = new SecondFactorService({ ...base, passwords, forget: forget('user') })
+  return {
+    users,
+    secondFactors,
+    tenants: new TenantService({ ...base, forget: forget('tenant') }),
+    apiKeys: new ApiKeyService({
+      ...base,
+      contexts,
+      forget: forget('api_key'),
+      lastUse: (id, kept) => identity.lastUsed.latest(id, kept),
+    }),
+    signIns: new SignInService({ ...base, passwords, sessions, users, secondFactors, forget: forget('session') }),
+    welcomes: new WelcomeService({ ...base, sessions }),
+    sessions: new SessionService({ ...base, forget: forget('user') }),
   }
 }
