@@ -63,81 +63,39 @@ interface Doors {
   close(): Promise<void>
 }
 
-/** The ways in: GraphQL, REST, downloads and exports, behind one edge. */
+/** Authenticates and admits the calls of all handlers. */
+type Callers = ReturnType<typeof callersOf>
+
+/** All HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
 export async function openDoors(parts: DoorParts): Promise<Doors> {
-  const { config, services, database, metrics, spool, logger } = parts
-  const { identity, limits, contexts } = services
-  const onFault = (what: string) => (error: unknown) => logger.error({ err: error }, what)
+  const { config, services, database, spool, logger, tracing } = parts
+  const { identity, contexts } = services
   const schema = buildSchema(resolversOf({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
   const graphql = await openGraphql({
     schema,
     explorer: config.graphqlExplorer,
-    onFault: onFault('A GraphQL request failed for a reason of ours.'),
+    onFault: faultLogger(parts, 'A GraphQL request failed for a reason of ours.'),
   })
-  const callers = {
-    authenticate: identity.authenticate.bind(identity),
-    refusedCredential: limits.failedCredential.bind(limits),
-    admission: admissionOf(parts),
-    security: services.security,
-    metrics,
-  }
+  const callers = callersOf(parts)
   const health = healthOf(parts)
-  const streams = new LiveStreams()
-  const mayGoOn = async (rawHeaders: readonly string[], origin: Origin) => {
-    const found = await identity.authenticate(rawHeaders, origin)
-    if (found.outcome !== 'actor') return false
-    requireAccess(found.actor, eventsEndpoint)
-    return true
-  }
-  const subscriptions = openSubscriptions({
-    ...callers,
-    schema,
-    endpoint: eventsEndpoint,
-    source: { events: services.events.subscribe.bind(services.events) } satisfies EventSource,
-    streams,
-    mayGoOn,
-    onFault: onFault('A subscription failed for a reason of ours.'),
-  })
+  const streams = { schema, streams: new LiveStreams(), mayGoOn: mayGoOnOf(identity) }
+  const subscriptions = subscriptionsOf(parts, callers, streams)
   const { app, listener, addressOf } = createEdge({
     ...callers,
-    rest: createRestHandler({
-      schema,
-      spool,
-      contextRules: async (actor, contextKey) => {
-        const context = await contexts.findOnce(actor, contextKey)
-        return context?.status === 'active' ? context : undefined
-      },
-      onFault: onFault('A REST request failed for a reason of ours.'),
-    }),
+    rest: restOf(parts, schema),
     graphql: graphql.handle,
     download: downloadsOf(parts),
     exports: exportsOf(parts, schema, callers),
-    events: createEventStream({
-      ...services,
-      schema,
-      streams,
-      callOf: (request) => callOf(callers, request),
-      mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
-      onFault: onFault('A stream of events failed.'),
-    }),
-    dashboard: config.dashboard
-      ? await openDashboard(
-          sessionDoor({ ...services, callOf: (request) => callOf(callers, request), secure: isHttps(config.publicUrl) }),
-        )
-      : undefined,
-    log: createLogDoor({
-      ...services,
-      ...callers,
-      callOf: (request) => callOf(callers, request),
-      hasFailedOften: limits.hasFailedOften.bind(limits),
-    }),
+    events: eventsOf(parts, callers, streams),
+    dashboard: await dashboardOf(parts, callers),
+    log: createLogDoor({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
     resumable: resumableOf(parts, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),
     health,
     spool,
     metricsToken: config.metricsToken,
-    tracing: parts.tracing,
+    tracing,
     readsFromReplica: database.replica !== undefined,
     metricsElsewhere: config.metricsPort !== undefined,
     corsOrigins: config.corsOrigins,
@@ -152,15 +110,80 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
     warm: graphql.warm,
     announceStop: () => health.announceStop(),
     endStreams: () => {
-      // First, as going away: after 4403 a client would not come again.
+      // Close subscriptions first, with 1001 (going away). A client does not reconnect after 4403.
       subscriptions.close()
-      streams.endAll()
+      streams.streams.endAll()
     },
     close: () => graphql.close(),
   }
 }
 
-const isHttps = (url: string): boolean => url.startsWith('https:')
+const faultLogger =
+  ({ logger }: DoorParts, message: string) =>
+  (error: unknown): void =>
+    logger.error({ err: error }, message)
+
+function callersOf(parts: DoorParts) {
+  const { identity, limits, security } = parts.services
+  const callers = {
+    authenticate: identity.authenticate.bind(identity),
+    refusedCredential: limits.failedCredential.bind(limits),
+    admission: admissionOf(parts),
+    security,
+    metrics: parts.metrics,
+  }
+  return { ...callers, callOf: (request: Parameters<typeof callOf>[1]) => callOf(callers, request) }
+}
+
+interface Streams {
+  schema: GraphQLSchema
+  streams: LiveStreams
+  mayGoOn(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
+}
+
+/** Checks whether the credential of an open stream of events is still valid. */
+const mayGoOnOf =
+  (identity: Services['identity']): Streams['mayGoOn'] =>
+  async (rawHeaders, origin) => {
+    const found = await identity.authenticate(rawHeaders, origin)
+    if (found.outcome !== 'actor') return false
+    requireAccess(found.actor, eventsEndpoint)
+    return true
+  }
+
+const subscriptionsOf = (parts: DoorParts, callers: Callers, streams: Streams) =>
+  openSubscriptions({
+    ...callers,
+    ...streams,
+    endpoint: eventsEndpoint,
+    source: { events: parts.services.events.subscribe.bind(parts.services.events) } satisfies EventSource,
+    onFault: faultLogger(parts, 'A subscription failed for a reason of ours.'),
+  })
+
+const eventsOf = (parts: DoorParts, { callOf }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
+  createEventStream({
+    ...parts.services,
+    ...streams,
+    callOf,
+    mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
+    onFault: faultLogger(parts, 'A stream of events failed.'),
+  })
+
+const restOf = (parts: DoorParts, schema: GraphQLSchema): EdgeParts['rest'] =>
+  createRestHandler({
+    schema,
+    spool: parts.spool,
+    contextRules: async (actor, contextKey) => {
+      const context = await parts.services.contexts.findOnce(actor, contextKey)
+      return context?.status === 'active' ? context : undefined
+    },
+    onFault: faultLogger(parts, 'A REST request failed for a reason of ours.'),
+  })
+
+async function dashboardOf({ config, services }: DoorParts, { callOf }: Callers): Promise<EdgeParts['dashboard']> {
+  const secure = config.publicUrl.startsWith('https:')
+  return config.dashboard ? openDashboard(sessionDoor({ ...services, callOf, secure })) : undefined
+}
 
 function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: DoorParts): Admission {
   const { limits, ledger, tenants } = services
@@ -196,22 +219,13 @@ function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): Ed
   })
 }
 
-function exportsOf(
-  { services, database, logger }: DoorParts,
-  schema: GraphQLSchema,
-  callers: Parameters<typeof callOf>[0],
-): RequestHandler {
-  return createExports({
-    ...services,
-    schema,
-    database,
-    callOf: (request) => callOf(callers, request),
-    onFault: (error) => logger.error({ err: error }, 'An export failed half-way.'),
-  })
+function exportsOf(parts: DoorParts, schema: GraphQLSchema, { callOf }: Callers): RequestHandler {
+  const { services, database } = parts
+  return createExports({ ...services, schema, database, callOf, onFault: faultLogger(parts, 'An export failed half-way.') })
 }
 
-function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): EdgeParts['resumable'] {
-  const { config, services, uploads, uploadStorage, spool, scanner, logger } = parts
+function resumableOf(parts: DoorParts, { callOf }: Callers): EdgeParts['resumable'] {
+  const { config, services, uploads, uploadStorage, spool, scanner } = parts
   const maxUploadBytes = config.maxUploadMb * megabyte
   return {
     describe: describeProtocol(maxUploadBytes),
@@ -227,8 +241,8 @@ function resumableOf(parts: DoorParts, callers: Parameters<typeof callOf>[0]): E
         const context = await services.contexts.find(actor, contextKey)
         if (context?.scanForViruses) await scanner.prove()
       },
-      callOf: (request) => callOf(callers, request),
-      onFault: (error) => logger.error({ err: error }, 'A resumable upload failed for a reason of ours.'),
+      callOf,
+      onFault: faultLogger(parts, 'A resumable upload failed for a reason of ours.'),
     }),
   }
 }
