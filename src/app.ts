@@ -72,7 +72,6 @@ export async function createApp(parts: AppParts): Promise<App> {
   const firstRun = await bootstrap(config, database, services)
   const server = httpServer(doors.listener, doors.app)
   doors.attach(server)
-  const inClosingOrder = [rescanner, maintenance, downloadCuts, doors, validator, scanner, workers, services, spool, tracing]
   return {
     httpServer: server,
     metricsServer: config.metricsPort === undefined ? undefined : metricsServer(metrics, config.metricsToken),
@@ -91,10 +90,13 @@ export async function createApp(parts: AppParts): Promise<App> {
     warm: doors.warm,
     announceStop: doors.announceStop,
     endStreams: doors.endStreams,
-    close: async () => {
-      for (const component of inClosingOrder) await component?.close()
-    },
+    close: () =>
+      closeInOrder([rescanner, maintenance, downloadCuts, doors, validator, scanner, workers, services, spool, tracing]),
   }
+}
+
+async function closeInOrder(components: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
+  for (const component of components) await component?.close()
 }
 
 async function createSpoolFolder(dataDir: string): Promise<string> {

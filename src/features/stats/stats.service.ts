@@ -93,11 +93,9 @@ SELECT t.storage_quota_mb AS quota_mb,
 FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
 
 function statsOf(row: OverviewRow): Stats {
-  const [today, yesterday, total] = [row.today, row.yesterday, row.total].map((usage) => ({ ...nothing, ...usage })) as [
-    Usage,
-    Usage,
-    Usage,
-  ]
+  const today = { ...nothing, ...row.today }
+  const yesterday = { ...nothing, ...row.yesterday }
+  const total = { ...nothing, ...row.total }
   const calls = callsOf(today)
   const callsYesterday = callsOf(yesterday).total
   const bytes = Number(row.bytes)
