@@ -11,7 +11,7 @@ import { metricsApp } from './api/http/metrics-endpoint.js'
 import { httpServer } from './api/http/server.js'
 import { DownloadCuts } from './features/files/download-cuts.js'
 import { UploadService } from './features/files/upload.service.js'
-import { openDoors } from './features/handlers.js'
+import { openHandlers } from './features/handlers.js'
 import { Maintenance } from './features/maintenance/maintenance.js'
 import { OrphanedUploads } from './features/maintenance/orphaned-uploads.js'
 import { storageFindings } from './features/maintenance/storage-findings.js'
@@ -68,10 +68,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   const downloadCuts = new DownloadCuts(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
   const components = { tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
-  const doors = await openDoors({ ...parts, ...components })
+  const handlers = await openHandlers({ ...parts, ...components })
   const firstRun = await bootstrap(config, database, services)
-  const server = httpServer(doors.listener, doors.app)
-  doors.attach(server)
+  const server = httpServer(handlers.listener, handlers.app)
+  handlers.attach(server)
   return {
     httpServer: server,
     metricsServer: config.metricsPort === undefined ? undefined : metricsServer(metrics, config.metricsToken),
@@ -87,11 +87,11 @@ export async function createApp(parts: AppParts): Promise<App> {
       services.fold.start()
       services.webhookSender.start()
     },
-    warm: doors.warm,
-    announceStop: doors.announceStop,
-    endStreams: doors.endStreams,
+    warm: handlers.warm,
+    announceStop: handlers.announceStop,
+    endStreams: handlers.endStreams,
     close: () =>
-      closeInOrder([rescanner, maintenance, downloadCuts, doors, validator, scanner, workers, services, spool, tracing]),
+      closeInOrder([rescanner, maintenance, downloadCuts, handlers, validator, scanner, workers, services, spool, tracing]),
   }
 }
 

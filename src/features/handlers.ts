@@ -38,7 +38,7 @@ import type { Services } from './services.js'
 import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
 import { sessionDoor } from './users/session-endpoint.js'
 
-interface DoorParts extends AppParts {
+interface HandlerParts extends AppParts {
   services: Services
   uploads: UploadService
   /** Where their bytes go, with what fails noted. */
@@ -51,7 +51,7 @@ interface DoorParts extends AppParts {
   downloadCuts: DownloadCuts
 }
 
-interface Doors {
+interface Handlers {
   app: Express
   listener: RequestListener
   /** WebSockets, which come to the server and not to its listener. */
@@ -67,7 +67,7 @@ interface Doors {
 type Callers = ReturnType<typeof callersOf>
 
 /** All HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
-export async function openDoors(parts: DoorParts): Promise<Doors> {
+export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const { config, services, database, spool, logger, tracing } = parts
   const { identity, contexts } = services
   const schema = buildSchema(resolversOf({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
@@ -119,11 +119,11 @@ export async function openDoors(parts: DoorParts): Promise<Doors> {
 }
 
 const faultLogger =
-  ({ logger }: DoorParts, message: string) =>
+  ({ logger }: HandlerParts, message: string) =>
   (error: unknown): void =>
     logger.error({ err: error }, message)
 
-function callersOf(parts: DoorParts) {
+function callersOf(parts: HandlerParts) {
   const { identity, limits, security } = parts.services
   const callers = {
     authenticate: identity.authenticate.bind(identity),
@@ -151,7 +151,7 @@ const mayGoOnOf =
     return true
   }
 
-const subscriptionsOf = (parts: DoorParts, callers: Callers, streams: Streams) =>
+const subscriptionsOf = (parts: HandlerParts, callers: Callers, streams: Streams) =>
   openSubscriptions({
     ...callers,
     ...streams,
@@ -160,7 +160,7 @@ const subscriptionsOf = (parts: DoorParts, callers: Callers, streams: Streams) =
     onFault: faultLogger(parts, 'A subscription failed for a reason of ours.'),
   })
 
-const eventsOf = (parts: DoorParts, { callOf }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
+const eventsOf = (parts: HandlerParts, { callOf }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
   createEventStream({
     ...parts.services,
     ...streams,
@@ -169,7 +169,7 @@ const eventsOf = (parts: DoorParts, { callOf }: Callers, { mayGoOn, ...streams }
     onFault: faultLogger(parts, 'A stream of events failed.'),
   })
 
-const restOf = (parts: DoorParts, schema: GraphQLSchema): EdgeParts['rest'] =>
+const restOf = (parts: HandlerParts, schema: GraphQLSchema): EdgeParts['rest'] =>
   createRestHandler({
     schema,
     spool: parts.spool,
@@ -180,12 +180,12 @@ const restOf = (parts: DoorParts, schema: GraphQLSchema): EdgeParts['rest'] =>
     onFault: faultLogger(parts, 'A REST request failed for a reason of ours.'),
   })
 
-async function dashboardOf({ config, services }: DoorParts, { callOf }: Callers): Promise<EdgeParts['dashboard']> {
+async function dashboardOf({ config, services }: HandlerParts, { callOf }: Callers): Promise<EdgeParts['dashboard']> {
   const secure = config.publicUrl.startsWith('https:')
   return config.dashboard ? openDashboard(sessionDoor({ ...services, callOf, secure })) : undefined
 }
 
-function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: DoorParts): Admission {
+function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: HandlerParts): Admission {
   const { limits, ledger, tenants } = services
   const idleMs = config.uploadIdleSeconds * 1000
   return new Admission({
@@ -204,7 +204,7 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
   })
 }
 
-function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): EdgeParts['download'] {
+function downloadsOf({ services, metrics, downloadCuts, logger }: HandlerParts): EdgeParts['download'] {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return createDownloads({
@@ -219,12 +219,12 @@ function downloadsOf({ services, metrics, downloadCuts, logger }: DoorParts): Ed
   })
 }
 
-function exportsOf(parts: DoorParts, schema: GraphQLSchema, { callOf }: Callers): RequestHandler {
+function exportsOf(parts: HandlerParts, schema: GraphQLSchema, { callOf }: Callers): RequestHandler {
   const { services, database } = parts
   return createExports({ ...services, schema, database, callOf, onFault: faultLogger(parts, 'An export failed half-way.') })
 }
 
-function resumableOf(parts: DoorParts, { callOf }: Callers): EdgeParts['resumable'] {
+function resumableOf(parts: HandlerParts, { callOf }: Callers): EdgeParts['resumable'] {
   const { config, services, uploads, uploadStorage, spool, scanner } = parts
   const maxUploadBytes = config.maxUploadMb * megabyte
   return {
@@ -247,7 +247,7 @@ function resumableOf(parts: DoorParts, { callOf }: Callers): EdgeParts['resumabl
   }
 }
 
-function healthOf({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: DoorParts): Health {
+function healthOf({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: HandlerParts): Health {
   return new Health({
     pool: database.pool,
     storage: services.storage,
