@@ -193,6 +193,15 @@ test('names are kebab-case, exports are named, and nothing is called utils', () 
   }
 })
 
+// Biome limits functions to 50 lines (biome.json).
+test.each(['src', ...packages.map((name) => `${name}/src`)])('no file in %s has more than 300 lines', (folder) => {
+  const lengths = [...sourcesBelow(folder)].map(
+    ([file, path]) => [file, readFileSync(path, 'utf8').trimEnd().split('\n').length] as const,
+  )
+  expect(lengths.length).toBeGreaterThan(0)
+  expect(lengths.filter(([, lines]) => lines > 300)).toEqual([])
+})
+
 /** Files in test/ that a test file imports, directly or through another file there. */
 function supportOf(file: string, found = new Set<string>()): Set<string> {
   for (const [, path] of readFileSync(file, 'utf8').matchAll(/from '(\.[^']+)\.js'/g)) {
