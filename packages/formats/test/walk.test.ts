@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib'
+import { crc32, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { defaultLimits, detect, openDetected } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
@@ -104,6 +104,24 @@ describe('walk', () => {
     await walk(new MemorySource(await sevenZip({ 'a.tar': await tarOf([{ name: 'b.txt', data: 'text' }]) })), { visitor })
     expect(visitor.contents).toContain('text')
   })
+})
+
+/** A 7z whose one member has content, and the attribute of a folder. */
+async function fileLikeFolder(data: string): Promise<Buffer> {
+  const archive = await sevenZip({ 'a.txt': data }, ['-mhc=off'])
+  const directory = archive.subarray(32 + Number(archive.readBigUInt64LE(12)))
+  // The last property: 15, its size, two flags, and four bytes of attributes.
+  directory[directory.lastIndexOf(0x15) + 4]! |= 0x10
+  archive.writeUInt32LE(crc32(directory), 28)
+  archive.writeUInt32LE(crc32(archive.subarray(12, 32)), 8)
+  return archive
+}
+
+test('a file in a 7z is visited if its attributes are those of a folder', async () => {
+  const visitor = new Recorder()
+  const text = 'text '.repeat(100)
+  expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [], damage: [] })
+  expect(visitor.contents).toContain(text)
 })
 
 describe('a walk that observes a reader', () => {

@@ -44,7 +44,9 @@ export async function listMembers(
     if (key === 'Size' && value !== '') member.size = Number(value) || 0
     // Windows' attributes come first, then those of Unix where there are any.
     if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
-    if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value)) member.folder = true
+    // 7-Zip unpacks a member with content as a file, whatever its attributes say.
+    const hasContent = Number.isFinite(member.size) && member.size > 0
+    if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value) && !hasContent) member.folder = true
     if (key === 'Encrypted') member.encrypted = value === '+'
     if (key === 'Packed Size') packed = value === '' ? Number.NaN : Number(value)
     if (key?.endsWith(' Link') && value !== '' && packed === 0) Object.assign(member, { target: value, size: 0 })
