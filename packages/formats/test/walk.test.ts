@@ -124,6 +124,15 @@ test('a file in a 7z is visited if its attributes are those of a folder', async 
   expect(visitor.contents).toContain(text)
 })
 
+test('a 7z with an empty start header is unpacked, as by 7-Zip', async () => {
+  const text = 'text '.repeat(100)
+  const archive = await sevenZip({ 'a.txt': text }, ['-mhc=off'])
+  archive.fill(0, 8, 32)
+  const visitor = new Recorder()
+  expect(await walk(new MemorySource(archive), { visitor })).toEqual({ gaps: [], damage: [] })
+  expect(visitor.contents).toContain(text)
+})
+
 describe('a walk that observes a reader', () => {
   /** Lets the reader open the zip, then destroys the packed members, so that they cannot be inflated again. */
   async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {

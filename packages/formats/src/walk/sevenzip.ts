@@ -3,6 +3,7 @@ import type { SevenZipRun } from '../archive/sevenzip/engine.js'
 import { listMembers, type PackedMember, unpackMembers, unsized } from '../archive/sevenzip/members.js'
 import { endsBefore, isHiddenSevenZip, outOfMemory, reason, unsupported } from '../archive/sevenzip/sevenzip.js'
 import type { RandomAccessSource } from '../random-access-source.js'
+import { Refusal } from '../refusal.js'
 import type { Members, Opener } from './opener.js'
 
 /** 7-Zip in WebAssembly unpacks about 40 MB/s: more would take minutes. */
@@ -21,9 +22,10 @@ export const openSevenZip =
       members.begin('')
       return addPackedMembers(source, { type, name, packed: [unsized('')], members })
     }
-    if (type === '7z' && isHiddenSevenZip(source))
-      return members.addGap('encrypted', 'it holds a 7z archive that is encrypted, its directory too')
+    const start = type === '7z' ? readStart(source) : {}
+    if (start.isHidden) return members.addGap('encrypted', 'it holds a 7z archive that is encrypted, its directory too')
     const { run, members: packed } = await listMembers(source, type, members.readerLimits, members.begin)
+    if (start.damage && run.exitCode > 0) throw start.damage
     checkRun(run, name, members)
     if (packed.some(({ encrypted }) => encrypted)) return members.addGap('encrypted', `it holds a ${name} with encrypted members`)
     if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
@@ -33,6 +35,16 @@ export const openSevenZip =
     const sized = packed.map((each) => (each.folder ? { ...each, size: 0 } : each))
     await addPackedMembers(source, { type, name, packed: sized, members })
   }
+
+/** 7-Zip finds the directory of some archives although their start header is damaged. */
+function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: Refusal } {
+  try {
+    return { isHidden: isHiddenSevenZip(source) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    return { damage: error }
+  }
+}
 
 const openIso9660 = openSevenZip('Iso', 'ISO 9660 image')
 const openUdf = openSevenZip('Udf', 'UDF image')
