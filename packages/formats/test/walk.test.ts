@@ -133,6 +133,20 @@ test('a 7z with an empty start header is unpacked, as by 7-Zip', async () => {
   expect(visitor.contents).toContain(text)
 })
 
+test.each([
+  ['zip', async (data: Buffer) => zip([{ name: 'a.exe', data }])],
+  ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
+  ['tar', (data: Buffer) => tarOf([{ name: 'a.exe', data }])],
+  ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
+])('a large file with an archive at its end, in a %s, is opened or reported', async (_, pack) => {
+  const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
+  const visitor = new Recorder()
+  expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).gaps).toEqual([])
+  expect(visitor.contents).toContain('text')
+  const { gaps } = await walk(new MemorySource(await pack(program(9_000_000))), { visitor })
+  expect(gaps).toMatchObject([{ cause: 'unsupported', reason: expect.stringContaining('an archive at its end') }])
+})
+
 describe('a walk that observes a reader', () => {
   /** Lets the reader open the zip, then destroys the packed members, so that they cannot be inflated again. */
   async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {

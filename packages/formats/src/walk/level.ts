@@ -12,6 +12,8 @@ import { openTar, openTarStream } from './tar.js'
 import { type GapCause, LimitExceeded, WalkEnded } from './visitor.js'
 import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
 
+const archiveBehind = 'it holds a large file with an archive at its end, which is not unpacked'
+
 /** One level of nesting: the members of one container. Level 0 has the file itself as its only content. */
 export class Level implements Members {
   readonly #run: WalkRun
@@ -69,7 +71,8 @@ export class Level implements Members {
 
   async addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
     const content = () => this.#run.visitor.content()
-    const members = new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), maxBytes })
+    const missed = () => this.addGap('unsupported', archiveBehind)
+    const members = new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
     try {
       const damage = await unpack(members.sink).catch((error) => {
         if (error instanceof WalkEnded) throw error
@@ -139,8 +142,10 @@ export class Level implements Members {
     const rest = this.#counted(first, iterator)
     if (container && container !== 'tar') return this.#visitHeld(window, rest)
     const view = new StreamWindow(window, this.#run.visitor.content())
-    if (!container) for await (const chunk of rest) view.push(chunk)
-    else await this.#open('tar', (_, inside) => openLargeTar(window, view, rest, inside), new MemorySource(window))
+    if (!container) {
+      for await (const chunk of rest) view.push(chunk)
+      if (view.endsAsArchive) this.addGap('unsupported', archiveBehind)
+    } else await this.#open('tar', (_, inside) => openLargeTar(window, view, rest, inside), new MemorySource(window))
     view.end()
   }
 

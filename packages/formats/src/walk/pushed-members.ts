@@ -8,6 +8,8 @@ import { returnWindow, StreamWindow, takeWindow, windowBytes } from './windows.j
 export interface PushedOptions {
   content(): WindowReceiver
   count(bytes: number): void
+  /** Called for a large member with an archive at its end. */
+  missed(): void
   maxBytes: number
 }
 
@@ -66,7 +68,11 @@ export class PushedMembers {
       return { write: (chunk) => held.write(chunk), end: () => {} }
     }
     const view = new StreamWindow(this.#window, this.#options.content())
-    return { write: (chunk) => view.push(chunk), end: () => view.end() }
+    const end = () => {
+      if (view.endsAsArchive) this.#options.missed()
+      view.end()
+    }
+    return { write: (chunk) => view.push(chunk), end }
   }
 
   #hold(): HeldBytes {

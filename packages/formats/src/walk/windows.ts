@@ -1,9 +1,10 @@
+import { recogniseTail, tailLength } from '../archive/containers.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { WindowReceiver } from './visitor.js'
 
 /** Bytes of a window, and how many of them the next window repeats. Visitors find patterns of up to `overlapBytes`. */
 export const windowBytes = 4 * 1024 * 1024
-export const overlapBytes = 64 * 1024
+export const overlapBytes = 68 * 1024
 
 const maxIdle = 8
 const idle: Buffer[] = []
@@ -53,6 +54,11 @@ export class StreamWindow {
 
   end(): void {
     this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
+  }
+
+  /** Whether the content ends as an archive does. It cannot be opened, because its bytes are not kept. */
+  get endsAsArchive(): boolean {
+    return recogniseTail(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }
 
   #advance(): void {
