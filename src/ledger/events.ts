@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@assay/proofs'
 import { newId } from '../platform/ids.js'
-import type { AuditRow, Entry, RejectedUpload } from './entry.js'
+import { type AuditRow, auditsOf, type Entry, type RejectedUpload } from './entry.js'
 import { type EventType, typeOfAudit } from './event-types.js'
-import { auditsOf } from './rows.js'
 
 /** An event as the database takes it: it adds the number and the time. `data` is canonical JSON. */
 interface EventRow {

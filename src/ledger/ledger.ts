@@ -4,9 +4,9 @@ import { sqlFault } from '../platform/db/sql-errors.js'
 import { outcomeUnknown } from '../platform/errors/errors.js'
 import { traced } from '../platform/telemetry/tracing.js'
 import { AppendLane } from './append-lane.js'
-import type { Waiting } from './commit-group.js'
 import { type Entry, failed, movedTenant } from './entry.js'
 import type { Fold } from './fold.js'
+import type { Waiting } from './group-commit.js'
 import { moveStatement } from './move.js'
 import { MoveLanes } from './move-lanes.js'
 import { Outrun, type Refusal, refusalOf } from './refusals.js'
@@ -42,7 +42,7 @@ const settledAtOnce = 16
  * any tenants go down together, in one statement and one commit (append-lane.ts).
  * What moves files (an upload's acceptance, a deletion) and every change that is audited takes the lock of its own tenant, in a group of
  * that tenant alone, which the ledgers of several replicas share; the lock is not held while the disk is waited for, and nothing is
- * answered before (move-lanes.ts, tenant-moves.ts).
+ * answered before (move-lanes.ts, move.ts).
  * Whatever guards a promise (a quota, a claim on a blob's path, an Idempotency-Key) is a row that this transaction reads and writes;
  * no connection, clock or process keeps it (prisma/migrations, `ledger_move`).
  * Counters are folded from what was added, a moment later, by whichever replica comes to it first, and readers add what is not folded

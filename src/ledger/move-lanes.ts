@@ -2,11 +2,9 @@ import type { Pool, PoolClient } from 'pg'
 import { sqlFault } from '../platform/db/sql-errors.js'
 import { databaseUnavailable, outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { faultPoint } from '../platform/fault-points.js'
-import { commitGroup, LockedOut, unavailable, type Waiting } from './commit-group.js'
-import { moveStatement } from './move.js'
+import { commitGroup, LockedOut, slowCommitMs, Turns, unavailable, type Waiting } from './group-commit.js'
+import { moveGroups, moveStatement } from './move.js'
 import type { Refusal } from './refusals.js'
-import { moveGroups } from './tenant-moves.js'
-import { slowCommitMs, Turns } from './turns.js'
 
 /** A change that goes its own way to the database, under the same lock. */
 export interface Change {

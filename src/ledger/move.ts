@@ -1,19 +1,19 @@
+import type { PoolClient } from 'pg'
 import { idTime, newId } from '../platform/ids.js'
 import { usageOf } from './counters.js'
-import { databaseJson } from './database-json.js'
-import type { Entry } from './entry.js'
+import { auditRow, auditsOf, callRow, databaseJson, type Entry, fileRow, removedRow } from './entry.js'
 import { eventsOf } from './events.js'
-import { auditRow, auditsOf, callRow, fileRow, removedRow } from './rows.js'
-import { type Statement, Unwritable } from './statement.js'
+import { type Statement, Unwritable } from './group-commit.js'
+import type { Refusal } from './refusals.js'
 
-/** Entries of one tenant, judged in order and written under its lock by one call of a function in the database: one round trip. */
+/** One statement for entries of one tenant. A database function checks them in order and writes them under the tenant's lock. */
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
   name: 'ledger-move',
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
   values: [tenantId, movesJson(entries)],
 })
 
-/** What the functions of the database take. */
+/** Argument of the database functions. */
 export function movesJson(entries: Entry[]): string {
   try {
     return databaseJson(movesOf(entries))
@@ -22,7 +22,7 @@ export function movesJson(entries: Entry[]): string {
   }
 }
 
-/** Its rows by table, each with the place of its entry: the function leaves out those of an entry that it refuses. */
+/** Rows by table, each with the index of its entry. The database function skips the rows of an entry that it rejects. */
 function movesOf(entries: Entry[]): Record<string, unknown> {
   const moves: Record<string, unknown> = { entries: entries.length }
   const put = (kind: string, n: number, rows: object[]) => {
@@ -44,4 +44,41 @@ function movesOf(entries: Entry[]): Record<string, unknown> {
     }
   })
   return moves
+}
+
+/**
+ * Outcome of a tenant's group. With `refusals`, it is durable except for the rejected entries. `locked`: another transaction holds the
+ * tenant's lock. `faulty`: an entry is invalid. In both cases nothing of the group is written.
+ */
+export type Outcome = { refusals: Refusal[] } | 'locked' | 'faulty'
+
+type Answer = { tenant: string } & ({ refusals: Refusal[] } | { left: true } | { again: true })
+
+/**
+ * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. No tenant's lock is held during
+ * that wait. After an error the outcome of all groups is unknown.
+ */
+export async function moveGroups(
+  client: PoolClient,
+  groups: ReadonlyMap<string, Entry[]>,
+  lockTimeoutMs: number,
+): Promise<Map<string, Outcome>> {
+  const outcomes = new Map<string, Outcome>()
+  const moves: string[] = []
+  for (const [tenant, entries] of groups)
+    try {
+      moves.push(`{"tenant": ${JSON.stringify(tenant)}, "moves": ${movesJson(entries)}}`)
+    } catch (error) {
+      if (!(error instanceof Unwritable)) throw error
+      outcomes.set(tenant, 'faulty')
+    }
+  if (moves.length === 0) return outcomes
+  const { rows } = await client.query<{ answers: Answer[] }>({
+    name: 'ledger-groups',
+    text: `CALL ledger_groups($1::jsonb, $2, '[]')`,
+    values: [`[${moves.join(', ')}]`, `${lockTimeoutMs}ms`],
+  })
+  for (const answer of rows[0]!.answers)
+    outcomes.set(answer.tenant, 'refusals' in answer ? answer : 'left' in answer ? 'locked' : 'faulty')
+  return outcomes
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { PoolClient } from 'pg'
-import { commitGroup, LockedOut, type Waiting } from '../../src/ledger/commit-group.js'
+import { commitGroup, LockedOut, type Waiting } from '../../src/ledger/group-commit.js'
 
 const client = {} as PoolClient
 const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })

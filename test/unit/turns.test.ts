@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals'
-import { Turns } from '../../src/ledger/turns.js'
+import { Turns } from '../../src/ledger/group-commit.js'
 
 beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }))
 afterEach(() => void jest.useRealTimers())

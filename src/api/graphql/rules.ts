@@ -1,6 +1,6 @@
 import { Extensions } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { isStorable } from '../../ledger/database-json.js'
+import { isStorable } from '../../ledger/entry.js'
 import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
 import { plainLine, withoutInvisible } from '../../platform/plain-text.js'
 
