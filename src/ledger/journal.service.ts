@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
 import type { Database } from '../platform/db/client.js'
 import type { EventType } from './event-types.js'
-import { JournalWakes } from './journal-wakes.js'
 
 /** An event as the journal has it; `entry` is the whole of it as canonical JSON, exactly what its leaf in the log is made of. */
 export interface JournalEvent {
@@ -131,3 +130,109 @@ const eventsOfTypes = `
       SELECT sequence FROM journal WHERE tenant_id = $1 AND type = t.type COLLATE "C" AND sequence > $2 ORDER BY sequence LIMIT $3) n
     ORDER BY n.sequence LIMIT $3) s
   JOIN journal e ON e.tenant_id = $1 AND e.sequence = s.sequence`
+
+interface Followed {
+  /** Length of the journal, as its readers last read it. */
+  length: number
+  listeners: Set<Listener>
+}
+
+const pollMs = 500
+
+/** A reader that waits for new events of a journal. */
+class Listener {
+  readonly #close: () => void
+  readonly #onFound: (length: number) => void
+  #isWoken = false
+  #resolve = () => {}
+
+  constructor(parts: { onFound: (length: number) => void; close: () => void }) {
+    this.#onFound = parts.onFound
+    this.#close = parts.close
+  }
+
+  /** To be called before the journal is read: later wakes end the next `wait`. */
+  arm(): void {
+    this.#isWoken = false
+  }
+
+  wake(): void {
+    this.#isWoken = true
+    this.#resolve()
+  }
+
+  /** Waits until the journal has more than `length` events. A wake since `arm` counts. */
+  async wait(length: number): Promise<void> {
+    this.#onFound(length)
+    if (this.#isWoken) return
+    await new Promise<void>((resolve) => {
+      this.#resolve = resolve
+    })
+  }
+
+  close(): void {
+    this.wake()
+    this.#close()
+  }
+}
+
+/**
+ * Wakes the listeners of a journal: immediately after a commit of this process, and within half a second after a commit of another
+ * process, by one poll for all listeners. NOTIFY would make commits wait for each other.
+ */
+class JournalWakes {
+  readonly #pool: Pool
+  readonly #followed = new Map<string, Followed>()
+  #timer: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  listen(tenantId: string): Listener {
+    const followed = this.#followed.get(tenantId) ?? { length: 0, listeners: new Set() }
+    this.#followed.set(tenantId, followed)
+    const listener: Listener = new Listener({
+      onFound: (length) => {
+        followed.length = Math.max(followed.length, length)
+      },
+      close: () => {
+        followed.listeners.delete(listener)
+        if (followed.listeners.size === 0 && this.#followed.get(tenantId) === followed) this.#followed.delete(tenantId)
+      },
+    })
+    followed.listeners.add(listener)
+    this.#poll()
+    return listener
+  }
+
+  wake(tenantId: string): void {
+    for (const listener of this.#followed.get(tenantId)?.listeners ?? []) listener.wake()
+  }
+
+  close(): void {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    for (const tenantId of this.#followed.keys()) this.wake(tenantId)
+  }
+
+  #poll(): void {
+    if (this.#timer !== undefined || this.#closed || this.#followed.size === 0) return
+    this.#timer = setTimeout(async () => {
+      // While the database is unavailable there are no new events.
+      await this.#look().catch(() => {})
+      this.#timer = undefined
+      this.#poll()
+    }, pollMs).unref()
+  }
+
+  async #look(): Promise<void> {
+    const { rows } = await this.#pool.query<{ tenantId: string; length: number }>({
+      name: 'journals-followed',
+      text: 'SELECT tenant_id AS "tenantId", journal_length AS length FROM tenant_heads WHERE tenant_id = ANY ($1)',
+      values: [[...this.#followed.keys()]],
+    })
+    for (const { tenantId, length } of rows) if (length > (this.#followed.get(tenantId)?.length ?? length)) this.wake(tenantId)
+  }
+}
