@@ -1,7 +1,6 @@
 import type { Actor, Origin } from '../platform/actor.js'
 import { type FieldFault, unauthenticated } from '../platform/errors/errors.js'
-import type { Admission } from './admission.js'
-import { Attempt, type Refusal, type RequestFacts } from './attempt.js'
+import { type Admission, Attempt, type Refusal, type RequestFacts } from './admission.js'
 import type { Endpoint } from './endpoint.js'
 import { RequestCost } from './request-cost.js'
 

@@ -1,5 +1,5 @@
 import { Arg, Field, ID, InterfaceType, Query, Resolver } from 'type-graphql'
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'

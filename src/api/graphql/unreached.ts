@@ -1,5 +1,5 @@
 import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
-import { operationOf } from '../../access/attempt.js'
+import { operationOf } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import type { PublicError } from '../../platform/errors/errors.js'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Express } from 'express'
-import type { Refusal } from '../../access/attempt.js'
+import type { Refusal } from '../../access/admission.js'
 import type { KnownCaller } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { SecurityTrail } from '../../access/security-trail.js'

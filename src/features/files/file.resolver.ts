@@ -1,5 +1,5 @@
 import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { FileId } from '../../api/graphql/arguments.js'
 import { batched } from '../../api/graphql/batched.js'

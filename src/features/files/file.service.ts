@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import { publicError } from '../../access/public-error.js'
 import { windowOf } from '../../api/graphql/dates.js'
 import {

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { PathLeases } from '../../ledger/path-leases.js'
 import { Outrun } from '../../ledger/refusals.js'
 import { AssayError } from '../../platform/errors/errors.js'

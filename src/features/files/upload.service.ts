@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { ValidationReport, Validator } from '../../inspection/checks/check.js'
 import { extensionOf } from '../../inspection/engine/file-under-test.js'
 import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { UploadedFile } from '../../ledger/entry.js'
 import type { File } from './file.types.js'
 

@@ -1,5 +1,5 @@
 import { type Receipt, signReceipt } from '@assay/proofs'
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import { keyPairOf } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
 import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'

@@ -1,5 +1,5 @@
 import { Args, Mutation, Query, Resolver } from 'type-graphql'
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import { ContextPageArgs, FileId } from '../../api/graphql/arguments.js'
 import { By, CurrentAttempt, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'

@@ -1,4 +1,4 @@
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, latestFirst } from '../../api/graphql/latest-first.js'
 import type { Page } from '../../api/graphql/page.js'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { DataStore, Metadata, Upload } from '@tus/server'
-import type { Attempt } from '../../access/attempt.js'
+import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { publicError } from '../../access/public-error.js'
