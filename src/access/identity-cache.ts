@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
 /** What a change is announced of: the kind and the id of what changed. */
@@ -7,6 +8,9 @@ export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_
 export interface Trust {
   trusted(): boolean
 }
+
+/** Cache key of a credential. A heap dump or a log of a cache must not contain the credential. */
+export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
 
 interface Entry<V> {
   value: V

@@ -15,8 +15,5 @@ export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{4
 /** What lists show of a key, enough to tell which one leaked: 36 of its 256 bits. */
 export const keyPrefixOf = (secret: string): string => secret.slice(0, 12)
 
-/** What caches know a credential by, so that a heap dump or a log of a cache holds no credential. */
-export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
-
 /** What a webhook's secret is encrypted for. */
 export const webhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

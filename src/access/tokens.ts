@@ -1,8 +1,7 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { now } from '../platform/clock.js'
-import { IdentityCache, type Trust } from './identity-cache.js'
+import { fingerprint, IdentityCache, type Trust } from './identity-cache.js'
 import type { OutsideTokens } from './outside-tokens.js'
-import { fingerprint } from './secrets.js'
 import { ownIssuer, type Sessions } from './sessions.js'
 import { longestToken, RefusedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 

@@ -1,8 +1,8 @@
 // What a warm look-up of an API key costs, alone: `node test/bench/key-lookup.mjs [keys]`, on compiled code.
 import { authenticate } from '../../dist/access/authenticate.js'
-import { IdentityCache } from '../../dist/access/identity-cache.js'
+import { fingerprint, IdentityCache } from '../../dist/access/identity-cache.js'
 import { openRateLimits } from '../../dist/access/rate-limits.js'
-import { fingerprint, newApiKeySecret } from '../../dist/access/secrets.js'
+import { newApiKeySecret } from '../../dist/access/secrets.js'
 
 const keys = Number(process.argv[2] ?? 10_000)
 const rounds = 200_000
