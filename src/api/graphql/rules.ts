@@ -1,4 +1,4 @@
-import { Extensions } from 'type-graphql'
+import { Extensions, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { isStorable } from '../../ledger/entry.js'
 import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
@@ -110,12 +110,18 @@ const cleaned =
     rulesOf(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
   }
 
-/** What only this deployment's settings find at fault in an input object. */
+/** Faults of an input object by the settings of this deployment. */
 export type FaultsOf = (input: object) => FieldFault[]
 
-/** The one validation function of the schema: all faults at once, the edge's among them, in the caller's spelling. */
+/** The validation function of the schema. */
+export const argumentValidator =
+  (faultsOfSettings?: FaultsOf): ValidatorFn =>
+  (value, type, { context }) =>
+    validateArguments(context as Call, value, type, faultsOfSettings)
+
+/** Throws one error for all invalid arguments, named as in the request. */
 export function validateArguments(call: Call, value: unknown, type: unknown, faultsOfSettings: FaultsOf = () => []): void {
-  // A lone scalar has no rules of its own; the input object beside it tells all faults.
+  // A scalar has no rules of its own. The faults of all arguments are reported with the object that contains them.
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const spelled = (field: string) => call.spelling(isInput ? `input.${field}` : field)

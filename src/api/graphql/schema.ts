@@ -1,18 +1,17 @@
 import 'reflect-metadata'
 import { type GraphQLSchema, getNullableType, lexicographicSortSchema, printSchema } from 'graphql'
 import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
-import type { Call } from '../../access/call.js'
-import { type FaultsOf, validateArguments } from './rules.js'
+import { argumentValidator, type FaultsOf } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
-/** Builds the one schema from the rooms' resolvers. type-graphql's container is the map of their instances. */
+/** Builds the schema from the instances of the resolvers. The map of the instances is type-graphql's container. */
 export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): GraphQLSchema {
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   const schema = buildSchemaSync({
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
-    // Field resolvers' classes are types, made by type-graphql itself; they are never asked for here.
-    container: { get: (type) => instances.get(type) },
-    validateFn: (value, type, { context }) => validateArguments(context as Call, value, type, faultsOfSettings),
+    // type-graphql creates the classes of field resolvers itself and does not request them here.
+    container: instances,
+    validateFn: argumentValidator(faultsOfSettings),
     validate: false,
     // It would run an introspection to see whether the schema is sound, which the first validation of a document asks, too.
     skipCheck: true,
