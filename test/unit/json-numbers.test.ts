@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { numberThatLosesDigits } from '../../src/api/bodies/json-numbers.js'
+import { numberThatLosesDigits } from '../../src/api/bodies/json.js'
 
 describe('a number that would lose digits', () => {
   test.each([

@@ -7,7 +7,7 @@ import { Call } from '../../src/access/call.js'
 import type { JsonLimits } from '../../src/access/json-admission.js'
 import { JsonAdmission } from '../../src/access/json-admission.js'
 import { readJson } from '../../src/api/bodies/json.js'
-import { watchBody } from '../../src/api/bodies/watch-body.js'
+import { watchBody } from '../../src/api/bodies/request-body.js'
 import { createMessageClasses } from '../../src/api/http/messages.js'
 import { Batch } from '../../src/platform/spool/batch.js'
 

@@ -1,16 +1,14 @@
 import type { IncomingMessage } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { JsonLimits } from '../../access/json-admission.js'
-import { AssayError, badUserInput } from '../../platform/errors/errors.js'
+import { badUserInput } from '../../platform/errors/errors.js'
 import { Batch } from '../../platform/spool/batch.js'
 import { megabyte } from '../../platform/units.js'
-import { losesDigitsMessage, numberThatLosesDigits } from './json-numbers.js'
-import { hasTooManyValues, mostJsonValues } from './json-size.js'
-import { watchBody } from './watch-body.js'
+import { refuseEncoding, unsupported, watchBody } from './request-body.js'
 
 const longBytes = 65_536
 
-/** The members of a JSON body. Throws 415 and 400; nothing at all is an object without members. */
+/** The members of a JSON body. An empty body is an object without members. Throws 415 and 400. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
   refuseEncoding(request)
@@ -20,9 +18,9 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (bytes.length === 0) return {}
   if (type === undefined) throw unsupported('The body has no Content-Type; send application/json.')
   const isLong = bytes.length > longBytes
-  // Other calls have their turn between the steps of a long body, each of which may take milliseconds.
+  // Each step of a long body may take milliseconds. Other requests are served between two steps.
   if (isLong) await nextTurn()
-  if (hasTooManyValues(bytes)) throw badUserInput([{ field: 'body', message: `must have at most ${mostJsonValues} values` }])
+  if (hasTooManyValues(bytes)) throw badUserInput([{ field: 'body', message: `must have at most ${maxJsonValues} values` }])
   if (isLong) await nextTurn()
   let parsed: unknown
   let inexact: string | undefined
@@ -40,15 +38,6 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
 }
-
-/** Throws the 415 for a body that would have to be unpacked. */
-export function refuseEncoding({ headers }: IncomingMessage): void {
-  const encoding = headers['content-encoding']
-  if (encoding && encoding.toLowerCase() !== 'identity')
-    throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'; send it as it is.`)
-}
-
-export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)
 
 const tooLong = (mostBytes: number) =>
   badUserInput([
@@ -74,3 +63,60 @@ function readBytes(request: IncomingMessage, { mostBytes, ...limits }: JsonLimit
     request.removeAllListeners('data')
   })
 }
+
+/** Maximum number of values on all levels of a client's JSON: more than 16 KiB of metadata can hold. */
+export const maxJsonValues = 10_000
+
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const bracket = 0x5b
+const brace = 0x7b
+
+/**
+ * True if the text has too many values. Checked before it is parsed: for a megabyte of `[[[[` or of empty strings, JSON.parse and every
+ * check after it block the event loop a hundred times as long as for a megabyte of text.
+ */
+export function hasTooManyValues(json: Uint8Array): boolean {
+  let values = 0
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]!
+    if (byte === quote) at = endOfString(json, at + 1)
+    else if ((byte === comma || byte === bracket || byte === brace) && ++values > maxJsonValues) return true
+  }
+  return false
+}
+
+function endOfString(json: Uint8Array, start: number): number {
+  let at = start
+  while (at < json.length && json[at] !== quote) at += json[at] === backslash ? 2 : 1
+  return at
+}
+
+// Strings match as a whole, because digits in them are not a number. A string without an end matches to the end of the text; otherwise
+// the search would take quadratic time.
+const tokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
+const manyDigits = /\d{16}/
+const integer = /^-?\d{16,}$/
+// No double has more digits.
+const maxIntegerLength = 310
+const maxReportedDigits = 40
+
+/**
+ * The first whole number of the JSON text that JSON.parse would change, such as 9007199254740993. A long number is shortened. To store
+ * another number than the client sent would be silent data corruption.
+ */
+export function numberThatLosesDigits(json: string): string | undefined {
+  if (!manyDigits.test(json)) return undefined
+  for (const [token] of json.matchAll(tokens))
+    if (losesDigits(token)) return token.length > maxReportedDigits ? `${token.slice(0, maxReportedDigits)}…` : token
+  return undefined
+}
+
+/** True for a whole number that JavaScript would write with other digits. Fractions are approximate by nature. */
+export const losesDigits = (written: string): boolean =>
+  integer.test(written) &&
+  (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
+
+export const losesDigitsMessage = (written: string): string =>
+  `must not hold the number ${written}, of which only the first 15 or 16 digits would be kept; send it as a string`

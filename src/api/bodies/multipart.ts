@@ -4,9 +4,8 @@ import busboy from 'busboy'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { refuseEncoding, unsupported } from './json.js'
 import { decodeFilename, PartHeaders } from './part-headers.js'
-import { watchBody } from './watch-body.js'
+import { refuseEncoding, unsupported, watchBody } from './request-body.js'
 
 /** What a body of multipart/form-data may contain, and the handlers of its parts. */
 export interface MultipartOptions {

@@ -1,6 +1,6 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
 import { IncomingFile } from '../../platform/spool/incoming-file.js'
-import { losesDigits, losesDigitsMessage } from '../bodies/json-numbers.js'
+import { losesDigits, losesDigitsMessage } from '../bodies/json.js'
 
 /** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
 export const LongScalar = new GraphQLScalarType<number, number>({

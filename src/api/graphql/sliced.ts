@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { LongList } from '../bodies/long-list.js'
+import { LongList } from '../bodies/json-in-turns.js'
 
 // Some milliseconds of making them, and of graphql-js's work on each.
 const atOnce = 200

@@ -7,8 +7,7 @@ import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json-numbers.js'
-import { hasTooManyValues, mostJsonValues } from '../bodies/json-size.js'
+import { hasTooManyValues, losesDigitsMessage, maxJsonValues, numberThatLosesDigits } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
@@ -157,7 +156,7 @@ class UploadRequest {
 function faultOfField(name: string, value: string, truncated: boolean): AssayError | undefined {
   if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
   if (name === 'map' && value.length > mostMapBytes) return broken(`'map' is longer than ${mostMapBytes} bytes`)
-  if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${mostJsonValues} values`)
+  if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${maxJsonValues} values`)
   const inexact = name === 'operations' && numberThatLosesDigits(value)
   return inexact ? badUserInput([{ field: 'operations', message: losesDigitsMessage(inexact) }]) : undefined
 }

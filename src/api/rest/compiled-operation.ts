@@ -18,7 +18,7 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import type { Call } from '../../access/call.js'
-import { LongList, long } from '../bodies/long-list.js'
+import { LongList, long } from '../bodies/json-in-turns.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
 

@@ -5,9 +5,9 @@ import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
-import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json-numbers.js'
+import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
-import { wantBody } from '../bodies/watch-body.js'
+import { wantBody } from '../bodies/request-body.js'
 import { type Inquiry, type RawValue, unknownNames } from './variables.js'
 
 const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }

@@ -14,7 +14,7 @@ import { snakeCase } from '../../platform/case-conversion.js'
 import type { FieldFault } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import { readJson } from '../bodies/json.js'
-import { wantBody } from '../bodies/watch-body.js'
+import { wantBody } from '../bodies/request-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
-import { watchBody } from '../../api/bodies/watch-body.js'
+import { watchBody } from '../../api/bodies/request-body.js'
 import { type AssayError, badUserInput, conflict } from '../../platform/errors/errors.js'
 import { chunks } from '../../platform/spool/chunks.js'
 import type { Content } from '../../platform/spool/content.js'

@@ -4,7 +4,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { publicError } from '../../access/public-error.js'
-import { wantBody } from '../../api/bodies/watch-body.js'
+import { wantBody } from '../../api/bodies/request-body.js'
 import { sendError, sendJson } from '../../api/rest/envelope.js'
 import { badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'

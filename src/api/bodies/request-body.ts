@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AssayError } from '../../platform/errors/errors.js'
 
-// Of an upload, averaged over each such time: a client that drips is one that has stopped.
-const leastBytesPerSecond = 2_048
+// Average over each idle time. A slower client is treated as one that has stopped sending.
+const minBytesPerSecond = 2_048
 
 const gone = () =>
   new AssayError('bad_user_input', 'The client went away before the request was whole.', {
@@ -12,7 +12,7 @@ const gone = () =>
 const stalled = (idleMs: number) =>
   new AssayError(
     'bad_user_input',
-    `The client stopped sending: in ${idleMs / 1000} s less of the body came than ${leastBytesPerSecond} bytes a second.`,
+    `The client stopped sending: in ${idleMs / 1000} s less of the body came than ${minBytesPerSecond} bytes a second.`,
     { details: { fields: [{ field: 'body', message: 'must be sent without pauses' }] } },
   )
 
@@ -21,30 +21,39 @@ const late = (deadlineMs: number) =>
     details: { fields: [{ field: 'body', message: `must be sent within ${deadlineMs / 1000} s` }] },
   })
 
-/** Tells a client that asked (Expect: 100-continue) to go on: only now is its body wanted. */
+/** Throws 415 for a compressed body. */
+export function refuseEncoding({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']
+  if (encoding && encoding.toLowerCase() !== 'identity')
+    throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'; send it as it is.`)
+}
+
+export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)
+
+/** Tells a client that sent `Expect: 100-continue` to send its body. */
 export function wantBody(request: IncomingMessage, response: ServerResponse): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue()
 }
 
 /**
- * Calls `fail` where the body will not come to its end: the client hung up, stopped sending, or sends too slowly. Gives the function
- * that ends the watch, which is to be called in the end, with or without a fault.
+ * Calls `fail` if the client disconnects, stops sending or sends too slowly. Returns the function that ends the watch. The caller must
+ * call it, also after a failure.
  */
 export function watchBody(
   request: IncomingMessage,
   { idleMs, deadlineMs }: { idleMs: number; deadlineMs?: number },
   fail: (error: AssayError) => void,
 ): () => void {
-  const least = (leastBytesPerSecond * idleMs) / 1000
+  const least = (minBytesPerSecond * idleMs) / 1000
   let seen = request.socket.bytesRead
   const look = () => {
     const { bytesRead } = request.socket
-    // Bytes that wait for us are our slowness, not the client's.
+    // Bytes that are not read yet arrived in time.
     if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(stalled(idleMs))
     seen = bytesRead
   }
   let looking: NodeJS.Immediate | undefined
-  // What came while this process stood still is read first.
+  // Bytes that arrived while this process was blocked are read first.
   const idle = setInterval(() => {
     looking = setImmediate(look)
   }, idleMs)
