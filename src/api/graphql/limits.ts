@@ -11,8 +11,7 @@ import {
   Source,
   TokenKind,
 } from 'graphql'
-import { type CostRequest, computeCost } from '../../access/document-cost.js'
-import { maxCost } from '../../access/request-cost.js'
+import { type CostRequest, computeCost, maxCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { faultOfBreadth } from './breadth.js'
 

@@ -1,5 +1,5 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
-import { connectionItems } from '../../access/document-cost.js'
+import { connectionItems } from '../../access/request-cost.js'
 import { idAt, mostPages } from '../../platform/cursors.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import type { IdPrefix } from '../../platform/ids.js'

@@ -15,8 +15,8 @@ import {
   validate,
   visit,
 } from 'graphql'
-import { computeCost } from '../../access/document-cost.js'
 import type { Endpoint } from '../../access/endpoint.js'
+import { computeCost } from '../../access/request-cost.js'
 import { snakeCase } from '../../platform/case-conversion.js'
 import { blockReasons, fieldOfReason } from '../../platform/errors/block-reasons.js'
 import { type CompiledOperation, compileOperation } from './compiled-operation.js'
