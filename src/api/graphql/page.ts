@@ -1,6 +1,7 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { connectionItems } from '../../access/request-cost.js'
-import { idAt, mostPages } from '../../platform/cursors.js'
+import { idAt, momentAt, mostPages } from '../../platform/cursors.js'
+import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import type { IdPrefix } from '../../platform/ids.js'
 import { Optional, Whole } from './rules.js'
@@ -40,7 +41,7 @@ export const placeOf = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): 
 })
 
 /** For Prisma: the rows of a page, and one more where they follow an item. */
-export const rowsOf = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
+const rowsOf = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
 /** Where in the list, for connections: `first` items behind `after`, or the `last` before `before`. */
@@ -232,4 +233,31 @@ export function connectionOf<T>(
     },
     totalCount: more.totalCount,
   }
+}
+
+/** A list of files that is sorted by a time: column `moment` of `alias`. `rows` is FROM and WHERE, with the tenant and its contexts as values. */
+export interface DatedList {
+  alias: string
+  moment: string
+  columns: string
+  rows: string
+}
+
+/** One page of the list, latest first. */
+export async function latestFirst<Row>(
+  database: Queries,
+  { alias, moment, columns, rows: from }: DatedList,
+  { tenantId, contextIds }: { tenantId: string; contextIds: readonly string[] | null },
+  args: PageArgs,
+): Promise<Page<Row>> {
+  const place = placeOf('file', args)
+  const since = place.afterId === undefined ? null : momentAt(args.after!, moment)
+  const { skip, take } = rowsOf(place)
+  const { rows } = await database.query<Row & object>(
+    `SELECT ${columns} ${from} AND ($3::timestamptz IS NULL OR (${alias}.${moment}, ${alias}.file_id) < ($3, $4))
+     ORDER BY ${alias}.${moment} DESC, ${alias}.file_id DESC OFFSET $5 LIMIT $6`,
+    [tenantId, contextIds, since, place.afterId ?? '', skip, take],
+  )
+  const counted = await database.query<{ total: number }>(`SELECT count(*) AS total ${from}`, [tenantId, contextIds])
+  return pageOf(rows, Number(counted.rows[0]!.total), place)
 }

@@ -1,7 +1,6 @@
 import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, latestFirst } from '../../api/graphql/latest-first.js'
-import type { Page } from '../../api/graphql/page.js'
+import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
