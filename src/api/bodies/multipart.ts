@@ -65,9 +65,18 @@ export class Multipart {
     // It may come twice: of a header, and of the form that has no end.
     this.#parser.on('error', (error) => fail(this.#toBroken(error as Error)))
     this.#parser.once('close', () => this.stop())
-    // Written behind the last byte, so that it is called when busboy has parsed all of them.
-    const onEnd = () => this.#parser.write(Buffer.alloc(0), () => this.#assertFileEnded())
-    this.#request.once('end', onEnd).pipe(this.#parser)
+    // Not `pipe`, which pauses the connection after every chunk of 64 KiB: that took two thirds of the time of an upload of 1 MiB.
+    const onData = (chunk: Buffer) => {
+      this.#parser.write(chunk)
+      if (this.#parser.writableLength > 0) this.#request.pause()
+    }
+    this.#parser.on('drain', () => this.#request.resume())
+    const onEnd = () => {
+      // Called when busboy has parsed everything that was written before.
+      this.#parser.write(Buffer.alloc(0), () => this.#assertFileEnded())
+      this.#parser.end()
+    }
+    this.#request.on('data', onData).once('end', onEnd)
     try {
       await ended
     } catch (error) {
@@ -76,7 +85,8 @@ export class Multipart {
       throw error
     } finally {
       unwatch()
-      this.#request.off('end', onEnd).unpipe(this.#parser).pause()
+      this.#request.off('data', onData).off('end', onEnd).pause()
+      this.#parser.removeAllListeners('drain')
       this.#parser.destroy()
     }
   }
@@ -138,7 +148,8 @@ export class Multipart {
         headers,
         preservePath: true,
         defParamCharset: 'utf8',
-        highWaterMark: 64 * 1024,
+        // Has it emit `drain` after every chunk.
+        highWaterMark: 1,
         fileHwm: 64 * 1024,
         limits: { ...limits, parts: limits.fields + limits.files, fieldNameSize: 256, headerPairs: 32 },
       })

@@ -1,5 +1,6 @@
 import { createHash, hash as digestOf, type Hash } from 'node:crypto'
 import { type FileHandle, unlink } from 'node:fs/promises'
+import { finished, type Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { type Content, fileContent, memoryContent } from './content.js'
 
@@ -35,6 +36,8 @@ export class MemoryBudget {
 export interface IntakeOptions {
   /** Called with every chunk, because the limit may become known only while the body arrives. */
   limit(): number
+  /** Number of bytes that the client announced, or 0. The block has that size from the start, which spares the garbage collector. */
+  expected: number
   /** An upload with more bytes goes to a temporary file. */
   memoryLimit: number
   budget: MemoryBudget
@@ -61,17 +64,37 @@ export class Intake {
     this.#options = options
   }
 
-  /** Returns false if the upload exceeds its limit. Nothing more of it is needed then. */
-  async write(chunk: Buffer): Promise<boolean> {
-    this.#size += chunk.length
-    if (this.#size > this.#options.limit()) return false
-    for (let at = 0; at < chunk.length; ) {
-      if (this.#used === this.#block.length && !this.#growTo(this.#size)) await this.#flush()
-      const copied = chunk.copy(this.#block, this.#used, at)
-      at += copied
-      this.#used += copied
-    }
-    return true
+  /**
+   * Receives `source` to its end. Returns false if the upload exceeds its limit: then it has destroyed the source. Chunks are copied
+   * where they arrive, and the source pauses only for the disk: to pause it for every chunk takes longer than everything else here.
+   */
+  receive(source: Readable): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      let writing: Promise<void> | undefined
+      const stop = () => {
+        source.off('data', onData).destroy()
+        resolve(false)
+      }
+      const onData = (chunk: Buffer) => {
+        this.#size += chunk.length
+        if (this.#size > this.#options.limit()) return stop()
+        writing = this.#write(chunk)
+        if (!writing) return
+        source.pause()
+        writing.then(
+          () => source.resume(),
+          (error) => {
+            reject(error)
+            stop()
+          },
+        )
+      }
+      finished(source, { writable: false }, (error) => {
+        // A paused stream may end or fail while its last chunk is written.
+        Promise.resolve(writing).then(() => (error ? reject(error) : resolve(true)), reject)
+      })
+      source.on('data', onData)
+    })
   }
 
   async end(): Promise<Spooled> {
@@ -103,15 +126,27 @@ export class Intake {
 
   /** Doubles the block in memory. Returns false if the upload must go to a file. */
   #growTo(size: number): boolean {
-    const { memoryLimit, budget } = this.#options
+    const { expected, memoryLimit, budget } = this.#options
     if (this.#handle || size > memoryLimit) return false
-    const length = Math.min(memoryLimit, Math.max(size, 2 * this.#block.length))
+    const length = Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length))
     if (!budget.reserve(length - this.#reserved)) return false
     this.#reserved = length
     const block = Buffer.allocUnsafeSlow(length)
     this.#block.copy(block, 0, 0, this.#used)
     this.#block = block
     return true
+  }
+
+  /** Undefined if the chunk is copied. Otherwise the block is written to the file first. */
+  #write(chunk: Buffer): Promise<void> | undefined {
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#used === this.#block.length && !this.#growTo(this.#size))
+        return this.#flush().then(() => this.#write(chunk.subarray(at)))
+      const copied = chunk.copy(this.#block, this.#used, at)
+      at += copied
+      this.#used += copied
+    }
+    return undefined
   }
 
   async #flush(): Promise<void> {

@@ -5,7 +5,6 @@ import { storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
 import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
-import { chunks } from './chunks.js'
 import { Intake, MemoryBudget, type Spooled, toIntakeError } from './intake.js'
 
 // Bytes by which the body of a multipart form is longer than its file.
@@ -96,14 +95,14 @@ export class Spool {
     const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes
     const intake = new Intake({
       limit,
+      expected,
       memoryLimit: expected > 0 ? announced : this.#memoryLimit,
       budget: this.#budget,
       file: join(this.directory, newId('req')),
       create: (file) => this.#create(file),
     })
     try {
-      for await (const chunk of chunks(source)) if (!(await intake.write(chunk))) return await intake.discard()
-      return await intake.end()
+      return (await intake.receive(source)) ? await intake.end() : await intake.discard()
     } catch (error) {
       await intake.discard()
       throw toIntakeError(error)
