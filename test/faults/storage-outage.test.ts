@@ -1,8 +1,5 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
-import { runInThisContext } from 'node:vm'
-import type { Worker } from 'node:worker_threads'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import type { StandInBucket } from '../support/bucket/bucket.js'
@@ -275,38 +272,5 @@ describe('the database', () => {
       corrupted: 0,
       journalDrift: 0,
     })
-  })
-})
-
-describe('the thread that computes the digest of a large upload', () => {
-  test('ended in the middle of one: that is a 503, nothing is kept, and the next has another thread', async () => {
-    const world = await World.open({ SCANNER_URL: 'none:' })
-    const tenant = await world.tenant()
-    await tenant.context('raw', { allowed_extensions: ['bin'], scan_for_viruses: false })
-    const begun = new Promise<Worker>((resolve) => (runInThisContext('process') as NodeJS.Process).once('worker', resolve))
-    const part = (name: string) => `--b\r\nContent-Disposition: form-data; name="${name}"`
-    // Without a Content-Length it goes to a file, and its digest to the thread.
-    async function* body(between: () => Promise<unknown>) {
-      yield `${part('context')}\r\n\r\nraw\r\n${part('file')}; filename="a.bin"\r\n\r\n`
-      yield Buffer.alloc(1024 * 1024, 1)
-      await between()
-      yield Buffer.alloc(1024 * 1024, 2)
-      yield '\r\n--b--\r\n'
-    }
-    const send = (between: () => Promise<unknown>) =>
-      tenant.admin.raw('/api/v1/files/upload', {
-        method: 'POST',
-        headers: { 'content-type': 'multipart/form-data; boundary=b' },
-        body: Readable.from(body(between)) as never,
-        duplex: 'half',
-      } as RequestInit)
-    try {
-      expectOutage(await send(async () => (await begun).terminate()), 'storage_unavailable')
-      await expectNothingLeft(world)
-      expect((await send(async () => {})).status).toBe(201)
-      expect((await tenant.admin.get('/files')).body.data.pagination.total_items).toBe(1)
-    } finally {
-      await world.close()
-    }
   })
 })
