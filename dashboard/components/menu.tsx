@@ -25,7 +25,7 @@ export function Menu({ label, children }: { label: string; children: ComponentCh
         <Icon name="more" />
       </button>
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: a click on one of its buttons closes it, also by key. */}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: likewise. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: a click on one of its buttons closes it, also by key. */}
       <div ref={list} id={id} popover="auto" class="menu-list" onClick={() => list.current?.hidePopover()}>
         {children}
       </div>

@@ -41,7 +41,7 @@ export type CallOutcome =
   /** The row is written, or part of a commit in progress. */
   | { status: 'succeeded' }
   | { status: 'failed'; error: PublicError; validation: unknown }
-  /** Not a call by itself. */
+  /** Gets no row in the call log, for example a HEAD that only checks for a file. */
   | { status: 'unlogged' }
 
 /** One use of one endpoint, and its row in the call log. */

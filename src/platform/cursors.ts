@@ -2,7 +2,7 @@ import { badUserInput } from './errors/errors.js'
 import { type IdPrefix, isId } from './ids.js'
 
 /** The highest number that a page has. */
-export const mostPages = 2_147_483_647
+export const maxPages = 2_147_483_647
 
 /** The cursor of an item: its id and, where the list is not sorted by ids, what it is sorted by. */
 export const cursorOf = (id: string, by?: { sort: string; key: string } | undefined): string =>

@@ -1,6 +1,6 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { connectionItems } from '../../access/request-cost.js'
-import { idAt, momentAt, mostPages } from '../../platform/cursors.js'
+import { idAt, maxPages, momentAt } from '../../platform/cursors.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import type { IdPrefix } from '../../platform/ids.js'
@@ -11,7 +11,7 @@ import { LongScalar } from './scalars.js'
 @ArgsType()
 export class PageArgs {
   @Field(() => Int, { defaultValue: 1, description: 'Which page, from 1.' })
-  @Whole(1, mostPages)
+  @Whole(1, maxPages)
   page!: number
 
   @Field(() => Int, { defaultValue: 20, description: 'Items on a page: 1 to 100.' })

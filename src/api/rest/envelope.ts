@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
-import { cursorOf, mostPages } from '../../platform/cursors.js'
+import { cursorOf, maxPages } from '../../platform/cursors.js'
 import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
 import { bytesInTurns } from '../bodies/json-in-turns.js'
 import type { Route } from './routes.js'
@@ -66,7 +66,7 @@ export function nextPage(route: Route, target: { path: string; query: URLSearchP
   if (!pagination.has_next || last === undefined) return undefined
   const query = new URLSearchParams(target.query)
   const sort = route.sortedBy?.(target.query)
-  query.set('page', String(Math.min(pagination.page + 1, mostPages)))
+  query.set('page', String(Math.min(pagination.page + 1, maxPages)))
   query.set('after', cursorOf(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
   return `<${target.path}?${query}>; rel="next"`
 }

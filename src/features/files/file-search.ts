@@ -24,7 +24,7 @@ export interface SortedPlace {
 }
 
 /** Maximum number of files that are counted or sorted. */
-export const mostGathered = 10_000
+export const maxSortedFiles = 10_000
 
 /**
  * Files by more filters than FileList has, in any order.
@@ -65,21 +65,21 @@ export class FileSearch {
     return fromEnd ? found.rows.reverse() : found.rows
   }
 
-  /** Number of matching files, at most `mostGathered`. */
+  /** Number of matching files, at most `maxSortedFiles`. */
   async total(search: Search): Promise<number> {
     if (search.namePrefix !== null || isBounded(search.window))
-      return Math.min((await this.#count(search)).matching, mostGathered)
+      return Math.min((await this.#count(search)).matching, maxSortedFiles)
     const values: unknown[] = []
     const { rows } = await this.#database.query<{ total: number }>(countStatement(search, values), values)
-    return Math.min(rows[0]!.total, mostGathered)
+    return Math.min(rows[0]!.total, maxSortedFiles)
   }
 
   async #rejectTooMany(search: Search): Promise<void> {
-    if ((await this.#count(search)).gathered <= mostGathered) return
+    if ((await this.#count(search)).gathered <= maxSortedFiles) return
     const message =
       search.namePrefix === null
-        ? `must be created_at where more than ${mostGathered} files lie between start_date and end_date; narrow those`
-        : `must be original_filename, without start_date and end_date, where name_prefix fits more than ${mostGathered} files; make it longer`
+        ? `must be created_at where more than ${maxSortedFiles} files lie between start_date and end_date; narrow those`
+        : `must be original_filename, without start_date and end_date, where name_prefix fits more than ${maxSortedFiles} files; make it longer`
     throw badUserInput([{ field: 'sort', message }])
   }
 
@@ -157,10 +157,10 @@ function beginsWith(prefix: string | null, values: unknown[]): string {
 /** The files of a time in the order of their ids, or those of a name prefix group by group. */
 function gathered(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
-    const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: mostGathered + 1 })
+    const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: maxSortedFiles + 1 })
     return `(SELECT ${columns} FROM (${ids}) ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id) f`
   }
   const where = `${isInGroup(search, values)} AND ${beginsWith(search.namePrefix, values)}`
   return `(SELECT f.* FROM ${groupsOf(search, values)} g CROSS JOIN LATERAL (
-      SELECT ${columns} FROM files f WHERE ${where} LIMIT ${mostGathered + 1}) f LIMIT ${mostGathered + 1}) f`
+      SELECT ${columns} FROM files f WHERE ${where} LIMIT ${maxSortedFiles + 1}) f LIMIT ${maxSortedFiles + 1}) f`
 }

@@ -24,7 +24,7 @@ import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
 import { FileList } from './file-list.js'
 import { FileLookup, type KeptFile } from './file-lookup.js'
-import { FileSearch, mostGathered, type Search, type SortedPlace } from './file-search.js'
+import { FileSearch, maxSortedFiles, type Search, type SortedPlace } from './file-search.js'
 
 /** Spec §8: how long a download URL lives. */
 const downloadSeconds = 300
@@ -148,7 +148,7 @@ export class FileService {
       cursor: (file) => cursorOf(file.fileId, sort === 'created_at' ? undefined : { sort, key: keyOf(file, sort) }),
       totalCount: async () => {
         const total = search ? await this.#total(search) : 0
-        return search && !isCounted(search) && total >= mostGathered ? null : total
+        return search && !isCounted(search) && total >= maxSortedFiles ? null : total
       },
     })
   }

@@ -3,7 +3,7 @@ import { codeEnum, enumOf } from '../../api/graphql/enum.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { mostPages } from '../../platform/cursors.js'
+import { maxPages } from '../../platform/cursors.js'
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../../platform/errors/block-reasons.js'
 
 const CheckName = codeEnum(blockReasons, {
@@ -95,7 +95,7 @@ export class FileValidationsArgs {
   @Field(() => ID, { description: 'Shape file_….' })
   fileId!: string
   @Field(() => Int, { defaultValue: 1, description: 'Which page, from 1.' })
-  @Whole(1, mostPages)
+  @Whole(1, maxPages)
   page!: number
   @Field(() => Int, { defaultValue: 20, description: 'Items on a page: 1 to 100.' })
   @Whole(1, 100)

@@ -1,4 +1,4 @@
-export const mostDecoded = 32 * 1024 * 1024
+export const maxDecodedBytes = 32 * 1024 * 1024
 
 /** What a decoder brings; less than all of it where the data is damaged. Throws `RangeError` where it is more than is decoded. */
 type Decode = (data: Buffer) => Buffer
@@ -70,7 +70,7 @@ function runLength(data: Buffer): Buffer {
 }
 
 function bounded(size: number): number {
-  if (size > mostDecoded) throw new RangeError('the data unpacks to more than is decoded')
+  if (size > maxDecodedBytes) throw new RangeError('the data unpacks to more than is decoded')
   return size
 }
 

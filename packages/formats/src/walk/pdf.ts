@@ -1,7 +1,7 @@
 import { headLength, recognise, recogniseTail, tailLength } from '../archive/containers.js'
 import { atOnce, inflated, inflatedAtOnce } from '../archive/inflate.js'
 import { type PdfEncryption, readEncryption } from '../pdf/encryption.js'
-import { filters, flateFilters, mostDecoded } from '../pdf/filters.js'
+import { filters, flateFilters, maxDecodedBytes } from '../pdf/filters.js'
 import { type PdfStream, streamsOf } from '../pdf/streams.js'
 import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
@@ -24,7 +24,7 @@ export const openPdf: Opener = async (source, members) => {
     read += length
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap each other')
     if (stream.filters.length === 0 && !encryption) await addPlain(members, new WindowSource(source, stream.start, length))
-    else if (length > mostDecoded) members.addGap('limit', 'it holds a PDF with a stream that is larger than is decoded')
+    else if (length > maxDecodedBytes) members.addGap('limit', 'it holds a PDF with a stream that is larger than is decoded')
     else await addDecoded({ members, parts }, dataOf(members, source, stream, encryption), stream.filters)
   }
   await parts.flush()
@@ -70,7 +70,7 @@ async function addInflated(target: Target, data: Buffer, rest: string[]): Promis
   const small = data.length <= atOnce.input ? inflatedAtOnce('zlib', data, atOnce.output) : undefined
   if (small) return addDecoded(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
-    const bytes = inflatedAtOnce('zlib', data, mostDecoded)
+    const bytes = inflatedAtOnce('zlib', data, maxDecodedBytes)
     if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
     return addDecoded(target, bytes, rest)
   }
