@@ -26,6 +26,7 @@ ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_AR
 WORKDIR /app
 RUN mkdir /data && chown 1000:1000 /data
 COPY --from=build /app/package.json ./
+COPY llms.txt ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/prisma prisma
 COPY --from=build /app/packages packages

@@ -193,6 +193,15 @@ test('nothing else of the packages is served below /docs', async () => {
   expect([redirect.status, new URL(redirect.headers.get('location')!, `${world.url}/docs/`).pathname]).toEqual([308, '/docs'])
 })
 
+test('serves /llms.txt as plain text, and every link in it returns 200', async () => {
+  const page = await world.stranger.raw('/llms.txt')
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+  expect(page.body).toMatch(/^# Assay\n\n> \S/)
+  const links = [...(page.body as string).matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, address]) => address!)
+  expect(links).toContain('api/v1/openapi.json')
+  for (const address of links) expect([address, (await world.stranger.raw(`/${address}`)).status]).toEqual([address, 200])
+})
+
 test('where there is no dashboard the front page links to both interfaces, without a script, and there is an icon', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.stranger.raw('/')

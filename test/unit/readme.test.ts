@@ -120,6 +120,11 @@ test('every page of docs is linked from the README', () => {
   expect(pages.filter((page) => page.startsWith('docs/') && !linked.includes(page))).toEqual([])
 })
 
+test('the image contains llms.txt, which the service serves', () => {
+  expect(read('Dockerfile')).toMatch(/^COPY llms\.txt \.\/$/m)
+  expect(read('.dockerignore').split('\n')).not.toContain('llms.txt')
+})
+
 // A data directory holds the master key, which neither a commit nor an image may carry away.
 test('git and Docker ignore every data directory that a page suggests', () => {
   const suggested = [...everything.matchAll(/DATA_DIR=(\S+)/g)].map(([, path]) => path!)

@@ -11,6 +11,7 @@ import { apiPrefix, openApiDocument } from './openapi.js'
 
 const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
+const llmsText = Compressed.file(fileURLToPath(new URL('../../../llms.txt', import.meta.url)))
 
 /** What the page is made of, and nothing else of Swagger UI's package. */
 const assets = new Map(
@@ -43,7 +44,7 @@ async function frontPage(explorer: boolean): Promise<Buffer> {
   return Buffer.from(explorer ? html : html.replace('<a href="graphql">GraphQL</a>', 'GraphQL: <code>POST /graphql</code>'))
 }
 
-/** The OpenAPI document, and the page that shows it: /docs with its files below, all served by us, and a front page that links to both interfaces. Public. */
+/** Public pages: the OpenAPI document, /docs with its assets, /llms.txt (llmstxt.org), and a front page that links to both APIs. */
 export function mountDocumentation(app: Express, schema: GraphQLSchema, { explorer }: { explorer: boolean }): void {
   const json = Buffer.from(JSON.stringify(openApiDocument(schema)))
   const document = new Compressed(() => Promise.resolve(json))
@@ -70,6 +71,10 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
     .get((request, response) =>
       assets.get('favicon-32x32.png')!.send(request, response.type('png').set('Cache-Control', 'public, max-age=86400')),
     )
+    .all(refuseMethod)
+  app
+    .route('/llms.txt')
+    .get((request, response) => llmsText.send(request, response.type('text/plain').set('Cache-Control', 'public, max-age=3600')))
     .all(refuseMethod)
   app
     .route('/docs')
