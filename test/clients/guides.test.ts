@@ -97,12 +97,12 @@ describeWith('chromium')('the guide for a browser form', () => {
         await Promise.all([page.waitForNavigation(), page.click('button')])
       }
       await send('a <b> & c.csv', 'id,amount\n3,9.00\n')
-      expect(await page.textContent('p')).toBe('Kept: a <b> & c.csv')
+      expect(await page.textContent('p')).toBe('Stored: a <b> & c.csv')
       const link = (await page.getAttribute('a', 'href'))!
       expect(await (await fetch(link)).text()).toBe('id,amount\n3,9.00\n')
       expect(complaints).toEqual([])
       await send('a.exe', 'x')
-      expect(await page.textContent('p')).toMatch(/^Not kept: Extension 'exe' is not allowed/)
+      expect(await page.textContent('p')).toMatch(/^Rejected: Extension 'exe' is not allowed/)
     } finally {
       await browser.close()
     }

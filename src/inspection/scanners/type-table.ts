@@ -5,23 +5,33 @@ export function typeTable(): string {
   const lines = Object.entries({ ...types, ...textTypes }).map(([type, { mime, extensions }]) => {
     const reader = readerOf(type)
     const how = reader ? `opened${reader === type ? '' : `, as ${reader}`}` : 'signature'
-    return `| ${type} | ${mime} | ${how} | ${extensions.join(' ')} |`
+    return `| ${type} | ${mime} | ${how} | \`${extensions.join(' ')}\` |`
   })
   return [
     '# Types',
     '',
-    'Made from the code by `npm run types:table`. *Opened*: a reader reads the file as the usual program does. *Signature*: its first bytes must be those of',
-    'the type, and no more is looked at. An extension that is not here stands for what the content is found to be, programs excepted; where nothing is',
-    'recognised, the content is unknown and passes, the report saying so.',
+    'This page lists the file types that Assay recognises and their extensions. `npm run types:table` generates it from the code. To check a file:',
     '',
-    '| type | content type | how far | may be called |',
+    '```sh',
+    'npm run --silent validate -- report.pdf',
+    '```',
+    '',
+    '- *opened*: a reader reads the file as common programs do.',
+    '- *signature*: only the first bytes are checked.',
+    '',
+    'An extension that is not listed is accepted for any content except programs. Content of an unknown type passes, with a note in the report.',
+    '[Validation](validation.md) describes the checks.',
+    '',
+    '## Types and extensions',
+    '',
+    '| type | content type | check | extensions |',
     '|---|---|---|---|',
     ...lines,
     '',
-    '## Who unpacks what is scanned',
+    '## Unpacking for the virus scan',
     '',
-    'A pass of the virus check is only said about what was seen: what no one unpacks is incomplete. *Reader*: Assay unpacks it before the engine.',
-    '*Engine*: ClamAV does.',
+    'A scan is incomplete if a container is not unpacked. *reader*: Assay unpacks the container before the scan. *engine*: ClamAV unpacks it.',
+    '*no one*: the container is not unpacked.',
     '',
     '| container | built-in scanner | ClamAV |',
     '|---|---|---|',
