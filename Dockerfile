@@ -1,10 +1,10 @@
-# Assay for a deployment with a PostgreSQL and a store of its own: DATABASE_URL and MASTER_KEY (or their _FILE) must be given.
-# Pin the base for a release: --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…, from `docker buildx imagetools inspect node:24-bookworm-slim`.
+# Image for deployments. Requires DATABASE_URL and MASTER_KEY, or their _FILE variables.
+# To pin the base image, add --build-arg NODE_IMAGE=node:24-bookworm-slim@sha256:…. `docker buildx imagetools inspect node:24-bookworm-slim` shows the digest.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
-# Packages first: their layer lasts as long as the lock file does.
+# Install packages first, so that this layer is rebuilt only if the lock file changes.
 COPY package.json package-lock.json ./
 COPY packages/formats/package.json packages/formats/
 COPY packages/proofs/package.json packages/proofs/
@@ -20,7 +20,7 @@ COPY src src
 RUN node scripts/prepare.mjs && node scripts/prune.mjs
 
 FROM ${NODE_IMAGE}
-# npm, for the operator's commands, writes to /tmp alone: the root may be read-only.
+# npm runs the operator commands. It writes only to /tmp, so that the root file system can be read-only.
 ENV NODE_ENV=production PORT=8080 DATA_DIR=/data UV_THREADPOOL_SIZE=12 MALLOC_ARENA_MAX=1 \
     npm_config_cache=/tmp/.npm npm_config_logs_max=0 npm_config_update_notifier=false
 WORKDIR /app
@@ -31,12 +31,11 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/prisma prisma
 COPY --from=build /app/packages packages
 COPY --from=build /app/dist dist
-# A number: Kubernetes' runAsNonRoot cannot look names up.
+# A numeric user id, because runAsNonRoot of Kubernetes cannot resolve names.
 USER 1000:1000
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# Node itself is the first process: it handles SIGTERM, serves on for 5 s and drains for up to 30 (docker stop --time 45).
-# V8 would guess that rows live long, and make the arrays of later ones where only a full collection frees them.
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then((response) => process.exit(response.ok ? 0 : 1), () => process.exit(1))"]
+# Node.js is the first process and handles SIGTERM: 5 s of shutdown delay, then up to 30 s for open requests (docker stop --time 45).
 CMD ["node", "dist/main.js"]

@@ -1,4 +1,4 @@
-# What Assay stands on in Google Cloud: a bucket, an identity, PostgreSQL, its secrets, a cluster. Applied by nobody here: docs/deploy.md.
+# Google Cloud resources for Assay: a bucket, a service account, PostgreSQL, secrets and a cluster (docs/deploy.md). Not applied in CI.
 
 resource "google_project_service" "needed" {
   for_each = toset([
@@ -14,7 +14,7 @@ resource "google_project_service" "needed" {
   disable_on_destroy = false
 }
 
-# -- the bucket
+# -- bucket
 
 resource "google_storage_bucket" "files" {
   name                        = var.bucket
@@ -23,7 +23,7 @@ resource "google_storage_bucket" "files" {
   public_access_prevention    = "enforced"
   force_destroy               = false
 
-  # What a restored backup of the database still names can be had back for so long.
+  # Deleted blobs stay recoverable for as long as database backups refer to them.
   soft_delete_policy {
     retention_duration_seconds = var.soft_delete_days * 24 * 60 * 60
   }
@@ -33,7 +33,7 @@ resource "google_storage_bucket" "files" {
   }
 }
 
-# -- who Assay is
+# -- service account
 
 resource "google_service_account" "assay" {
   account_id   = "assay"
@@ -46,7 +46,7 @@ resource "google_storage_bucket_iam_member" "objects" {
   member = google_service_account.assay.member
 }
 
-# Download URLs are signed through IAM, by the account itself.
+# The account signs download URLs through IAM.
 resource "google_service_account_iam_member" "signs_for_itself" {
   service_account_id = google_service_account.assay.name
   role               = "roles/iam.serviceAccountTokenCreator"
@@ -60,7 +60,7 @@ resource "google_service_account_iam_member" "workload_identity" {
   depends_on         = [google_container_cluster.assay]
 }
 
-# -- PostgreSQL, on a private address
+# -- PostgreSQL on a private address
 
 resource "google_compute_network" "assay" {
   name                    = "assay"
@@ -114,7 +114,7 @@ resource "google_sql_database_instance" "assay" {
       point_in_time_recovery_enabled = true
     }
 
-    # Eight replicas of thirty connections, and an operator's command.
+    # Eight replicas with 30 connections each, plus operator commands.
     database_flags {
       name  = "max_connections"
       value = "300"
@@ -138,7 +138,7 @@ resource "google_sql_user" "assay" {
   password = random_password.database.result
 }
 
-# -- secrets; Terraform's state holds them as well: keep it where they may be read
+# -- secrets. Terraform's state contains them too, so restrict access to the state.
 
 resource "random_bytes" "master_key" {
   length = 32
@@ -151,7 +151,7 @@ resource "random_bytes" "master_key" {
 locals {
   secrets = {
     master-key = random_bytes.master_key.base64
-    # Cloud SQL's certificate is of its own authority: the connection is encrypted, inside this network.
+    # Cloud SQL uses its own certificate authority. The connection is encrypted and stays in this network.
     database-url = "postgresql://assay:${random_password.database.result}@${google_sql_database_instance.assay.private_ip_address}:5432/${google_sql_database.assay.name}?sslmode=no-verify"
   }
 }
@@ -173,7 +173,7 @@ resource "google_secret_manager_secret_version" "assay" {
   secret_data = local.secrets[each.key]
 }
 
-# -- the cluster
+# -- cluster
 
 resource "google_container_cluster" "assay" {
   name                = "assay"
@@ -194,7 +194,7 @@ resource "google_container_cluster" "assay" {
   }
 }
 
-# Private nodes fetch images, and clamd its signatures, through it.
+# Private nodes use it to download images, and clamd to download signatures.
 resource "google_compute_router" "assay" {
   name    = "assay"
   network = google_compute_network.assay.id

@@ -1,19 +1,19 @@
 output "storage_url" {
-  description = "STORAGE_URL of deploy/kubernetes."
+  description = "Value of STORAGE_URL in deploy/kubernetes."
   value       = "gs://${google_storage_bucket.files.name}"
 }
 
 output "service_account" {
-  description = "For the annotation iam.gke.io/gcp-service-account of deploy/kubernetes/service-account.yaml."
+  description = "Value of the annotation iam.gke.io/gcp-service-account in deploy/kubernetes/service-account.yaml."
   value       = google_service_account.assay.email
 }
 
 output "secrets" {
-  description = "What the Secret `assay` of Kubernetes is made of."
+  description = "Names of the secrets for the Kubernetes Secret `assay`."
   value       = [for secret in google_secret_manager_secret.assay : secret.secret_id]
 }
 
 output "cluster" {
-  description = "For gcloud container clusters get-credentials."
+  description = "Name of the cluster for `gcloud container clusters get-credentials`."
   value       = google_container_cluster.assay.name
 }

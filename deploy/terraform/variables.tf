@@ -1,21 +1,21 @@
 variable "project" {
-  description = "The project's id."
+  description = "Id of the Google Cloud project."
   type        = string
 }
 
 variable "region" {
-  description = "Where everything is."
+  description = "Region of all resources."
   type        = string
   default     = "europe-west1"
 }
 
 variable "bucket" {
-  description = "The bucket's name, unique in the world."
+  description = "Globally unique name of the bucket."
   type        = string
 }
 
 variable "soft_delete_days" {
-  description = "How long the bucket keeps what was deleted: as long as you keep backups of the database."
+  description = "Days for which deleted objects stay recoverable. Use the retention of your database backups."
   type        = number
   default     = 30
 
@@ -26,13 +26,13 @@ variable "soft_delete_days" {
 }
 
 variable "database_tier" {
-  description = "The machine of Cloud SQL."
+  description = "Machine type of Cloud SQL."
   type        = string
   default     = "db-custom-2-7680"
 }
 
 variable "namespace" {
-  description = "Of the service account in Kubernetes that stands for the one of Google."
+  description = "Kubernetes namespace of the service account that workload identity maps to Google's."
   type        = string
   default     = "assay"
 }
