@@ -141,5 +141,5 @@ test('what is counted is the URL, made once; each fetch of it is a line of the l
       .sort(),
   ).toEqual([200, 200, 403])
   const { components } = (await world.stranger.raw('/api/v1/openapi.json')).body
-  expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(/^Download URLs ever made/)
+  expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(/^Number of download URLs ever created/)
 })

@@ -2,19 +2,19 @@ import { Arg, ArgsType, Field, ID } from 'type-graphql'
 import { PageArgs } from './page.js'
 
 /** Arguments that many fields take, described in one place. */
-export const ContextKey = () => Arg('contextKey', () => String, { description: 'The context’s key.' })
-export const FileId = () => Arg('fileId', () => ID, { description: 'Shape file_….' })
-export const UserId = () => Arg('userId', () => ID, { description: 'Shape usr_….' })
-export const ApiKeyId = () => Arg('apiKeyId', () => ID, { description: 'Shape key_….' })
+export const ContextKey = () => Arg('contextKey', () => String, { description: 'Key of the context, unique in the tenant.' })
+export const FileId = () => Arg('fileId', () => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
+export const UserId = () => Arg('userId', () => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
+export const ApiKeyId = () => Arg('apiKeyId', () => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
 export const IdempotencyKey = () =>
   Arg('idempotencyKey', () => String, {
     nullable: true,
-    description: 'The same request twice under one key is done once, for 24 hours.',
+    description: 'Key of up to 255 characters. For 24 hours, a repeated request with the same key returns the stored response.',
   })
 
 /** A page of a list of files, of one context where that is wanted. */
 @ArgsType()
 export class ContextPageArgs extends PageArgs {
-  @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
+  @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })
   context?: string | null
 }

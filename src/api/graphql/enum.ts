@@ -21,5 +21,5 @@ const sentence = (meaning: string): string => `${meaning[0]!.toUpperCase()}${mea
 
 export const ErrorCodeName = codeEnum(errorCodes, {
   name: 'ErrorCode',
-  description: 'What went wrong: in REST the code of the error, here in extensions.code in upper case.',
+  description: 'Code of an error. REST returns it in lower case, GraphQL in upper case in `extensions.code`.',
 })

@@ -7,11 +7,11 @@ import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'
 
 /** Whatever `node` finds. */
 @InterfaceType({
-  description: 'A thing that node finds again by its id.',
+  description: 'An object that the query `node` can return by its ID.',
   resolveType: ({ __typename }: { __typename: string }) => __typename,
 })
 export abstract class Node {
-  @Field(() => ID, { description: 'Unique among all things of all types: what caches know it by.' })
+  @Field(() => ID, { description: 'ID of the object, unique across all types.' })
   id!: string
 }
 
@@ -20,7 +20,7 @@ export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
     simple: false,
-    description: 'The same id under the name that caches look for; unique among all things of all types.',
+    description: 'ID of the object, unique across all types, for client caches.',
   })
 
 // By the prefix of their ids: the type, and the query that says who may see it.
@@ -58,8 +58,13 @@ export class NodeResolver {
   }
 
   @Requires('any', {}, asItsOwnQuery)
-  @Query(() => Node, { description: 'Any one thing, by its id, for those who may see it where its type has a query of its own.' })
-  async node(@CurrentAttempt() attempt: Attempt, @Arg('id', () => ID, { description: 'Any id of a Node.' }) id: string) {
+  @Query(() => Node, {
+    description: 'Returns one object of any type by its ID. It requires the same scope as the query for that type.',
+  })
+  async node(
+    @CurrentAttempt() attempt: Attempt,
+    @Arg('id', () => ID, { description: 'ID of the object, of any type that implements `Node`.' }) id: string,
+  ) {
     const prefix = prefixOf(id)
     if (!prefix) throw notFound('node', id)
     return { ...(await this.#finders[prefix](attempt, id)), __typename: nodeTypes[prefix].type }

@@ -10,18 +10,18 @@ import { LongScalar } from './scalars.js'
 /** Which page (spec §2): 1-indexed, of 1 to 100 items. */
 @ArgsType()
 export class PageArgs {
-  @Field(() => Int, { defaultValue: 1, description: 'Which page, from 1.' })
+  @Field(() => Int, { defaultValue: 1, description: 'Number of the page, counted from 1.' })
   @Whole(1, maxPages)
   page!: number
 
-  @Field(() => Int, { defaultValue: 20, description: 'Items on a page: 1 to 100.' })
+  @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })
   @Whole(1, 100)
   pageSize!: number
 
   @Field(() => String, {
     nullable: true,
     description:
-      'The cursor of an item, as a connection or the answer’s `Link: …; rel="next"` gives it: the page is then what follows that item, whatever came or went meanwhile, and `page` is its number only.',
+      'Cursor of an item, from a connection or the `Link` header. The page starts after that item, whatever was added or removed in the meantime.',
   })
   after?: string | null
 }
@@ -49,21 +49,31 @@ const rowsOf = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number
 export class ConnectionArgs {
   @Field(() => Int, {
     nullable: true,
-    description: 'How many from the beginning on, or behind after: 1 to 100; 20 where last is not given either.',
+    description: 'Number of items from the start of the list, or after the cursor `after`, 1 to 100. The default is 20.',
   })
   @Optional()
   @Whole(1, 100)
   first?: number | null
 
-  @Field(() => String, { nullable: true, description: 'A cursor: what follows it. The endCursor of the page before.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Cursor of the item before the first item to return, such as `endCursor` of the previous page.',
+  })
   after?: string | null
 
-  @Field(() => Int, { nullable: true, description: 'How many up to the end, or up to before: 1 to 100. Not beside first.' })
+  @Field(() => Int, {
+    nullable: true,
+    description:
+      'Number of items from the end of the list, or before the cursor `before`, 1 to 100. It cannot be combined with `first`.',
+  })
   @Optional()
   @Whole(1, 100)
   last?: number | null
 
-  @Field(() => String, { nullable: true, description: 'A cursor: what precedes it. The startCursor of the page behind.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Cursor of the item after the last item to return, such as `startCursor` of the next page.',
+  })
   before?: string | null
 }
 
@@ -90,19 +100,19 @@ export function stretchOf<Place>(
   }
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Where a page stands in its list.' })
+@ObjectType({ simpleResolvers: true, description: 'Position of a page in its list, with exact totals.' })
 export class Pagination {
-  @Field(() => Int, { description: 'This page, from 1.' })
+  @Field(() => Int, { description: 'Number of this page, counted from 1.' })
   page!: number
-  @Field(() => Int, { description: 'Items asked for.' })
+  @Field(() => Int, { description: 'Requested number of items per page.' })
   pageSize!: number
-  @Field(() => LongScalar, { description: 'Items in the whole list, exact.' })
+  @Field(() => LongScalar, { description: 'Exact number of items in the whole list.' })
   totalItems!: number
-  @Field(() => LongScalar, { description: 'Pages in the whole list.' })
+  @Field(() => LongScalar, { description: 'Number of pages in the whole list.' })
   totalPages!: number
-  @Field(() => Boolean, { description: 'Whether a page follows.' })
+  @Field(() => Boolean, { description: 'True if another page follows this one.' })
   hasNext!: boolean
-  @Field(() => Boolean, { description: 'Whether a page precedes.' })
+  @Field(() => Boolean, { description: 'True if another page precedes this one.' })
   hasPrevious!: boolean
 }
 
@@ -159,25 +169,31 @@ export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: F
 }
 
 export function pageType<T extends object>(item: ClassType<T>, name: string): ClassType<Page<T>> {
-  @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of a list of ${name} items.` })
+  @ObjectType(`${name}Page`, { simpleResolvers: true, description: `A page of a list of \`${name}\` items.` })
   class PageOfItems {
-    @Field(() => [item], { description: 'The items, newest first unless said otherwise.' })
+    @Field(() => [item], { description: 'Items of the page, newest first unless the operation states another order.' })
     data!: T[]
-    @Field(() => Pagination, { description: 'Where this page stands.' })
+    @Field(() => Pagination, { description: 'Position of the page in the list, with exact totals.' })
     pagination!: Pagination
   }
   return PageOfItems
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Where a connection can go on (Relay cursor connections).' })
+@ObjectType({ simpleResolvers: true, description: 'Paging information of a Relay cursor connection.' })
 export class PageInfo {
-  @Field(() => Boolean, { description: 'Whether more items follow; with last: whether before was given.' })
+  @Field(() => Boolean, { description: 'True if more items follow. With `last`, true if `before` was set.' })
   hasNextPage!: boolean
-  @Field(() => Boolean, { description: 'Whether items precede; with first: whether after was given.' })
+  @Field(() => Boolean, { description: 'True if more items precede. With `first`, true if `after` was set.' })
   hasPreviousPage!: boolean
-  @Field(() => String, { nullable: true, description: 'Cursor of the first item. Give it as `before` for what precedes.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Cursor of the first item, for the argument `before`. Null if there are no items.',
+  })
   startCursor!: string | null
-  @Field(() => String, { nullable: true, description: 'Give it as `after` for what follows.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Cursor of the last item, for the argument `after`. Null if there are no items.',
+  })
   endCursor!: string | null
 }
 
@@ -189,25 +205,25 @@ export interface Connection<T> {
 }
 
 export function connectionType<T extends object>(item: ClassType<T>, name: string): ClassType<Connection<T>> {
-  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A ${name} and its place in the list.` })
+  @ObjectType(`${name}Edge`, { simpleResolvers: true, description: `A \`${name}\` item and its cursor in a list.` })
   class Edge {
-    @Field(() => item, { description: 'The item.' })
+    @Field(() => item, { description: 'Item at the position of the cursor.' })
     node!: T
-    @Field(() => String, { description: 'Its place in the list.' })
+    @Field(() => String, { description: 'Cursor of the item, for the arguments `after` and `before`.' })
     cursor!: string
   }
   @ObjectType(`${name}Connection`, {
     simpleResolvers: true,
-    description: `A list of ${name} items that costs the same at any depth.`,
+    description: `A list of \`${name}\` items with cursors, whose pages cost the same at any depth.`,
   })
   class ConnectionOfItems {
-    @Field(() => [Edge], { description: 'The items with their cursors, newest first unless sorted otherwise.' })
+    @Field(() => [Edge], { description: 'Items with their cursors, newest first unless another order was requested.' })
     edges!: Edge[]
-    @Field(() => PageInfo, { description: 'Where it can go on.' })
+    @Field(() => PageInfo, { description: 'Paging information of the returned items.' })
     pageInfo!: PageInfo
     @Field(() => LongScalar, {
       nullable: true,
-      description: 'Items in the whole list, exact; null where it is not known without counting more of them than is affordable.',
+      description: 'Exact number of items in the whole list. Null if counting them would be too expensive.',
     })
     totalCount!: () => Promise<number | null>
   }

@@ -5,7 +5,7 @@ import { losesDigits, losesDigitsMessage } from '../bodies/json.js'
 /** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
 export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
-  description: 'A whole number of at most 53 bits: bytes and counts.',
+  description: 'A whole number of at most 53 bits, for bytes and counts.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc7493#section-2.2',
   serialize: (value) => longOf(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
   parseValue: longOf,
@@ -21,7 +21,7 @@ function longOf(value: unknown): number {
 /** A moment: ISO 8601 in UTC, with milliseconds and Z (contract §4). */
 export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
-  description: 'A moment: ISO 8601 in UTC, with milliseconds and Z.',
+  description: 'A time in ISO 8601, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   // Its text holds nothing that JSON escapes.
   extensions: { plain: true },
@@ -52,7 +52,7 @@ function dateOf(value: unknown): Date {
 /** A JSON object with whatever members. */
 export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
   name: 'JSONObject',
-  description: 'A JSON object with whatever members.',
+  description: 'A JSON object with any members.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
   serialize: (value) => objectOf(value),
   parseValue: objectOf,
@@ -87,7 +87,7 @@ function literal(node: ValueNode, variables: Record<string, unknown> | null | un
 /** A file of the multipart request specification, or a part of a REST upload. */
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',
-  description: 'A file, sent by the GraphQL multipart request specification.',
+  description: 'A file, sent as the GraphQL multipart request specification describes.',
   specifiedByURL: 'https://github.com/jaydenseric/graphql-multipart-request-spec',
   parseValue: (value) => {
     if (value instanceof IncomingFile) return value

@@ -1,6 +1,7 @@
 import 'reflect-metadata'
-import { type GraphQLSchema, getNullableType, lexicographicSortSchema, printSchema } from 'graphql'
+import { type GraphQLSchema, getNullableType, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
+import type { Endpoint } from '../../access/endpoint.js'
 import { argumentValidator, type FaultsOf } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
@@ -25,6 +26,7 @@ export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): G
     scalarsMap: [{ type: Date, scalar: DateTimeScalar }],
   })
   freeRootFields(schema)
+  describeAccess(schema)
   return schema
 }
 
@@ -33,6 +35,22 @@ export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): G
 function freeRootFields(schema: GraphQLSchema): void {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
+}
+
+/** Sentences that state the required credential. Any valid credential is the default and is not stated. */
+export const accessText = ({ access, tenantWide }: Endpoint): string =>
+  [
+    ...(access === 'public' ? ['Requires no credential.'] : access === 'any' ? [] : [`Requires scope \`${access}\`.`]),
+    ...(tenantWide ? ['Rejects API keys that are restricted to contexts.'] : []),
+  ].join(' ')
+
+// The declaration of a field states its scope once. Its description repeats it for readers.
+function describeAccess(schema: GraphQLSchema): void {
+  for (const type of Object.values(schema.getTypeMap()).filter(isObjectType))
+    for (const field of Object.values(type.getFields())) {
+      const endpoint = field.extensions.endpoint as Endpoint | undefined
+      if (endpoint) field.description = `${field.description} ${accessText(endpoint)}`.trimEnd()
+    }
 }
 
 /** The text of schema.graphql: sorted, so that its diffs show changes and not moves. */

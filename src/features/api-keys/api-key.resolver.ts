@@ -35,23 +35,26 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Query(() => ApiKeyPage, { description: 'The tenant’s API keys, newest first.' })
+  @Query(() => ApiKeyPage, { description: 'Lists the API keys of the tenant, newest first.' })
   apiKeys(@By() actor: Actor, @Args(() => ApiKeysArgs) args: ApiKeysArgs) {
     return this.#parts.apiKeys.list(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => ApiKey, { description: 'One API key.' })
+  @Query(() => ApiKey, { description: 'Returns one API key. An unknown ID returns the error `not_found`.' })
   apiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.get(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => CreatedApiKey, { description: 'Creates a key. Its secret is in this answer and nowhere else.' })
+  @Mutation(() => CreatedApiKey, {
+    description:
+      'Creates an API key. Only this response contains its secret. An unknown context returns the error `bad_user_input`.',
+  })
   createApiKey(
     @By() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('input', () => CreateApiKeyInput, { description: 'What it is to be.' }) input: CreateApiKeyInput,
+    @Arg('input', () => CreateApiKeyInput, { description: 'Properties of the new API key.' }) input: CreateApiKeyInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
     return this.#parts.idempotency.once(
@@ -67,25 +70,32 @@ export class ApiKeyResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, { description: 'Enables a disabled key.' })
+  @Mutation(() => ApiKey, { description: 'Enables a disabled API key. A key in any other state returns the error `conflict`.' })
   enableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.enable(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, { description: 'Disables an active key.' })
+  @Mutation(() => ApiKey, {
+    description: 'Disables an active API key until it is enabled again. A key in any other state returns the error `conflict`.',
+  })
   disableApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.disable(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => ApiKey, { description: 'Revokes a key, for good.' })
+  @Mutation(() => ApiKey, {
+    description: 'Revokes an API key permanently. A key that is already revoked returns the error `conflict`.',
+  })
   revokeApiKey(@By() actor: Actor, @ApiKeyId() apiKeyId: string) {
     return this.#parts.apiKeys.revoke(actor, apiKeyId)
   }
 
   @Requires('admin')
-  @Mutation(() => CreatedApiKey, { description: 'Gives a key a new secret; the old one lives on for graceSeconds.' })
+  @Mutation(() => CreatedApiKey, {
+    description:
+      'Replaces the secret of an API key. The previous secret stays valid for the grace period. A revoked key returns the error `conflict`.',
+  })
   rotateApiKey(@By() actor: Actor, @Args(() => RotateArgs) { apiKeyId, graceSeconds }: RotateArgs) {
     return this.#parts.apiKeys.rotate(actor, apiKeyId, graceSeconds)
   }
@@ -93,7 +103,7 @@ export class ApiKeyResolver {
   @Requires('admin')
   @FieldResolver(() => [String], {
     nullable: true,
-    description: 'Keys of the only contexts that it may see; null: all. A context that is deleted is left out.',
+    description: 'Keys of the contexts that the API key is restricted to, without deleted contexts. Null means all contexts.',
   })
   async contexts(@CurrentCall() call: Call, @Root() key: ApiKey): Promise<string[] | null> {
     const { tenantId } = call.requireActor()
@@ -106,7 +116,7 @@ export class ApiKeyResolver {
   }
 
   @Requires('metadata')
-  @FieldResolver(() => [CallLog], { description: 'Its newest calls, newest first.' })
+  @FieldResolver(() => [CallLog], { description: 'Most recent calls with the API key, newest first.' })
   async recentCalls(
     @CurrentCall() call: Call,
     @Root() key: ApiKey,

@@ -6,91 +6,100 @@ import { Line, Metadata, Optional, Rule, Whole } from '../../api/graphql/rules.j
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
-export const ScopeName = enumOf('Scope', 'What a credential may do.', {
-  upload: 'Upload and validate files.',
-  download: 'Make download URLs.',
-  metadata: 'Read lists, metadata, statistics and the call log.',
-  delete: 'Delete files.',
-  admin: 'Everything; alone for keys, contexts, the audit log and the tenant.',
+export const ScopeName = enumOf('Scope', 'Permission of an API key or a dashboard user.', {
+  upload: 'Permits uploads and dry runs.',
+  download: 'Permits the creation of download URLs.',
+  metadata: 'Permits reading lists, file metadata, statistics and the call log.',
+  delete: 'Permits deletion and restoration of files.',
+  admin: 'Permits all operations, including those on API keys, contexts, webhooks, users, the audit log and the tenant.',
 })
 export type ScopeName = keyof typeof ScopeName
 
-export const ApiKeyStatus = enumOf('ApiKeyStatus', 'Whether a key is accepted.', {
-  active: 'It is.',
-  disabled: 'Not until it is enabled.',
-  revoked: 'Never again.',
+export const ApiKeyStatus = enumOf('ApiKeyStatus', 'Status of an API key.', {
+  active: 'The API key is accepted.',
+  disabled: 'The API key is rejected until it is enabled.',
+  revoked: 'The API key is permanently rejected.',
 })
 export type ApiKeyStatus = keyof typeof ApiKeyStatus
 
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'An API key, without its secret, which cannot be retrieved.',
+  description: 'An API key without its secret. The secret cannot be retrieved after creation.',
 })
 export class ApiKey {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape key_….' })
+  @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
   apiKeyId!: string
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   name!: string
-  @Field(() => String, { description: 'How its secret begins: enough to tell which key leaked.' })
+  @Field(() => String, { description: 'First characters of the secret, which identify a leaked key.' })
   keyPrefix!: string
-  @Field(() => [ScopeName], { description: 'What it may do.' })
+  @Field(() => [ScopeName], { description: 'Scopes that the API key has.' })
   scopes!: Scope[]
-  @Field(() => ApiKeyStatus, { description: 'Whether it is accepted.' })
+  @Field(() => ApiKeyStatus, { description: 'Current status of the API key.' })
   status!: ApiKeyStatus
-  @Field(() => Date, { nullable: true, description: 'When it expires; null: never.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that it never expires.' })
   expiresAt!: Date | null
-  @Field(() => Date, { nullable: true, description: 'When it was last used; what other replicas saw follows within seconds.' })
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Time of the last use of the API key. Null means never. Uses on other replicas appear within seconds.',
+  })
   lastUsedAt!: Date | null
-  @Field(() => JsonObjectScalar, { description: 'The caller’s own facts.' })
+  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs of the API key.' })
   metadata!: Record<string, unknown>
-  @Field(() => ID, { description: 'Who made it: key_…, usr_… or system.' })
+  @Field(() => ID, { description: 'ID of the user or API key that created the API key, or `system`.' })
   createdBy!: string
-  @Field(() => Date, { description: 'When it was created.' })
+  @Field(() => Date, { description: 'Time at which the API key was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it was last changed.' })
+  @Field(() => Date, { description: 'Time of the last change of the API key.' })
   updatedAt!: Date
   contextIds!: string[] | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A new key with its secret, which is shown this once.' })
+@ObjectType({ simpleResolvers: true, description: 'A new or rotated API key with its secret, which is returned only once.' })
 export class CreatedApiKey {
-  @Field(() => ID, { description: 'Shape key_….' })
+  @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
   apiKeyId!: string
-  @Field(() => String, { description: 'The secret: assay_ and 43 characters. Shown this once.' })
+  @Field(() => String, { description: 'Secret of the API key: `assay_` followed by 43 characters. It is returned only once.' })
   apiKey!: string
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   name!: string
-  @Field(() => [ScopeName], { description: 'What it may do.' })
+  @Field(() => [ScopeName], { description: 'Scopes that the API key has.' })
   scopes!: Scope[]
-  @Field(() => Date, { nullable: true, description: 'When it expires; null: never.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the API key expires. Null means that it never expires.' })
   expiresAt!: Date | null
 }
 
 export const ApiKeyPage = pageType(ApiKey, 'ApiKey')
 
-@InputType({ description: 'A new API key.' })
+@InputType({ description: 'Properties of a new API key.' })
 export class CreateApiKeyInput {
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Name of the API key, 1 to 255 characters.' })
   @Line(1, 255)
   name!: string
-  @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'What it may do.' })
+  @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes that the API key gets.' })
   @Rule(
     (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
     `must be one or more of ${scopes.join(', ')}`,
     { minItems: 1 },
   )
   scopes!: Scope[]
-  @Field(() => Int, { nullable: true, description: '1 to 365; null: it never expires.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Days until the API key expires, 1 to 365. Null means that it never expires.',
+  })
   @Optional()
   @Whole(1, 365)
   expiresInDays?: number | null
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'The caller’s own facts: at most 16 KiB.' })
+  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
   @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
-  @Field(() => [String], { nullable: true, description: 'Keys of the only contexts that it may see; null: all.' })
+  @Field(() => [String], {
+    nullable: true,
+    description: 'Keys of the contexts that the API key is restricted to. Null means all contexts.',
+  })
   @Optional()
   @Rule((value) => Array.isArray(value) && value.length >= 1 && value.length <= 100, 'must be 1 to 100 context keys', {
     minItems: 1,
@@ -101,22 +110,22 @@ export class CreateApiKeyInput {
 
 @ArgsType()
 export class ApiKeysArgs extends PageArgs {
-  @Field(() => ApiKeyStatus, { nullable: true, description: 'Only those of that status.' })
+  @Field(() => ApiKeyStatus, { nullable: true, description: 'Returns only API keys with this status.' })
   status?: ApiKeyStatus
 }
 
 @ArgsType()
 export class RotateArgs {
-  @Field(() => ID, { description: 'Shape key_….' })
+  @Field(() => ID, { description: 'ID of the API key: `key_` followed by a ULID.' })
   apiKeyId!: string
-  @Field(() => Int, { defaultValue: 0, description: 'Seconds for which the old secret lives on: 0 to 86,400.' })
+  @Field(() => Int, { defaultValue: 0, description: 'Seconds for which the previous secret stays valid, 0 to 86,400.' })
   @Whole(0, 86_400)
   graceSeconds!: number
 }
 
 @ArgsType()
 export class RecentCallsArgs {
-  @Field(() => Int, { defaultValue: 5, description: 'How many: 1 to 20.' })
+  @Field(() => Int, { defaultValue: 5, description: 'Maximum number of calls to return, 1 to 20.' })
   @Whole(1, 20)
   first!: number
 }

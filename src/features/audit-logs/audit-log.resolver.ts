@@ -20,19 +20,21 @@ export class AuditLogResolver {
   }
 
   @Requires('admin')
-  @Query(() => AuditLogPage, { description: 'The audit trail, newest first.' })
+  @Query(() => AuditLogPage, { description: 'Lists audit log entries, newest first.' })
   auditLogs(@By() actor: Actor, @Args(() => AuditLogsArgs) args: AuditLogsArgs) {
     return this.#auditLogs.list(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => AuditLogConnection, { description: 'The audit trail as a connection, newest first.' })
+  @Query(() => AuditLogConnection, { description: 'Returns audit log entries as a cursor connection, newest first.' })
   auditLogsConnection(@By() actor: Actor, @Args(() => AuditLogsConnectionArgs) args: AuditLogsConnectionArgs) {
     return this.#auditLogs.connection(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => AuditLogPage, { description: 'The audit trail of one thing, newest first.' })
+  @Query(() => AuditLogPage, {
+    description: 'Lists the audit log entries of one entity, newest first. An entity without entries has an empty list.',
+  })
   auditLogsOfEntity(@By() actor: Actor, @Args(() => AuditLogsOfEntityArgs) args: AuditLogsOfEntityArgs) {
     return this.#auditLogs.list(actor, args)
   }

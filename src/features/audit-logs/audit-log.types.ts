@@ -6,75 +6,78 @@ import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 
-export const AuditTypeName = enumOf('AuditType', 'What a change is about.', {
-  api_key: 'An API key.',
-  file: 'A file.',
-  context: 'A context.',
-  tenant: 'The tenant, its users and their sessions.',
-  security: 'What was refused: failed sign-ins, credentials and scopes refused, limits reached. A bounded number.',
+export const AuditTypeName = enumOf('AuditType', 'Category of an audit log entry.', {
+  api_key: 'Changes of an API key.',
+  file: 'Changes of a stored file.',
+  context: 'Changes of a context.',
+  tenant: 'Changes of the tenant and of its users, sessions and webhooks.',
+  security: 'Rejected sign-ins, credentials and scopes, and exceeded limits. The number of these entries is bounded.',
 })
 export type AuditTypeName = keyof typeof AuditTypeName
 
-export const AuditActionName = enumOf('AuditAction', 'What was done.', {
-  created: 'It was made.',
-  enabled: 'It was switched on.',
-  disabled: 'It was switched off.',
-  revoked: 'It was ended for good.',
-  updated: 'It was changed.',
-  deleted: 'It was removed.',
+export const AuditActionName = enumOf('AuditAction', 'Kind of change that an audit log entry records.', {
+  created: 'The entity was created.',
+  enabled: 'The entity was enabled.',
+  disabled: 'The entity was disabled.',
+  revoked: 'The entity was permanently revoked.',
+  updated: 'The entity was changed.',
+  deleted: 'The entity was deleted.',
 })
 export type AuditActionName = keyof typeof AuditActionName
 
-export const EntityTypeName = enumOf('EntityType', 'The kind of thing acted upon.', {
-  api_key: 'An API key.',
-  file: 'A file.',
-  context: 'A context.',
-  tenant: 'The tenant.',
-  user: 'A dashboard user.',
-  session: 'A dashboard user’s session.',
-  webhook: 'A webhook.',
+export const EntityTypeName = enumOf('EntityType', 'Kind of entity that an audit log entry is about.', {
+  api_key: 'The entity is an API key.',
+  file: 'The entity is a file.',
+  context: 'The entity is a context.',
+  tenant: 'The entity is the tenant.',
+  user: 'The entity is a dashboard user.',
+  session: 'The entity is a session of a dashboard user.',
+  webhook: 'The entity is a webhook.',
 })
 export type EntityTypeName = keyof typeof EntityTypeName
 
-export const PerformerTypeName = enumOf('PerformerType', 'Who performed.', {
-  user: 'A dashboard user.',
-  api_key: 'A program, by API key.',
-  system: 'The service itself.',
+export const PerformerTypeName = enumOf('PerformerType', 'Kind of actor that performed a change.', {
+  user: 'A dashboard user, signed in with a password or a token.',
+  api_key: 'A program that uses an API key.',
+  system: 'The service, for example when it deletes expired files.',
 })
 export type PerformerTypeName = keyof typeof PerformerTypeName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A change, with its performer as he was at that time.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'An audit log entry with a snapshot of the performer.' })
 export class AuditLog {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape aud_….' })
+  @Field(() => ID, { description: 'ID of the audit log entry: `aud_` followed by a ULID.' })
   auditId!: string
-  @Field(() => AuditTypeName, { description: 'What it is about.' })
+  @Field(() => AuditTypeName, { description: 'Category of the audit log entry.' })
   auditType!: AuditTypeName
-  @Field(() => AuditActionName, { description: 'What was done.' })
+  @Field(() => AuditActionName, { description: 'Kind of change that was made.' })
   action!: AuditActionName
-  @Field(() => String, { description: 'The kind of thing acted upon.' })
+  @Field(() => String, { description: 'Kind of entity that was changed.' })
   entityType!: string
-  @Field(() => ID, { description: 'Which one.' })
+  @Field(() => ID, { description: 'ID of the entity that was changed.' })
   entityId!: string
-  @Field(() => String, { description: 'Its name at that time.' })
+  @Field(() => String, { description: 'Name of the entity at the time of the change.' })
   entityName!: string
-  @Field(() => ID, { description: 'usr_…, key_… or system.' })
+  @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
   performedById!: string
-  @Field(() => String, { description: 'The performer’s name at that time.' })
+  @Field(() => String, { description: 'Name of the performer at the time of the change.' })
   performedByName!: string
-  @Field(() => String, { nullable: true, description: 'The performer’s e-mail at that time; null when it is an API key.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Email address of the performer at the time of the change. Null if the performer is not a user.',
+  })
   performedByEmail!: string | null
-  @Field(() => PerformerTypeName, { description: 'User, API key or the service itself.' })
+  @Field(() => PerformerTypeName, { description: 'Kind of actor that made the change.' })
   performedByType!: PerformerTypeName
-  @Field(() => [ScopeName], { description: 'The performer’s scopes at that time.' })
+  @Field(() => [ScopeName], { description: 'Scopes of the performer at the time of the change.' })
   performedByScopes!: Scope[]
-  @Field(() => JsonObjectScalar, { description: 'What the action is about: states before and after, and the like.' })
+  @Field(() => JsonObjectScalar, { description: 'Details of the change, such as the previous and the new status.' })
   details!: Record<string, unknown>
-  @Field(() => String, { description: 'The performer’s address.' })
+  @Field(() => String, { description: 'IP address of the performer.' })
   ipAddress!: string
-  @Field(() => String, { description: 'The performer’s User-Agent.' })
+  @Field(() => String, { description: '`User-Agent` header that the performer sent.' })
   userAgent!: string
-  @Field(() => Date, { description: 'When.' })
+  @Field(() => Date, { description: 'Time at which the change was made.' })
   createdAt!: Date
 }
 
@@ -85,11 +88,11 @@ export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
-    @Field(() => AuditTypeName, { nullable: true, description: 'Only changes of that kind.' })
+    @Field(() => AuditTypeName, { nullable: true, description: 'Returns only entries of this category.' })
     auditType?: AuditTypeName | null
-    @Field(() => AuditActionName, { nullable: true, description: 'Only that action.' })
+    @Field(() => AuditActionName, { nullable: true, description: 'Returns only entries with this action.' })
     action?: AuditActionName | null
-    @Field(() => ID, { nullable: true, description: 'Only changes of that one thing.' })
+    @Field(() => ID, { nullable: true, description: 'Returns only entries of the entity with this ID.' })
     entityId?: string | null
   }
   return Filtered
@@ -103,8 +106,8 @@ export class AuditLogsConnectionArgs extends filtered(ConnectionArgs) {}
 
 @ArgsType()
 export class AuditLogsOfEntityArgs extends PageArgs {
-  @Field(() => EntityTypeName, { description: 'The kind of thing.' })
+  @Field(() => EntityTypeName, { description: 'Kind of entity whose entries are returned.' })
   entityType!: EntityTypeName
-  @Field(() => ID, { description: 'Which one.' })
+  @Field(() => ID, { description: 'ID of the entity whose entries are returned.' })
   entityId!: string
 }

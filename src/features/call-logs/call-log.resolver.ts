@@ -16,19 +16,22 @@ export class CallLogResolver {
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => CallLogPage, { description: 'The call log, newest first.' })
+  @Query(() => CallLogPage, { description: 'Lists call log entries, newest first.' })
   callLogs(@By() actor: Actor, @Args(() => CallLogsArgs) args: CallLogsArgs) {
     return this.#callLogs.list(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => CallLogConnection, { description: 'The call log as a connection, newest first.' })
+  @Query(() => CallLogConnection, { description: 'Returns call log entries as a cursor connection, newest first.' })
   callLogsConnection(@By() actor: Actor, @Args(() => CallLogsConnectionArgs) args: CallLogsConnectionArgs) {
     return this.#callLogs.connection(actor, args)
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The validation report of a rejected upload.' })
+  @FieldResolver(() => ValidationReportType, {
+    nullable: true,
+    description: 'Validation report of a rejected upload. Null for all other calls.',
+  })
   validation(@CurrentCall() call: Call, @Root() log: CallLog) {
     return batched(call, 'CallLog.validation', log.callId, (ids) => this.#callLogs.validations(call.requireActor().tenantId, ids))
   }

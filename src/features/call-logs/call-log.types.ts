@@ -6,46 +6,46 @@ import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/gr
 import { Optional } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
-export const OperationName = enumOf('Operation', 'What a call is counted as: the scope that its endpoint requires.', {
-  upload: 'Uploads and dry runs.',
-  download: 'Download URLs.',
-  metadata: 'Lists, metadata, statistics, logs.',
-  delete: 'Deletions of files.',
+export const OperationName = enumOf('Operation', 'Category of a call, which is the scope that its endpoint requires.', {
+  upload: 'Uploads and dry runs of files.',
+  download: 'Requests for a download URL.',
+  metadata: 'Reads of lists, file metadata, statistics and logs.',
+  delete: 'Deletions of files, and operations on the trash.',
 })
 export type OperationName = keyof typeof OperationName
 
-export const CallStatusName = enumOf('CallStatus', 'How a call ended.', {
-  success: 'As asked.',
-  failure: 'Refused or failed.',
+export const CallStatusName = enumOf('CallStatus', 'Result of an API call.', {
+  success: 'The service performed the call.',
+  failure: 'The service rejected the call, or the call failed.',
 })
 export type CallStatusName = keyof typeof CallStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A call by API key, whatever its outcome.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A call with an API key, successful or failed.' })
 export class CallLog {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape call_….' })
+  @Field(() => ID, { description: 'ID of the call: `call_` followed by a ULID.' })
   callId!: string
-  @Field(() => ID, { description: 'The key that was used.' })
+  @Field(() => ID, { description: 'ID of the API key that made the call.' })
   apiKeyId!: string
-  @Field(() => String, { description: 'The key’s name at that time.' })
+  @Field(() => String, { description: 'Name of the API key at the time of the call.' })
   apiKeyName!: string
-  @Field(() => OperationName, { description: 'What was asked.' })
+  @Field(() => OperationName, { description: 'Category of the call.' })
   operation!: OperationName
-  @Field(() => CallStatusName, { description: 'How it ended.' })
+  @Field(() => CallStatusName, { description: 'Result of the call.' })
   status!: CallStatusName
-  @Field(() => ID, { nullable: true, description: 'The file involved; null where none was.' })
+  @Field(() => ID, { nullable: true, description: 'ID of the file that the call used. Null if it used none.' })
   fileId!: string | null
-  @Field(() => String, { nullable: true, description: 'The context involved; null where none was.' })
+  @Field(() => String, { nullable: true, description: 'Key of the context that the call used. Null if it used none.' })
   contextKey!: string | null
-  @Field(() => ErrorCodeName, { nullable: true, description: 'The error code of a failure.' })
+  @Field(() => ErrorCodeName, { nullable: true, description: 'Error code of a failed call. Null on success.' })
   errorCode!: ErrorCode | null
-  @Field(() => String, { nullable: true, description: 'What failed and why; null on success.' })
+  @Field(() => String, { nullable: true, description: 'Message that states which rule failed and why. Null on success.' })
   errorMessage!: string | null
-  @Field(() => String, { description: 'The client’s address.' })
+  @Field(() => String, { description: 'IP address of the client.' })
   ipAddress!: string
-  @Field(() => String, { description: 'The client’s User-Agent, at most 512 bytes.' })
+  @Field(() => String, { description: '`User-Agent` header of the client, at most 512 bytes.' })
   userAgent!: string
-  @Field(() => Date, { description: 'When.' })
+  @Field(() => Date, { description: 'Time at which the call was made.' })
   createdAt!: Date
 }
 
@@ -56,19 +56,19 @@ export const CallLogConnection = connectionType(CallLog, 'CallLog')
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
-    @Field(() => ID, { nullable: true, description: 'Only calls by that key.' })
+    @Field(() => ID, { nullable: true, description: 'Returns only calls with this API key.' })
     apiKeyId?: string | null
-    @Field(() => OperationName, { nullable: true, description: 'Only calls of that operation.' })
+    @Field(() => OperationName, { nullable: true, description: 'Returns only calls of this category.' })
     operation?: OperationName | null
-    @Field(() => CallStatusName, { nullable: true, description: 'Only calls that ended so.' })
+    @Field(() => CallStatusName, { nullable: true, description: 'Returns only calls with this result.' })
     status?: CallStatusName | null
-    @Field(() => String, { nullable: true, description: 'ISO 8601, lower bound, inclusive.' })
+    @Field(() => String, { nullable: true, description: 'Earliest time of the calls, inclusive, in ISO 8601.' })
     @Optional()
     @Moment()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'ISO 8601, upper bound, inclusive; a date without a time includes that whole day.',
+      description: 'Latest time of the calls, inclusive, in ISO 8601. A date without a time includes the whole day.',
     })
     @Optional()
     @Moment()

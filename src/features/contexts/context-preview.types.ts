@@ -6,56 +6,59 @@ import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import { UpdateContextInput } from './context.types.js'
 import { UpdateContextPolicyInput } from './context-policy.types.js'
 
-@InputType({ description: 'A change of a context and of its policy that is only thought of.' })
+@InputType({ description: 'Changes of a context and its policy to simulate. Omitted fields keep their values.' })
 export class PreviewContextInput extends UpdateContextInput {
-  @Field(() => UpdateContextPolicyInput, { nullable: true, description: 'What would change of its policy.' })
+  @Field(() => UpdateContextPolicyInput, {
+    nullable: true,
+    description: 'Policy fields to simulate. Omitted fields keep their values.',
+  })
   @NotNull()
   policy?: UpdateContextPolicyInput
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Files by the reason for which they would be refused.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of files that would be rejected, by reason.' })
 export class FilesByReason {
-  @Field(() => LongScalar, { description: 'By their extension.' })
+  @Field(() => LongScalar, { description: 'Number of files whose extension would not be allowed.' })
   invalidExtension!: number
-  @Field(() => LongScalar, { description: 'By their size.' })
+  @Field(() => LongScalar, { description: 'Number of files that would exceed the size limit.' })
   sizeExceeded!: number
-  @Field(() => LongScalar, { description: 'Without content.' })
+  @Field(() => LongScalar, { description: 'Number of files without content.' })
   blankFile!: number
-  @Field(() => LongScalar, { description: 'With a password.' })
+  @Field(() => LongScalar, { description: 'Number of files that need a password to open.' })
   encryptedFile!: number
-  @Field(() => LongScalar, { description: 'With active content.' })
+  @Field(() => LongScalar, { description: 'Number of files with active content.' })
   activeContent!: number
-  @Field(() => LongScalar, { description: 'In which a later scan found a virus.' })
+  @Field(() => LongScalar, { description: 'Number of files in which a later scan found a virus.' })
   virusDetected!: number
-  @Field(() => LongScalar, { description: 'That the scanner could not look at completely.' })
+  @Field(() => LongScalar, { description: 'Number of files that the scanner could not scan completely.' })
   scanIncomplete!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'One file that would be refused.' })
+@ObjectType({ simpleResolvers: true, description: 'A stored file that the simulated rules would reject.' })
 export class FileAtOdds {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'The client’s name for it, cleaned.' })
+  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
   originalFilename!: string
-  @Field(() => ErrorCodeName, { description: 'The first reason that is certain.' })
+  @Field(() => ErrorCodeName, { description: 'First reason for which the file would certainly be rejected.' })
   reason!: ErrorCode
-  @Field(() => String, { description: 'The same for people.' })
+  @Field(() => String, { description: 'Human-readable message that explains the reason.' })
   message!: string
 }
 
 @ObjectType({
   simpleResolvers: true,
-  description: 'What a change of rules would have meant for the files that a context holds, judged by what is kept of them.',
+  description: 'Effect that changed rules would have on the stored files of a context, based on stored data.',
 })
 export class ContextPreview {
-  @Field(() => LongScalar, { description: 'Files that it holds.' })
+  @Field(() => LongScalar, { description: 'Number of files in the context.' })
   files!: number
-  @Field(() => LongScalar, { description: 'Those that would have been refused for certain.' })
+  @Field(() => LongScalar, { description: 'Number of files that would certainly be rejected.' })
   wouldBeRejected!: number
-  @Field(() => LongScalar, { description: 'Those of which only reading them again would tell.' })
+  @Field(() => LongScalar, { description: 'Number of files for which the service would have to read the content again.' })
   undecided!: number
-  @Field(() => FilesByReason, { description: 'Those that would have been refused, by the first reason that is certain.' })
+  @Field(() => FilesByReason, { description: 'Number of files that would certainly be rejected, by first reason.' })
   byReason!: FilesByReason
-  @Field(() => [FileAtOdds], { description: 'Up to 20 of them, the newest.' })
+  @Field(() => [FileAtOdds], { description: 'Newest files that would be rejected, at most 20.' })
   sample!: FileAtOdds[]
 }

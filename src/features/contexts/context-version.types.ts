@@ -2,31 +2,33 @@ import { Field, ID, Int, ObjectType } from 'type-graphql'
 import { pageType } from '../../api/graphql/page.js'
 import { ContextPolicy } from './context-policy.types.js'
 
-@ObjectType({ simpleResolvers: true, description: 'What a context asks of files: its rules and its policy.' })
+@ObjectType({ simpleResolvers: true, description: 'Rules and policy that a context applies to uploads.' })
 export class ContextRules {
-  @Field(() => [String], { description: 'Extensions without the dot, in lower case.' })
+  @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Largest file, in MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Maximum file size in MB of 1,048,576 bytes.' })
   maxFileSizeMb!: number
-  @Field(() => Boolean, { description: 'Whether blank files are refused.' })
+  @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
   rejectBlankFiles!: boolean
-  @Field(() => Boolean, { description: 'Whether files that their programs cannot open are refused.' })
+  @Field(() => Boolean, { description: 'True if the context rejects files that common programs cannot open.' })
   rejectCorruptFiles!: boolean
-  @Field(() => Boolean, { description: 'Whether files are scanned for viruses.' })
+  @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
   scanForViruses!: boolean
-  @Field(() => ContextPolicy, { description: 'Its policy.' })
+  @Field(() => ContextPolicy, { description: 'Policy of the context in this version.' })
   policy!: ContextPolicy
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The rules of a context from one change to the next.' })
+@ObjectType({ simpleResolvers: true, description: 'A version of the rules and policy of a context.' })
 export class ContextVersion {
-  @Field(() => Int, { description: 'Counted from 1. Every report says by which version it was judged.' })
+  @Field(() => Int, {
+    description: 'Number of the version, counted from 1. Each validation report contains the version that applied.',
+  })
   version!: number
-  @Field(() => ID, { description: 'Who made the change: usr_…, key_… or system.' })
+  @Field(() => ID, { description: 'ID of the user or API key that made the change, or `system`.' })
   changedBy!: string
-  @Field(() => Date, { description: 'When it was made.' })
+  @Field(() => Date, { description: 'Time at which the version was created.' })
   changedAt!: Date
-  @Field(() => ContextRules, { description: 'What has applied from then on.' })
+  @Field(() => ContextRules, { description: 'Rules and policy that apply from this version on.' })
   rules!: ContextRules
 }
 

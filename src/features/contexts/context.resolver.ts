@@ -23,7 +23,7 @@ import { ContextVersionPage } from './context-version.types.js'
 
 @ArgsType()
 class ContextsArgs extends PageArgs {
-  @Field(() => ContextStatus, { nullable: true, description: 'Only those of that status.' })
+  @Field(() => ContextStatus, { nullable: true, description: 'Returns only contexts with this status.' })
   status?: ContextStatus
 }
 
@@ -38,23 +38,23 @@ export class FileContextResolver {
   }
 
   @Requires('any')
-  @Query(() => FileContextPage, { description: 'The tenant’s contexts, newest first.' })
+  @Query(() => FileContextPage, { description: 'Lists the contexts of the tenant, newest first.' })
   contexts(@By() actor: Actor, @Args(() => ContextsArgs) args: ContextsArgs) {
     return this.#contexts.list(actor, args)
   }
 
   @Requires('any')
-  @Query(() => FileContext, { description: 'One context, by its key.' })
+  @Query(() => FileContext, { description: 'Returns the context with this key. An unknown key returns the error `not_found`.' })
   context(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.get(actor, contextKey)
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, { description: 'Creates a context.' })
+  @Mutation(() => FileContext, { description: 'Creates a context. A context key that exists returns the error `conflict`.' })
   createContext(
     @By() actor: Actor,
     @CurrentCall() call: Call,
-    @Arg('input', () => CreateContextInput, { description: 'What it is to be.' }) input: CreateContextInput,
+    @Arg('input', () => CreateContextInput, { description: 'Properties of the new context.' }) input: CreateContextInput,
     @IdempotencyKey() idempotencyKey?: string,
   ) {
     return this.#idempotency.once(
@@ -73,63 +73,70 @@ export class FileContextResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => FileContext, { description: 'Changes a context; its key never changes.' })
+  @Mutation(() => FileContext, { description: 'Changes fields of a context. The key of a context cannot be changed.' })
   updateContext(
     @By() actor: Actor,
     @ContextKey() contextKey: string,
-    @Arg('input', () => UpdateContextInput, { description: 'What it is to be.' }) input: UpdateContextInput,
+    @Arg('input', () => UpdateContextInput, { description: 'Fields to change. Omitted fields keep their values.' })
+    input: UpdateContextInput,
   ) {
     return this.#contexts.update(actor, contextKey, input)
   }
 
   @Requires('admin')
-  @Mutation(() => DeletedContext, { description: 'Deletes a context that holds no files.' })
+  @Mutation(() => DeletedContext, {
+    description: 'Deletes a context without files. If it contains files, also in the trash, the error is `conflict`.',
+  })
   deleteContext(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#contexts.delete(actor, contextKey)
   }
 
   @Requires('admin')
-  @Query(() => ContextPolicy, { description: 'A context’s policy.' })
+  @Query(() => ContextPolicy, { description: 'Returns the policy of a context. An unknown key returns the error `not_found`.' })
   async contextPolicy(@By() actor: Actor, @ContextKey() contextKey: string) {
     return policyOf(await this.#contexts.get(actor, contextKey))
   }
 
   @Requires('admin')
-  @Mutation(() => ContextPolicy, { description: 'Changes a context’s policy.' })
+  @Mutation(() => ContextPolicy, {
+    description: 'Changes fields of the policy of a context and creates a new version of its rules.',
+  })
   updateContextPolicy(
     @By() actor: Actor,
     @ContextKey() contextKey: string,
-    @Arg('input', () => UpdateContextPolicyInput, { description: 'What it is to be.' }) input: UpdateContextPolicyInput,
+    @Arg('input', () => UpdateContextPolicyInput, { description: 'Fields to change. Omitted fields keep their values.' })
+    input: UpdateContextPolicyInput,
   ) {
     return this.#contexts.updatePolicy(actor, contextKey, input)
   }
 
   @Requires('admin')
-  @Query(() => ContextVersionPage, { description: 'The versions of a context’s rules and policy, newest first.' })
+  @Query(() => ContextVersionPage, { description: 'Lists the versions of the rules and policy of a context, newest first.' })
   contextVersions(@By() actor: Actor, @ContextKey() contextKey: string, @Args(() => PageArgs) args: PageArgs) {
     return this.#contexts.versions(actor, contextKey, args)
   }
 
   @Requires('admin')
   @Query(() => ContextPreview, {
-    description: 'What a change of a context or of its policy would have meant for the files that it holds. Changes nothing.',
+    description: 'Simulates a change of a context or its policy and reports the effect on stored files. Nothing is changed.',
   })
   previewContext(
     @By() actor: Actor,
     @ContextKey() contextKey: string,
-    @Arg('input', () => PreviewContextInput, { description: 'What would change.' }) input: PreviewContextInput,
+    @Arg('input', () => PreviewContextInput, { description: 'Changes to simulate. Omitted fields keep their values.' })
+    input: PreviewContextInput,
   ) {
     return this.#contexts.preview(actor, contextKey, input)
   }
 
   @Requires('admin')
-  @FieldResolver(() => ContextPolicy, { nullable: true, description: 'What it does with files that its checks leave to it.' })
+  @FieldResolver(() => ContextPolicy, { nullable: true, description: 'Retention and validation options of the context.' })
   policy(@Root() context: FileContext) {
     return policyOf(context)
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ContextUsage, { nullable: true, description: 'What it holds, and how it is used.' })
+  @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage figures of the context.' })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
     return batched(call, 'FileContext.usage', context.contextId, (ids) => this.#contexts.usages(context.tenantId, ids))
   }

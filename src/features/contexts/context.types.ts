@@ -7,52 +7,54 @@ import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { templateFault } from './storage-path.js'
 
 /** Whether a context takes uploads (contract §3). */
-export const ContextStatus = enumOf('ContextStatus', 'Whether a context takes uploads.', {
-  active: 'It takes uploads.',
-  disabled: 'It takes none; its files stay.',
+export const ContextStatus = enumOf('ContextStatus', 'Status of a context.', {
+  active: 'The context accepts uploads.',
+  disabled: 'The context rejects uploads. Its files stay available.',
 })
 export type ContextStatus = keyof typeof ContextStatus
 
 @ObjectType({
   implements: Node,
   simpleResolvers: true,
-  description: 'A set of upload rules, and the place of the files that passed them.',
+  description: 'A set of upload rules, and the files that were accepted by them.',
 })
 export class FileContext {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape ctx_….' })
+  @Field(() => ID, { description: 'ID of the context: `ctx_` followed by a ULID.' })
   contextId!: string
-  @Field(() => String, { description: 'Its name in paths and upload forms; unique in the tenant, never changes.' })
+  @Field(() => String, { description: 'Key of the context in paths and upload forms. It is unique in the tenant and immutable.' })
   contextKey!: string
-  @Field(() => ID, { description: 'Whose it is: shape ten_….' })
+  @Field(() => ID, { description: 'ID of the tenant that owns the context: `ten_` followed by a ULID.' })
   tenantId!: string
-  @Field(() => String, { description: 'Its name for people.' })
+  @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
   displayName!: string
-  @Field(() => String, { description: 'What it is for.' })
+  @Field(() => String, { description: 'Purpose of the context, as free text.' })
   description!: string
-  @Field(() => [String], { description: 'Extensions without the dot, in lower case.' })
+  @Field(() => [String], { description: 'Allowed file extensions, in lower case and without the dot.' })
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Largest file, in MB of 1,048,576 bytes; a file of exactly the limit passes.' })
+  @Field(() => Int, { description: 'Maximum file size in MB of 1,048,576 bytes. A file of exactly this size is accepted.' })
   maxFileSizeMb!: number
-  @Field(() => String, { description: 'Where its blobs go: {context_key}, {year} and {month} are filled in.' })
+  @Field(() => String, {
+    description: 'Template of the storage path of files. The service fills in `{context_key}`, `{year}` and `{month}`.',
+  })
   storagePathTemplate!: string
-  @Field(() => Boolean, { description: 'Whether blank files are refused.' })
+  @Field(() => Boolean, { description: 'True if the context rejects blank files.' })
   rejectBlankFiles!: boolean
-  @Field(() => Boolean, { description: 'Whether files that their programs cannot open are refused.' })
+  @Field(() => Boolean, { description: 'True if the context rejects files that common programs cannot open.' })
   rejectCorruptFiles!: boolean
-  @Field(() => Boolean, { description: 'Whether files are scanned for viruses.' })
+  @Field(() => Boolean, { description: 'True if the context scans files for viruses.' })
   scanForViruses!: boolean
-  @Field(() => Int, { description: 'Quota of the context, in MB.' })
+  @Field(() => Int, { description: 'Storage quota of the context in MB of 1,048,576 bytes.' })
   storageQuotaMb!: number
-  @Field(() => LongScalar, { description: 'Bytes of the files that it holds, exact.' })
+  @Field(() => LongScalar, { description: 'Exact number of bytes of all files in the context, including the trash.' })
   storageUsedBytes!: number
-  @Field(() => ContextStatus, { description: 'Whether it takes uploads.' })
+  @Field(() => ContextStatus, { description: 'Status of the context.' })
   status!: ContextStatus
-  @Field(() => JsonObjectScalar, { description: 'The caller’s own facts.' })
+  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs of the context.' })
   metadata!: Record<string, unknown>
-  @Field(() => Date, { description: 'When it was created.' })
+  @Field(() => Date, { description: 'Time at which the context was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it was last changed.' })
+  @Field(() => Date, { description: 'Time of the last change of the context.' })
   updatedAt!: Date
   rejectEncryptedFiles!: boolean
   rejectActiveContent!: boolean
@@ -65,25 +67,25 @@ export class FileContext {
 
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })
 export class DeletedContext {
-  @Field(() => ID, { description: 'Shape ctx_….' })
+  @Field(() => ID, { description: 'ID of the deleted context: `ctx_` followed by a ULID.' })
   contextId!: string
-  @Field(() => String, { description: 'Its key, free again.' })
+  @Field(() => String, { description: 'Key of the deleted context, which can be used again.' })
   contextKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'What a context holds, and how it is used.' })
+@ObjectType({ simpleResolvers: true, description: 'Usage figures of a context.' })
 export class ContextUsage {
-  @Field(() => LongScalar, { description: 'Files that it holds now.' })
+  @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
   fileCount!: number
-  @Field(() => LongScalar, { description: 'Their bytes.' })
+  @Field(() => LongScalar, { description: 'Total size of the files currently in the context, in bytes.' })
   totalBytes!: number
-  @Field(() => LongScalar, { description: 'Bytes that its quota leaves.' })
+  @Field(() => LongScalar, { description: 'Number of bytes that the quota of the context still allows.' })
   remainingBytes!: number
-  @Field(() => LongScalar, { description: 'Files ever accepted.' })
+  @Field(() => LongScalar, { description: 'Number of files that the context has ever accepted.' })
   filesUploaded!: number
-  @Field(() => LongScalar, { description: 'Files ever blocked.' })
+  @Field(() => LongScalar, { description: 'Number of files that the context has ever blocked.' })
   filesBlocked!: number
-  @Field(() => LongScalar, { description: 'Calls by API key that were about it.' })
+  @Field(() => LongScalar, { description: 'Number of API key calls that used the context.' })
   calls!: number
 }
 
@@ -106,88 +108,99 @@ const template = () =>
   )
 const megabytes = () => Whole(1, 2_147_483_647)
 
-@InputType({ description: 'A new context. Its checks are all on unless switched off.' })
+@InputType({ description: 'Properties of a new context. All checks are enabled by default.' })
 export class CreateContextInput {
-  @Field(() => String, { description: 'A lower-case letter, then up to 62 lower-case letters, digits and underscores.' })
+  @Field(() => String, {
+    description: 'Key of the context: a lower-case letter, then up to 62 lower-case letters, digits and underscores.',
+  })
   @Rule(
     (value) => typeof value === 'string' && /^[a-z][a-z0-9_]{0,62}$/.test(value),
     'must be a lower-case letter followed by up to 62 lower-case letters, digits or underscores',
     { pattern: '^[a-z][a-z0-9_]{0,62}$' },
   )
   contextKey!: string
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Display name of the context, 1 to 255 characters.' })
   @Line(1, 255)
   displayName!: string
-  @Field(() => [String], { description: '1 to 100 extensions, in any case, with or without the dot.' })
+  @Field(() => [String], { description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.' })
   @extensions()
   allowedExtensions!: string[]
-  @Field(() => Int, { description: 'Largest file, in MB: 1 to MAX_UPLOAD_MB.' })
+  @Field(() => Int, { description: 'Maximum file size in MB, from 1 to the `MAX_UPLOAD_MB` of the service.' })
   @megabytes()
   maxFileSizeMb!: number
-  @Field(() => String, { defaultValue: '', description: 'What it is for.' })
+  @Field(() => String, { defaultValue: '', description: 'Purpose of the context, as free text.' })
   @Prose(0, 4096)
   description!: string
-  @Field(() => String, { defaultValue: '{context_key}/{year}/{month}', description: 'Where its blobs go.' })
+  @Field(() => String, {
+    defaultValue: '{context_key}/{year}/{month}',
+    description: 'Template of the storage path of files. It may contain `{context_key}`, `{year}` and `{month}`.',
+  })
   @template()
   storagePathTemplate!: string
-  @Field(() => Boolean, { defaultValue: true, description: 'Whether blank files are refused.' })
+  @Field(() => Boolean, { defaultValue: true, description: 'True to reject blank files.' })
   rejectBlankFiles!: boolean
-  @Field(() => Boolean, { defaultValue: true, description: 'Whether files that cannot be opened are refused.' })
+  @Field(() => Boolean, { defaultValue: true, description: 'True to reject files that common programs cannot open.' })
   rejectCorruptFiles!: boolean
-  @Field(() => Boolean, { defaultValue: true, description: 'Whether files are scanned for viruses.' })
+  @Field(() => Boolean, { defaultValue: true, description: 'True to scan files for viruses.' })
   scanForViruses!: boolean
-  @Field(() => Int, { defaultValue: 10_240, description: 'Quota, in MB: at least 1.' })
+  @Field(() => Int, { defaultValue: 10_240, description: 'Storage quota of the context in MB, at least 1.' })
   @megabytes()
   storageQuotaMb!: number
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'The caller’s own facts: at most 16 KiB.' })
+  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
   @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
 }
 
-@InputType({ description: 'What is to change; what is left out stays.' })
+@InputType({ description: 'Fields of a context to change. Omitted fields keep their values.' })
 export class UpdateContextInput {
-  @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
+  @Field(() => String, { nullable: true, description: 'Display name of the context, 1 to 255 characters.' })
   @NotNull()
   @Line(1, 255)
   displayName?: string
-  @Field(() => [String], { nullable: true, description: '1 to 100 extensions.' })
+  @Field(() => [String], {
+    nullable: true,
+    description: 'Allowed file extensions, 1 to 100, in any case, with or without the dot.',
+  })
   @NotNull()
   @extensions()
   allowedExtensions?: string[]
-  @Field(() => Int, { nullable: true, description: 'Largest file, in MB: 1 to MAX_UPLOAD_MB.' })
+  @Field(() => Int, { nullable: true, description: 'Maximum file size in MB, from 1 to the `MAX_UPLOAD_MB` of the service.' })
   @NotNull()
   @megabytes()
   maxFileSizeMb?: number
-  @Field(() => String, { nullable: true, description: 'What it is for.' })
+  @Field(() => String, { nullable: true, description: 'Purpose of the context, as free text.' })
   @NotNull()
   @Prose(0, 4096)
   description?: string
-  @Field(() => String, { nullable: true, description: 'Where new blobs go; files keep their paths.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Template of the storage path of new files. Existing files keep their paths.',
+  })
   @NotNull()
   @template()
   storagePathTemplate?: string
-  @Field(() => Boolean, { nullable: true, description: 'Whether blank files are refused.' })
+  @Field(() => Boolean, { nullable: true, description: 'True to reject blank files.' })
   @NotNull()
   @Flag()
   rejectBlankFiles?: boolean
-  @Field(() => Boolean, { nullable: true, description: 'Whether files that cannot be opened are refused.' })
+  @Field(() => Boolean, { nullable: true, description: 'True to reject files that common programs cannot open.' })
   @NotNull()
   @Flag()
   rejectCorruptFiles?: boolean
-  @Field(() => Boolean, { nullable: true, description: 'Whether files are scanned for viruses.' })
+  @Field(() => Boolean, { nullable: true, description: 'True to scan files for viruses.' })
   @NotNull()
   @Flag()
   scanForViruses?: boolean
-  @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1.' })
+  @Field(() => Int, { nullable: true, description: 'Storage quota of the context in MB, at least 1.' })
   @NotNull()
   @megabytes()
   storageQuotaMb?: number
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'Replaces the caller’s own facts.' })
+  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, which replace the existing ones.' })
   @NotNull()
   @Metadata()
   metadata?: Record<string, unknown>
-  @Field(() => ContextStatus, { nullable: true, description: 'Whether it takes uploads.' })
+  @Field(() => ContextStatus, { nullable: true, description: 'New status of the context.' })
   @NotNull()
   @Rule((value) => value === 'active' || value === 'disabled', 'must be active or disabled')
   status?: ContextStatus

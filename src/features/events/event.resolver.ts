@@ -19,7 +19,7 @@ export class EventResolver {
   }
 
   @Requires('admin', { tenantWide: true })
-  @Query(() => EventPage, { description: 'The tenant’s events behind a place in its journal, in the order of commits.' })
+  @Query(() => EventPage, { description: 'Lists the events of the tenant after a position in its journal, in commit order.' })
   events(@By() actor: Actor, @Args(() => EventPageArgs) args: EventPageArgs) {
     return this.#events.page(actor, args)
   }
@@ -27,7 +27,7 @@ export class EventResolver {
   @Extensions({ endpoint: eventsEndpoint })
   @Subscription(() => Event, {
     description:
-      'The tenant’s events behind a place in its journal, and on as they are committed. By graphql-transport-ws on /graphql.',
+      'Streams the events of the tenant after a journal position, then each new event. Use graphql-transport-ws on `/graphql`.',
     name: 'events',
     subscribe: ({ source, args, context }) => (source as EventSource).events(context as Call, args),
   })

@@ -3,25 +3,25 @@ import { Optional, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { type EventType, eventTypes } from '../../ledger/event-types.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A change of the tenant, or a verdict on a file.' })
+@ObjectType({ simpleResolvers: true, description: 'A change in the tenant, or a verdict on an uploaded file.' })
 export class Event {
-  @Field(() => LongScalar, { description: 'Its place in the journal, from 1, without a gap, in the order of commits.' })
+  @Field(() => LongScalar, { description: 'Position of the event in the journal, counted from 1 without gaps, in commit order.' })
   sequence!: number
-  @Field(() => ID, { description: 'Shape evt_….' })
+  @Field(() => ID, { description: 'ID of the event: `evt_` followed by a ULID.' })
   eventId!: string
-  @Field(() => String, { description: 'Such as file.accepted.' })
+  @Field(() => String, { description: 'Type of the event, such as `file.accepted`.' })
   type!: string
-  @Field(() => Date, { description: 'When it was committed.' })
+  @Field(() => Date, { description: 'Time at which the event was committed.' })
   occurredAt!: Date
-  @Field(() => JsonObjectScalar, { description: 'What changed, and who changed it; for a verdict, the file.' })
+  @Field(() => JsonObjectScalar, { description: 'Changes and performer of the event. For a verdict, it describes the file.' })
   data!: Record<string, unknown>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Events behind a place in the journal.' })
+@ObjectType({ simpleResolvers: true, description: 'Events after a position in the journal.' })
 export class EventPage {
-  @Field(() => [Event], { description: 'In ascending order.' })
+  @Field(() => [Event], { description: 'Events in ascending order of `sequence`.' })
   data!: Event[]
-  @Field(() => LongScalar, { description: 'How many events the journal has.' })
+  @Field(() => LongScalar, { description: 'Sequence number of the last event in the journal.' })
   lastSequence!: number
 }
 
@@ -47,13 +47,16 @@ export const EventTypes = () =>
 
 @ArgsType()
 export class EventsArgs {
-  @Field(() => LongScalar, { defaultValue: 0, description: 'What follows this place in the journal; 0: from the beginning.' })
+  @Field(() => LongScalar, {
+    defaultValue: 0,
+    description: 'Journal position after which events are returned. 0 starts at the first event.',
+  })
   @Whole(0, Number.MAX_SAFE_INTEGER)
   after!: number
 
   @Field(() => [String], {
     nullable: true,
-    description: 'Only these types; file.* stands for all of a kind. All types where it is left out.',
+    description: 'Event types to return, such as `file.accepted`, or `file.*` for all file events. Null means all types.',
   })
   @Optional()
   @EventTypes()
@@ -62,7 +65,7 @@ export class EventsArgs {
 
 @ArgsType()
 export class EventPageArgs extends EventsArgs {
-  @Field(() => Int, { defaultValue: 100, description: 'How many: 1 to 1000.' })
+  @Field(() => Int, { defaultValue: 100, description: 'Maximum number of events to return, 1 to 1,000.' })
   @Whole(1, 1000)
   limit!: number
 }

@@ -38,32 +38,36 @@ export class FileResolver {
   }
 
   @Requires('metadata')
-  @Query(() => FilePage, { description: 'The tenant’s files, newest first.' })
+  @Query(() => FilePage, { description: 'Lists the files of the tenant, newest first by default.' })
   files(@CurrentAttempt() attempt: Attempt, @Args(() => FilesArgs) args: FilesArgs) {
     return this.#files.list(attempt, args)
   }
 
   @Requires('metadata')
-  @Query(() => FileConnection, { description: 'The tenant’s files as a connection, newest first.' })
+  @Query(() => FileConnection, {
+    description: 'Returns the files of the tenant as a cursor connection, newest first by default.',
+  })
   filesConnection(@CurrentAttempt() attempt: Attempt, @Args(() => FilesConnectionArgs) args: FilesConnectionArgs) {
     return this.#files.connection(attempt, args)
   }
 
   @Requires('metadata')
-  @Query(() => File, { description: 'One file’s metadata.' })
+  @Query(() => File, { description: 'Returns the metadata of a file. An unknown ID returns the error `not_found`.' })
   file(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.get(attempt, fileId)
   }
 
   @Requires('metadata')
-  @Query(() => ValidationReportType, { description: 'The latest validation report on a file.' })
+  @Query(() => ValidationReportType, {
+    description: 'Returns the latest validation report of a file. An unknown ID returns the error `not_found`.',
+  })
   fileValidation(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.validation(attempt, fileId)
   }
 
   @Requires('metadata')
   @Query(() => ValidationReportPage, {
-    description: 'Validation reports of a file, newest first: one for its upload, and one for each later scan.',
+    description: 'Lists the validation reports of a file, newest first: one of the upload, and one of each later scan.',
   })
   fileValidations(
     @CurrentAttempt() attempt: Attempt,
@@ -73,13 +77,18 @@ export class FileResolver {
   }
 
   @Requires('upload')
-  @Mutation(() => File, { description: 'Tests a file against its context’s rules and keeps it.' })
+  @Mutation(() => File, {
+    description:
+      'Checks a file against the rules of a context and stores it. A failed check returns its reason as the error code, such as `virus_detected`.',
+  })
   uploadFile(@CurrentAttempt() attempt: Attempt, @Args(() => UploadFileArgs) input: UploadFileArgs) {
     return this.#uploads.upload(attempt, input)
   }
 
   @Requires('upload', { dryRun: true })
-  @Mutation(() => ValidationReportType, { description: 'Tests a file and keeps nothing: the report that an upload would get.' })
+  @Mutation(() => ValidationReportType, {
+    description: 'Checks a file without storing it. Returns the validation report that an upload would get.',
+  })
   validateFile(@CurrentAttempt() attempt: Attempt, @Args(() => ValidateFileArgs) input: ValidateFileArgs) {
     return this.#uploads.validate(attempt, input)
   }
@@ -87,40 +96,46 @@ export class FileResolver {
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', step: true } : undefined))
   @Mutation(() => DownloadUrl, {
     description:
-      'Makes a pre-signed, short-lived download URL. It dies with the credential that asked for it; that of a bucket cannot, and lives out its five minutes.',
+      'Creates a short-lived download URL. A URL of a local store also stops working when its credential does. A quarantined file returns the error `quarantined`.',
   })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.#files.createDownloadUrl(attempt, fileId, once)
   }
 
   @Requires('delete')
-  @Mutation(() => DeletedFile, { description: 'Deletes a file, at once for every reader.' })
+  @Mutation(() => DeletedFile, {
+    description:
+      'Deletes a file immediately for all readers, or moves it to the trash. A file on hold returns the error `on_hold`.',
+  })
   deleteFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#files.delete(attempt, fileId)
   }
 
   @Requires('delete')
   @Mutation(() => [FileDeletion], {
-    description: 'Deletes up to 100 files, each as deleting it alone would; one that is refused keeps no other.',
+    description: 'Deletes up to 100 files. Each file is deleted or rejected on its own.',
   })
   deleteFiles(@CurrentAttempt() attempt: Attempt, @Args(() => DeleteFilesArgs) { fileIds }: DeleteFilesArgs) {
     return this.#files.deleteMany(attempt, fileIds)
   }
 
   @Requires('any')
-  @FieldResolver(() => FileContext, { nullable: true, description: 'The context that it was uploaded into.' })
+  @FieldResolver(() => FileContext, { nullable: true, description: 'Context that contains the file.' })
   context(@CurrentCall() call: Call, @Root() file: File) {
     return batched(call, 'File.context', file.contextId, (ids) => this.#contexts.byIds(file.tenantId, ids))
   }
 
   @Requires('metadata')
-  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'The latest report on it.' })
+  @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report of the file.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
     return batched(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
   }
 
   @Requires('metadata')
-  @FieldResolver(() => Uploader, { nullable: true, description: 'Who uploaded it; null where that key or user is gone.' })
+  @FieldResolver(() => Uploader, {
+    nullable: true,
+    description: 'User or API key that uploaded the file. Null if it was deleted.',
+  })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
     return batched(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.uploaders(file.tenantId, ids))
   }

@@ -8,82 +8,92 @@ import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/sc
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import type { IncomingFile } from '../../platform/spool/incoming-file.js'
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A file that passed its context’s rules and is kept.' })
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'A file that passed the checks of its context and is stored.',
+})
 export class File {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'The client’s name for it, cleaned.' })
+  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
   originalFilename!: string
-  @Field(() => String, { description: 'What the content is found to be, never what the client claimed.' })
+  @Field(() => String, { description: 'Content type detected from the content, or that of the extension if none is detected.' })
   contentType!: string
-  @Field(() => LongScalar, { description: 'Bytes.' })
+  @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
   sizeBytes!: number
-  @Field(() => String, { description: 'The context that it was uploaded into.' })
+  @Field(() => String, { description: 'Key of the context that contains the file.' })
   contextKey!: string
-  @Field(() => String, { description: 'sha256: and the hexadecimal digest.' })
+  @Field(() => String, { description: 'Checksum of the content: `sha256:` followed by the hexadecimal digest.' })
   checksum!: string
-  @Field(() => JsonObjectScalar, { description: 'The uploader’s own facts.' })
+  @Field(() => JsonObjectScalar, { description: 'Custom key/value pairs from the uploader.' })
   metadata!: Record<string, unknown>
-  @Field(() => ID, { description: 'Who uploaded it: key_… or usr_….' })
+  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that uploaded the file.' })
   uploadedBy!: string
-  @Field(() => String, { nullable: true, description: 'Name of the API key; null when the uploader is a user.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Name of the API key that uploaded the file. Null if the uploader is a user.',
+  })
   uploadedByName!: string | null
-  @Field(() => LongScalar, { description: 'Download URLs that were made for it, whether or not they were fetched.' })
+  @Field(() => LongScalar, { description: 'Number of download URLs created for the file, used or not.' })
   downloadCount!: number
-  @Field(() => Date, { nullable: true, description: 'When the last of them was made.' })
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Time at which the last download URL was created. Null if none was created.',
+  })
   lastDownloadedAt!: Date | null
-  @Field(() => Date, { description: 'When it was uploaded.' })
+  @Field(() => Date, { description: 'Time at which the file was uploaded.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it was last changed.' })
+  @Field(() => Date, { description: 'Time of the last change of the file.' })
   updatedAt!: Date
   contextId!: string
   tenantId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A pre-signed, short-lived URL.' })
+@ObjectType({ simpleResolvers: true, description: 'A pre-signed download URL with a short lifetime.' })
 export class DownloadUrl {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Gives the file to its holder, without a credential, until it expires.' })
+  @Field(() => String, { description: 'URL that returns the file without a credential until it expires.' })
   downloadUrl!: string
-  @Field(() => LongScalar, { description: 'Seconds from now.' })
+  @Field(() => LongScalar, { description: 'Seconds until the download URL expires.' })
   expiresInSeconds!: number
-  @Field(() => String, { description: 'The name under which it is offered.' })
+  @Field(() => String, { description: 'File name that the download suggests to the client.' })
   originalFilename!: string
 }
 
 @ObjectType({ simpleResolvers: true, description: 'A file that was deleted.' })
 export class DeletedFile {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Why one of several files was not deleted.' })
+@ObjectType({ simpleResolvers: true, description: 'Reason why one of several files was not deleted.' })
 export class DeletionRefusal {
-  @Field(() => ErrorCodeName, { description: 'As deleting it alone would be refused.' })
+  @Field(() => ErrorCodeName, { description: 'Error code that deletion of the single file would return.' })
   code!: ErrorCode
-  @Field(() => String, { description: 'The same for people.' })
+  @Field(() => String, { description: 'Human-readable message that explains the error.' })
   message!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'What became of one of several files that were to be deleted.' })
+@ObjectType({ simpleResolvers: true, description: 'Result for one file of a bulk deletion.' })
 export class FileDeletion {
-  @Field(() => ID, { description: 'The id as it was given.' })
+  @Field(() => ID, { description: 'ID of the file, exactly as in the request.' })
   fileId!: string
-  @Field(() => Boolean, { description: 'Whether it was deleted by this request.' })
+  @Field(() => Boolean, { description: 'True if this request deleted the file.' })
   deleted!: boolean
-  @Field(() => DeletionRefusal, { nullable: true, description: 'Why not; null where it was.' })
+  @Field(() => DeletionRefusal, { nullable: true, description: 'Reason why the file was not deleted. Null if it was deleted.' })
   error!: DeletionRefusal | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Who uploaded a file, as he or it is called now.' })
+@ObjectType({ simpleResolvers: true, description: 'User or API key that uploaded a file, with its current name.' })
 export class Uploader {
-  @Field(() => ID, { description: 'Shape key_… or usr_….' })
+  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`).' })
   id!: string
-  @Field(() => String, { description: 'api_key or user.' })
+  @Field(() => String, { description: 'Kind of uploader: `api_key` or `user`.' })
   type!: string
-  @Field(() => String, { description: 'The name of the key or the user.' })
+  @Field(() => String, { description: 'Current name of the API key or user.' })
   name!: string
 }
 
@@ -91,16 +101,16 @@ export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
 /** Spelled as the members that they sort by. */
-export const FileSort = enumOf('FileSort', 'What files are sorted by; the same ones by their age.', {
-  created_at: 'When it was uploaded.',
-  original_filename: 'Its name, whatever the case of its letters A to Z.',
-  size_bytes: 'Its size.',
+export const FileSort = enumOf('FileSort', 'Property that files are sorted by. Files with equal values are sorted by age.', {
+  created_at: 'Time at which the file was uploaded.',
+  original_filename: 'File name. The letters A to Z are compared without case.',
+  size_bytes: 'Size of the file in bytes.',
 })
 export type FileSort = keyof typeof FileSort
 
-const SortOrder = enumOf('SortOrder', 'In which order.', {
-  asc: 'From the oldest, smallest or A on.',
-  desc: 'From the newest, largest or Z on.',
+const SortOrder = enumOf('SortOrder', 'Sort direction of a list.', {
+  asc: 'Ascending: oldest first, smallest first, A to Z.',
+  desc: 'Descending: newest first, largest first, Z to A.',
 })
 type SortOrder = keyof typeof SortOrder
 
@@ -108,11 +118,14 @@ type SortOrder = keyof typeof SortOrder
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
-    @Field(() => String, { nullable: true, description: 'Only files of the context with this key.' })
+    @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })
     context?: string | null
-    @Field(() => ID, { nullable: true, description: 'Only files that this key_… or usr_… uploaded.' })
+    @Field(() => ID, { nullable: true, description: 'Returns only files that the API key or user with this ID uploaded.' })
     uploadedBy?: string | null
-    @Field(() => String, { nullable: true, description: 'Only files of this type; image/* stands for all of a kind.' })
+    @Field(() => String, {
+      nullable: true,
+      description: 'Returns only files of this content type. `image/*` matches all images.',
+    })
     @Optional()
     @Rule(
       (value) => typeof value === 'string' && /^[\w.+-]{1,100}\/(\*|[\w.+-]{1,150})$/.test(value),
@@ -121,18 +134,19 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     contentType?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'Only files whose name begins so, whatever the case of its letters A to Z; sorted by name by default.',
+      description:
+        'Returns only files whose name starts with this text. The letters A to Z match without case. The default sort order is by name.',
     })
     @Optional()
     @Text(1, 255)
     namePrefix?: string | null
-    @Field(() => String, { nullable: true, description: 'Only files uploaded then or later: ISO 8601, inclusive.' })
+    @Field(() => String, { nullable: true, description: 'Earliest upload time, inclusive, in ISO 8601.' })
     @Optional()
     @Moment()
     startDate?: string | null
     @Field(() => String, {
       nullable: true,
-      description: 'Only files uploaded then or before: ISO 8601, inclusive; a date without a time includes that whole day.',
+      description: 'Latest upload time, inclusive, in ISO 8601. A date without a time includes the whole day.',
     })
     @Optional()
     @Moment()
@@ -140,12 +154,12 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => FileSort, {
       nullable: true,
       description:
-        'What the list is sorted by: created_at by default. Such a list, and one of other filters than context and uploader, is walked by its cursors and not by page numbers.',
+        'Property to sort by. The default is `created_at`. A list with `sort`, or with filters other than context and uploader, is paged with cursors.',
     })
     sort?: FileSort | null
     @Field(() => SortOrder, {
       nullable: true,
-      description: 'In which order: by default names from A on, all else from the newest or largest on.',
+      description: 'Sort direction. The default is ascending for names, and descending for times and sizes.',
     })
     order?: SortOrder | null
   }
@@ -160,30 +174,33 @@ export class FilesConnectionArgs extends filtered(ConnectionArgs) {}
 
 @ArgsType()
 export class ValidateFileArgs {
-  @Field(() => UploadScalar, { description: 'The file.' })
+  @Field(() => UploadScalar, { description: 'File to upload or check.' })
   file!: IncomingFile
-  @Field(() => String, { description: 'The context whose rules it is tested against.' })
+  @Field(() => String, { description: 'Key of the context whose rules apply to the file.' })
   @Text(1, 255)
   context!: string
 }
 
 @ArgsType()
 export class UploadFileArgs extends ValidateFileArgs {
-  @Field(() => JsonObjectScalar, { nullable: true, description: 'The uploader’s own facts: at most 16 KiB.' })
+  @Field(() => JsonObjectScalar, { nullable: true, description: 'Custom key/value pairs, at most 16 KiB as JSON.' })
   @Optional()
   @Metadata()
   metadata?: Record<string, unknown> | null
-  @Field(() => String, { nullable: true, description: 'The same upload twice under one key is one file.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Key of up to 255 characters. For 24 hours, a repeated upload with the same key returns the stored response.',
+  })
   idempotencyKey?: string | null
 }
 
 @ArgsType()
 export class DownloadUrlArgs {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
   @Field(() => Boolean, {
     defaultValue: false,
-    description: 'Whether the URL is to be of use once: its first GET, whole or a range, is its last. Not with a bucket.',
+    description: 'True to create a single-use URL, which only the first GET request can use. Buckets do not support it.',
   })
   once!: boolean
 }
@@ -192,7 +209,7 @@ const mostDeleted = 100
 
 @ArgsType()
 export class DeleteFilesArgs {
-  @Field(() => [ID], { description: 'Shape file_…: 1 to 100. One that is given twice is deleted and reported once.' })
+  @Field(() => [ID], { description: 'IDs of 1 to 100 files. Duplicate IDs are processed once.' })
   @Rule(
     (value) =>
       Array.isArray(value) && value.length > 0 && value.length <= mostDeleted && value.every((id) => String(id).length <= 255),

@@ -8,82 +8,91 @@ import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } fr
 
 const CheckName = codeEnum(blockReasons, {
   name: 'BlockReason',
-  description: 'What a check decides; a check is named after the reason that it decides.',
+  description: 'Check of a validation report, named after the block reason that it decides.',
 })
 
 const refusalReasons = [...blockReasons, ...(Object.keys(policyRefusals) as PolicyRefusal[]), 'scan_incomplete'] as const
 const RefusalReasonName = codeEnum(refusalReasons, {
   name: 'RefusalReason',
-  description: 'Why a file is refused; also the code of the error.',
+  description: 'Reason for the rejection of a file, which is also the error code.',
 })
 
-export const CheckOutcomeName = enumOf('CheckOutcome', 'How one check ended.', {
-  passed: 'Nothing was found.',
-  failed: 'It decided the rejection.',
-  skipped: 'Switched off, or a check before it failed.',
-  incomplete: 'The scanner could not look at all of it.',
+export const CheckOutcomeName = enumOf('CheckOutcome', 'Outcome of one check of a file.', {
+  passed: 'The check found no problem.',
+  failed: 'The check failed and caused the rejection.',
+  skipped: 'The check did not run: the context disables it, or an earlier check failed.',
+  incomplete: 'The scanner could not scan the whole file.',
 })
 export type CheckOutcomeName = keyof typeof CheckOutcomeName
 
-export const ValidationOutcome = enumOf('ValidationOutcome', 'What became of a file.', {
-  accepted: 'It passed every check.',
-  rejected: 'A check failed.',
+export const ValidationOutcome = enumOf('ValidationOutcome', 'Verdict on an uploaded file.', {
+  accepted: 'The file passed all checks.',
+  rejected: 'The file failed a check.',
 })
 export type ValidationOutcome = keyof typeof ValidationOutcome
 
-@ObjectType({ simpleResolvers: true, description: 'One check of a validation report.' })
+@ObjectType({ simpleResolvers: true, description: 'Result of one check in a validation report.' })
 export class ValidationCheck {
-  @Field(() => CheckName, { description: 'The block reason that it decides.' })
+  @Field(() => CheckName, { description: 'Block reason that the check decides.' })
   check!: BlockReason
-  @Field(() => CheckOutcomeName, { description: 'How it ended.' })
+  @Field(() => CheckOutcomeName, { description: 'Outcome of the check.' })
   outcome!: CheckOutcomeName
-  @Field(() => String, { description: 'What was seen, for people.' })
+  @Field(() => String, { description: 'Human-readable summary of the findings.' })
   message!: string
-  @Field(() => JsonObjectScalar, { description: 'Machine-readable evidence.', complexity: 1 })
+  @Field(() => JsonObjectScalar, { description: 'Machine-readable findings of the check.', complexity: 1 })
   evidence!: Record<string, unknown>
-  @Field(() => Number, { description: 'Milliseconds.' })
+  @Field(() => Number, { description: 'Duration of the check in milliseconds.' })
   durationMs!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Which scanner judged, with which signatures.' })
+@ObjectType({ simpleResolvers: true, description: 'Scanner and signatures that were used for a scan.' })
 export class ScanEngine {
-  @Field(() => String, { description: 'Its name.' })
+  @Field(() => String, { description: 'Name of the scanner.' })
   name!: string
-  @Field(() => String, { description: 'Its version.' })
+  @Field(() => String, { description: 'Version of the scanner.' })
   version!: string
-  @Field(() => String, { description: 'The version of its signatures.' })
+  @Field(() => String, { description: 'Version of the virus signatures.' })
   signaturesVersion!: string
-  @Field(() => Date, { nullable: true, description: 'When they were made; null where it does not tell.' })
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Release date of the virus signatures. Null if the scanner does not report it.',
+  })
   signaturesDate!: Date | null
 }
 
 @ObjectType('ValidationReport', {
   simpleResolvers: true,
-  description: 'What validation saw: kept with every attempt.',
+  description: 'Result of the validation of a file. One report is stored for each upload attempt.',
 })
 export class ValidationReportType {
-  @Field(() => ValidationOutcome, { description: 'Accepted or rejected.' })
+  @Field(() => ValidationOutcome, { description: 'Verdict on the file: accepted or rejected.' })
   outcome!: ValidationOutcome
-  @Field(() => RefusalReasonName, { nullable: true, description: 'The first reason to refuse it; null where it was accepted.' })
+  @Field(() => RefusalReasonName, {
+    nullable: true,
+    description: 'First reason for the rejection. Null if the file was accepted.',
+  })
   reason!: (typeof refusalReasons)[number] | null
   @Field(() => [ValidationCheck], {
-    description: 'All five checks, in the order in which they run.',
+    description: 'Results of all five checks, in the order of execution.',
     complexity: ({ childComplexity }) => 1 + blockReasons.length * childComplexity,
   })
   checks!: ValidationCheck[]
-  @Field(() => String, { nullable: true, description: 'What the content is found to be.' })
+  @Field(() => String, { nullable: true, description: 'Content type detected from the content. Null if none was detected.' })
   detectedContentType!: string | null
-  @Field(() => LongScalar, { description: 'Bytes; where the upload was cut off, as many as had been read.' })
+  @Field(() => LongScalar, { description: 'Size of the file in bytes. For an aborted upload, the number of received bytes.' })
   sizeBytes!: number
-  @Field(() => String, { nullable: true, description: 'sha256: and the digest; null where the upload was cut off.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Checksum: `sha256:` followed by the hexadecimal digest. Null if the upload was aborted.',
+  })
   checksum!: string | null
-  @Field(() => ScanEngine, { nullable: true, description: 'The scanner; null where none was asked.' })
+  @Field(() => ScanEngine, { nullable: true, description: 'Scanner that was used. Null if no scan was performed.' })
   engine!: ScanEngine | null
-  @Field(() => Date, { description: 'When.' })
+  @Field(() => Date, { description: 'Time at which the file was validated.' })
   validatedAt!: Date
   @Field(() => Int, {
     nullable: true,
-    description: 'The version of the context’s rules by which it was judged; null for old reports.',
+    description: 'Version of the context rules that applied. Null for reports from older releases.',
   })
   rulesVersion!: number | null
 }
@@ -92,12 +101,12 @@ export const ValidationReportPage = pageType(ValidationReportType, 'ValidationRe
 
 @ArgsType()
 export class FileValidationsArgs {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => Int, { defaultValue: 1, description: 'Which page, from 1.' })
+  @Field(() => Int, { defaultValue: 1, description: 'Number of the page, counted from 1.' })
   @Whole(1, maxPages)
   page!: number
-  @Field(() => Int, { defaultValue: 20, description: 'Items on a page: 1 to 100.' })
+  @Field(() => Int, { defaultValue: 20, description: 'Number of items per page, 1 to 100.' })
   @Whole(1, 100)
   pageSize!: number
 }

@@ -17,25 +17,33 @@ export class HoldResolver {
   }
 
   @Requires('admin')
-  @Query(() => HoldPage, { description: 'Files that are on hold, the latest first.' })
+  @Query(() => HoldPage, { description: 'Lists the files on hold, most recent hold first.' })
   holds(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#holds.list(actor, args)
   }
 
   @Requires('admin')
-  @Mutation(() => Hold, { description: 'Puts a file on hold: until it is lifted, nothing deletes the file.' })
+  @Mutation(() => Hold, {
+    description:
+      'Puts a file on hold, or replaces the reason of its hold. The file cannot be deleted, expire or be purged until the hold is released.',
+  })
   holdFile(@By() actor: Actor, @Args(() => HoldFileArgs) { fileId, reason }: HoldFileArgs) {
     return this.#holds.put(actor, fileId, reason)
   }
 
   @Requires('admin')
-  @Mutation(() => LiftedHold, { description: 'Lifts the hold of a file.' })
+  @Mutation(() => LiftedHold, {
+    description: 'Releases the hold of a file. If the file is not on hold, the error is `not_found`.',
+  })
   releaseHold(@By() actor: Actor, @FileId() fileId: string) {
     return this.#holds.lift(actor, fileId)
   }
 
   @Requires('admin')
-  @FieldResolver(() => Hold, { nullable: true, description: 'What keeps it from being deleted; null where nothing does.' })
+  @FieldResolver(() => Hold, {
+    nullable: true,
+    description: 'Hold that prevents deletion of the file. Null if the file is not on hold.',
+  })
   hold(@CurrentCall() call: Call, @Root() file: File) {
     return batched(call, 'File.hold', file.fileId, (ids) => this.#holds.byFile(file.tenantId, ids))
   }

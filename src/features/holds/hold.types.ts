@@ -2,21 +2,21 @@ import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
 import { pageType } from '../../api/graphql/page.js'
 import { Prose } from '../../api/graphql/rules.js'
 
-@ObjectType({ simpleResolvers: true, description: 'What keeps a file from being deleted, from expiring and from being purged.' })
+@ObjectType({ simpleResolvers: true, description: 'A hold, which prevents deletion, expiry and purging of a file.' })
 export class Hold {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Why it is held.' })
+  @Field(() => String, { description: 'Reason for the hold, 1 to 1,024 characters.' })
   reason!: string
-  @Field(() => ID, { description: 'Who holds it: usr_…, key_… or system.' })
+  @Field(() => ID, { description: 'ID of the user or API key that set the hold, or `system`.' })
   heldBy!: string
-  @Field(() => Date, { description: 'Since when.' })
+  @Field(() => Date, { description: 'Time at which the hold was set.' })
   heldAt!: Date
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A hold that was lifted.' })
+@ObjectType({ simpleResolvers: true, description: 'A hold that was released.' })
 export class LiftedHold {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
 }
 
@@ -24,9 +24,9 @@ export const HoldPage = pageType(Hold, 'Hold')
 
 @ArgsType()
 export class HoldFileArgs {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Why it is held: 1 to 1024 characters.' })
+  @Field(() => String, { description: 'Reason for the hold, 1 to 1,024 characters.' })
   @Prose(1, 1024)
   reason!: string
 }

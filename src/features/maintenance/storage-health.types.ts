@@ -2,19 +2,20 @@ import { Field, ObjectType } from 'type-graphql'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 @ObjectType('StorageHealth', {
-  description: 'Whether the tenant’s counters, rows, blobs and journal agree: all 0 in health.',
+  description: 'Result of the consistency checks of a tenant. All counts are 0 in a healthy system.',
 })
 export class StorageHealthType {
-  @Field(() => LongScalar, { description: 'Counters that differ from a recount.' })
+  @Field(() => LongScalar, { description: 'Number of counters that differ from a recount.' })
   countersDrift!: number
-  @Field(() => LongScalar, { description: 'Files whose blob is not there.' })
+  @Field(() => LongScalar, { description: 'Number of files without a stored object.' })
   filesWithoutBlob!: number
-  @Field(() => LongScalar, { description: 'Blobs that belong to no file and to no upload under way.' })
+  @Field(() => LongScalar, { description: 'Number of stored objects that belong to no file and to no upload in progress.' })
   blobsWithoutFile!: number
-  @Field(() => LongScalar, { description: 'Files whose blob has another size than was uploaded.' })
+  @Field(() => LongScalar, { description: 'Number of files whose stored object has a wrong size.' })
   corrupted!: number
   @Field(() => LongScalar, {
-    description: 'Places where the journal’s end is not what its hashes say; the operator’s verify recomputes all of it.',
+    description:
+      'Number of places where the end of the journal does not match its hashes. The command `admin verify` checks the whole journal.',
   })
   journalDrift!: number
 }

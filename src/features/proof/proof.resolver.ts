@@ -21,13 +21,16 @@ export class ProofResolver {
   }
 
   @Requires('metadata')
-  @Query(() => FileReceipt, { description: 'The signed receipt of a verdict, with the proof that it stands in the log.' })
+  @Query(() => FileReceipt, {
+    description:
+      'Returns the signed receipt of a verdict, with a proof that the log contains it. Provide a file ID or a call ID.',
+  })
   receipt(@CurrentAttempt() attempt: Attempt, @Args(() => ReceiptArgs) args: ReceiptArgs) {
     return this.#receipts.issue(attempt, args)
   }
 
   @Requires('admin', { tenantWide: true })
-  @Query(() => LogCheckpoint, { description: 'The signed state of the log.' })
+  @Query(() => LogCheckpoint, { description: 'Returns the current signed checkpoint of the transparency log.' })
   async logCheckpoint(@By() { tenantId }: Actor): Promise<LogCheckpoint> {
     const { origin, size, root, note } = await this.#log.checkpoint(tenantId)
     const verifierKey = await this.#log.verifierKey(tenantId)
@@ -35,20 +38,25 @@ export class ProofResolver {
   }
 
   @Requires('admin')
-  @Query(() => LogSharePage, { description: 'The tokens that read the log, newest first.' })
+  @Query(() => LogSharePage, { description: 'Lists the access tokens of the transparency log, newest first.' })
   logShares(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return this.#shares.list(actor, args)
   }
 
   @Requires('admin')
-  @Mutation(() => NewLogShare, { description: 'Makes a token that reads the log and nothing else, for an auditor.' })
+  @Mutation(() => NewLogShare, {
+    description: 'Creates a token that can read the transparency log and nothing else, for example for an auditor.',
+  })
   shareLog(@By() actor: Actor, @Args(() => ShareLogArgs) { days }: ShareLogArgs) {
     return this.#shares.create(actor, days)
   }
 
   @Requires('admin')
-  @Mutation(() => LogShare, { description: 'Ends a token of the log, at once.' })
-  revokeLogShare(@By() actor: Actor, @Arg('shareId', () => ID, { description: 'Shape shr_….' }) shareId: string) {
+  @Mutation(() => LogShare, { description: 'Revokes an access token of the transparency log immediately.' })
+  revokeLogShare(
+    @By() actor: Actor,
+    @Arg('shareId', () => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' }) shareId: string,
+  ) {
     return this.#shares.revoke(actor, shareId)
   }
 }

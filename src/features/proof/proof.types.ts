@@ -3,59 +3,69 @@ import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-@ObjectType({ simpleResolvers: true, description: 'What proves a verdict, also when the file is gone.' })
+@ObjectType({ simpleResolvers: true, description: 'A signed receipt, which proves a verdict even after the file is deleted.' })
 export class FileReceipt {
   @Field(() => String, {
-    description: 'A compact JWS (EdDSA): `npm run verify`, or any library, checks it with the keys of /.well-known/jwks.json.',
+    description:
+      'Receipt as a compact JWS (EdDSA). Verify it with `npm run verify` or any library and the keys of `/.well-known/jwks.json`.',
   })
   receipt!: string
 }
 
 @ArgsType()
 export class ReceiptArgs {
-  @Field(() => ID, { nullable: true, description: 'Shape file_…: the receipt of that file.' })
+  @Field(() => ID, { nullable: true, description: 'ID of the stored file: `file_` followed by a ULID.' })
   fileId?: string | null
   @Field(() => ID, {
     nullable: true,
-    description:
-      'Shape call_…: the receipt of what that upload was answered; evt_… of what a user was refused. One of the two must be given.',
+    description: 'ID of the upload call (`call_`), or of the event (`evt_`) for a rejected upload by a user.',
   })
   callId?: string | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The state of the tenant’s log: everything answered before is in it.' })
+@ObjectType({
+  simpleResolvers: true,
+  description: 'A signed state of the transparency log. It covers all changes confirmed before the request.',
+})
 export class LogCheckpoint {
-  @Field(() => String, { description: 'The name of the log and of its key.' })
+  @Field(() => String, { description: 'Name of the log and of its signing key.' })
   origin!: string
-  @Field(() => LongScalar, { description: 'How many entries it has.' })
+  @Field(() => LongScalar, { description: 'Number of entries in the log.' })
   size!: number
-  @Field(() => String, { description: 'The hash over all of them (RFC 6962), in base64.' })
+  @Field(() => String, { description: 'Root hash of the Merkle tree over all entries (RFC 6962), in base64.' })
   rootHash!: string
-  @Field(() => String, { description: 'The signed note (C2SP tlog-checkpoint), as GET /log/checkpoint gives it: keep it.' })
+  @Field(() => String, {
+    description: 'Checkpoint as a signed note (C2SP tlog-checkpoint). Store it to detect later changes of the log.',
+  })
   checkpoint!: string
-  @Field(() => String, { description: 'The verifier key, as signed notes write it.' })
+  @Field(() => String, { description: 'Verifier key in signed-note format: `name+hash+base64`.' })
   verifierKey!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A token that reads the log and nothing else, without the token.' })
+@ObjectType({ simpleResolvers: true, description: 'An access token of the transparency log, without its secret.' })
 export class LogShare {
-  @Field(() => ID, { description: 'Shape shr_….' })
+  @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
   shareId!: string
-  @Field(() => ID, { description: 'Who made it: key_… or usr_….' })
+  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that created the token.' })
   createdBy!: string
-  @Field(() => Date, { description: 'When it was made.' })
+  @Field(() => Date, { description: 'Time at which the access token was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it expires.' })
+  @Field(() => Date, { description: 'Time at which the access token expires.' })
   expiresAt!: Date
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A new share with its token, which is shown this once.' })
+@ObjectType({
+  simpleResolvers: true,
+  description: 'A new access token of the transparency log with its secret, which is returned only once.',
+})
 export class NewLogShare {
-  @Field(() => ID, { description: 'Shape shr_….' })
+  @Field(() => ID, { description: 'ID of the access token: `shr_` followed by a ULID.' })
   shareId!: string
-  @Field(() => String, { description: 'Sent as `Authorization: Bearer …` it reads /api/v1/log. Shown this once.' })
+  @Field(() => String, {
+    description: 'Secret for the header `Authorization: Bearer`, which reads `/api/v1/log`. It is returned only once.',
+  })
   token!: string
-  @Field(() => Date, { description: 'When it expires.' })
+  @Field(() => Date, { description: 'Time at which the access token expires.' })
   expiresAt!: Date
 }
 
@@ -63,7 +73,7 @@ export const LogSharePage = pageType(LogShare, 'LogShare')
 
 @ArgsType()
 export class ShareLogArgs {
-  @Field(() => Int, { defaultValue: 90, description: 'For how many days: 1 to 365.' })
+  @Field(() => Int, { defaultValue: 90, description: 'Days until the access token expires, 1 to 365.' })
   @Whole(1, 365)
   days!: number
 }

@@ -8,9 +8,9 @@ import { OutOfQuarantine, QuarantinedFile, QuarantinedFilePage } from './quarant
 
 @ArgsType()
 class ReleaseArgs {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Why, for the audit log: 1 to 1,000 characters.' })
+  @Field(() => String, { description: 'Reason for the release, 1 to 1,000 characters. It is recorded in the audit log.' })
   @Text(1, 1000)
   reason!: string
 }
@@ -24,21 +24,24 @@ export class QuarantineResolver {
   }
 
   @Requires('admin')
-  @Query(() => QuarantinedFilePage, { description: 'The tenant’s quarantined files, the latest first.' })
+  @Query(() => QuarantinedFilePage, { description: 'Lists the quarantined files of the tenant, most recent first.' })
   quarantine(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#quarantine.list(actor, args)
   }
 
   @Requires('admin')
   @Mutation(() => OutOfQuarantine, {
-    description: 'Gives a quarantined file back to its readers; it stays so until the scanner’s signatures change.',
+    description:
+      'Releases a file from quarantine until the signatures of the scanner change. A file that is not quarantined returns the error `not_found`.',
   })
   releaseFromQuarantine(@By() actor: Actor, @Args(() => ReleaseArgs) { fileId, reason }: ReleaseArgs) {
     return this.#quarantine.release(actor, fileId, reason)
   }
 
   @Requires('admin')
-  @Mutation(() => OutOfQuarantine, { description: 'Deletes a quarantined file for good.' })
+  @Mutation(() => OutOfQuarantine, {
+    description: 'Permanently deletes a quarantined file. A file on hold returns the error `on_hold`.',
+  })
   purgeFromQuarantine(@By() actor: Actor, @FileId() fileId: string) {
     return this.#quarantine.purge(actor, fileId)
   }

@@ -7,26 +7,28 @@ import { LongScalar } from '../../api/graphql/scalars.js'
   description: 'A quarantined file: a later scan found a virus, or the file was restored and waits for its scan.',
 })
 export class QuarantinedFile {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'Its name.' })
+  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
   originalFilename!: string
-  @Field(() => LongScalar, { description: 'Bytes.' })
+  @Field(() => LongScalar, { description: 'Size of the file in bytes.' })
   sizeBytes!: number
-  @Field(() => String, { description: 'The context that it was uploaded into.' })
+  @Field(() => String, { description: 'Key of the context that contains the file.' })
   contextKey!: string
   @Field(() => [String], { description: 'Names of the detected viruses. Empty if the file was restored and waits for its scan.' })
   viruses!: string[]
-  @Field(() => String, { description: 'Signatures that found the viruses, or that the file waits to be scanned with.' })
+  @Field(() => String, {
+    description: 'Version of the signatures that detected the viruses, or that the file waits to be scanned with.',
+  })
   signatures!: string
-  @Field(() => Date, { description: 'Time of the quarantine.' })
+  @Field(() => Date, { description: 'Time at which the file was quarantined.' })
   quarantinedAt!: Date
 }
 
 export const QuarantinedFilePage = pageType(QuarantinedFile, 'QuarantinedFile')
 
-@ObjectType({ simpleResolvers: true, description: 'A file that is out of the quarantine.' })
+@ObjectType({ simpleResolvers: true, description: 'A file that left the quarantine.' })
 export class OutOfQuarantine {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
 }

@@ -17,7 +17,7 @@ export class RescanResolver {
   }
 
   @Requires('admin')
-  @Query(() => RescanProgress, { description: 'How far a context’s files have been scanned again.' })
+  @Query(() => RescanProgress, { description: 'Returns the progress of the latest rescan of a context.' })
   contextRescan(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.progress(actor, contextKey)
   }
@@ -25,14 +25,14 @@ export class RescanResolver {
   @Requires('admin')
   @Mutation(() => RescanProgress, {
     description:
-      'Has a context’s files scanned again in the background, newest first; where that is under way it goes on. A context that does not scan is left out.',
+      'Rescans the files of a context in the background, newest first. A rescan in progress continues. A context without virus scans is skipped.',
   })
   rescanContext(@By() actor: Actor, @ContextKey() contextKey: string) {
     return this.#rescans.begin(actor, contextKey)
   }
 
   @Requires('admin')
-  @FieldResolver(() => RescanProgress, { nullable: true, description: 'How far its files have been scanned again.' })
+  @FieldResolver(() => RescanProgress, { nullable: true, description: 'Progress of the latest rescan of the context.' })
   rescanProgress(@CurrentCall() call: Call, @Root() context: FileContext) {
     return batched(call, 'FileContext.rescanProgress', context.contextId, (ids) =>
       this.#rescans.progresses(context.tenantId, ids),

@@ -5,37 +5,42 @@ import { LongScalar } from '../../api/graphql/scalars.js'
 /** As in the responses. */
 export const RescanStatus = enumOf('RescanStatus', 'Status of the rescan of a context.', {
   off: 'The context does not scan its files.',
-  none: 'No rescan has started.',
-  running: 'Files are being scanned, or wait to be scanned.',
+  none: 'No rescan has started yet.',
+  running: 'Files are being scanned or wait for a scan.',
   paused: 'The scanner or the store is unavailable, or a file waits for its next attempt. The rescan continues automatically.',
-  finished: 'All files are done.',
+  finished: 'All files have been processed.',
 })
 export type RescanStatus = keyof typeof RescanStatus
 
-@ObjectType({ simpleResolvers: true, description: 'How far the files of a context have been scanned again, the last time.' })
+@ObjectType({ simpleResolvers: true, description: 'Progress of the latest rescan of a context.' })
 export class RescanProgress {
-  @Field(() => String, { description: 'The context.' })
+  @Field(() => String, { description: 'Key of the context that is rescanned.' })
   contextKey!: string
-  @Field(() => RescanStatus, { description: 'Where it stands.' })
+  @Field(() => RescanStatus, { description: 'Status of the rescan.' })
   status!: RescanStatus
-  @Field(() => String, { nullable: true, description: 'The signatures that files are scanned with; null before the first time.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Version of the signatures that files are scanned with. Null before the first rescan.',
+  })
   signatures!: string | null
-  @Field(() => LongScalar, { description: 'Files to be looked at.' })
+  @Field(() => LongScalar, { description: 'Number of files that the rescan must process.' })
   files!: number
-  @Field(() => LongScalar, { description: 'Files that were looked at: scanned, or found to have a report by these signatures.' })
+  @Field(() => LongScalar, {
+    description: 'Number of processed files: scanned, or with an existing report for these signatures.',
+  })
   filesDone!: number
-  @Field(() => LongScalar, { description: 'Files that were scanned.' })
+  @Field(() => LongScalar, { description: 'Number of files that were scanned.' })
   filesScanned!: number
-  @Field(() => LongScalar, { description: 'Bytes that were scanned.' })
+  @Field(() => LongScalar, { description: 'Number of bytes that were scanned.' })
   bytesScanned!: number
-  @Field(() => LongScalar, { description: 'Files that were found infected, and quarantined.' })
+  @Field(() => LongScalar, { description: 'Number of files that were quarantined because of a virus.' })
   filesQuarantined!: number
   @Field(() => LongScalar, {
-    description: 'Files that could not be scanned: their stored content is missing or damaged, or three attempts failed.',
+    description: 'Number of files that could not be scanned: their content is missing or damaged, or three attempts failed.',
   })
   filesFailed!: number
-  @Field(() => Date, { nullable: true, description: 'When it was begun.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which the rescan started. Null if none has started.' })
   startedAt!: Date | null
-  @Field(() => Date, { nullable: true, description: 'When all files had been looked at.' })
+  @Field(() => Date, { nullable: true, description: 'Time at which all files were processed. Null until then.' })
   finishedAt!: Date | null
 }

@@ -28,37 +28,43 @@ export class StatsResolver {
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => Stats, { description: 'The statistics overview.' })
+  @Query(() => Stats, { description: 'Returns the statistics overview of the tenant.' })
   stats(@By() actor: Actor) {
     return this.#stats.overview(actor)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => ApiCallsChart, { description: 'Calls over time.' })
+  @Query(() => ApiCallsChart, { description: 'Returns the number of API calls over time.' })
   apiCallsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.#charts.apiCalls(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => StorageChart, { description: 'Storage over time.' })
+  @Query(() => StorageChart, { description: 'Returns the used storage over time.' })
   storageChart(@By() actor: Actor, @Args(() => StorageChartArgs) args: StorageChartArgs) {
     return this.#charts.storage(actor, args)
   }
 
   @Requires('metadata', { tenantWide: true })
-  @Query(() => UploadsChart, { description: 'Uploads over time.' })
+  @Query(() => UploadsChart, { description: 'Returns the number of uploads over time.' })
   uploadsChart(@By() actor: Actor, @Args(() => ChartArgs) args: ChartArgs) {
     return this.#charts.uploads(actor, args)
   }
 
   @Requires('metadata')
-  @Query(() => [ContextApiCalls], { description: 'All calls by context, most first.', complexity: costByContext })
+  @Query(() => [ContextApiCalls], {
+    description: 'Lists the number of API calls of each context, most calls first.',
+    complexity: costByContext,
+  })
   apiCallsByContext(@By() actor: Actor) {
     return this.#stats.apiCallsByContext(actor)
   }
 
   @Requires('metadata')
-  @Query(() => [ContextFiles], { description: 'Files by context, most bytes first.', complexity: costByContext })
+  @Query(() => [ContextFiles], {
+    description: 'Lists the number of files of each context, largest total size first.',
+    complexity: costByContext,
+  })
   filesByContext(@By() actor: Actor) {
     return this.#stats.filesByContext(actor)
   }

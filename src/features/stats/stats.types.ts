@@ -4,161 +4,164 @@ import { Optional, Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReasonField, blockReasonRows, blockReasons, fieldOfReason } from '../../platform/errors/block-reasons.js'
 
-@ObjectType({ simpleResolvers: true, description: 'What there is in all.' })
+@ObjectType({ simpleResolvers: true, description: 'Totals of the tenant.' })
 export class StatsOverview {
-  @Field(() => LongScalar, { description: 'Files held now.' })
+  @Field(() => LongScalar, { description: 'Number of files that are currently stored.' })
   totalFiles!: number
-  @Field(() => LongScalar, { description: 'Contexts.' })
+  @Field(() => LongScalar, { description: 'Number of contexts in the tenant.' })
   totalContexts!: number
-  @Field(() => LongScalar, { description: 'API keys, whatever their status.' })
+  @Field(() => LongScalar, { description: 'Number of API keys with any status.' })
   totalApiKeys!: number
   @Field(() => LongScalar, {
     description:
-      'Download URLs ever made. Fetching one, once or often, is not counted: see the log of the service or of the bucket.',
+      'Number of download URLs ever created. Downloads with such a URL are not counted. They appear in the log of the service or bucket.',
   })
   totalDownloads!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Calls by operation.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls by operation.' })
 export class CallsByOperation {
-  @Field(() => LongScalar, { description: 'Uploads and dry runs.' })
+  @Field(() => LongScalar, { description: 'Number of uploads and dry runs.' })
   upload!: number
-  @Field(() => LongScalar, { description: 'Download URLs.' })
+  @Field(() => LongScalar, { description: 'Number of requests for a download URL.' })
   download!: number
-  @Field(() => LongScalar, { description: 'Reads.' })
+  @Field(() => LongScalar, { description: 'Number of reads of lists, metadata, statistics and logs.' })
   metadata!: number
-  @Field(() => LongScalar, { description: 'Deletions.' })
+  @Field(() => LongScalar, { description: 'Number of deletions, including operations on the trash.' })
   delete!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Calls by outcome.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls by result.' })
 export class CallsByStatus {
-  @Field(() => LongScalar, { description: 'Those that succeeded.' })
+  @Field(() => LongScalar, { description: 'Number of successful API calls.' })
   success!: number
-  @Field(() => LongScalar, { description: 'Those that failed.' })
+  @Field(() => LongScalar, { description: 'Number of failed API calls.' })
   failure!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Calls by API key, of today (UTC) and yesterday.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls today and yesterday (UTC).' })
 export class ApiCallStats {
-  @Field(() => LongScalar, { description: 'Calls today.' })
+  @Field(() => LongScalar, { description: 'Number of API calls today (UTC).' })
   today!: number
-  @Field(() => LongScalar, { description: 'Calls yesterday.' })
+  @Field(() => LongScalar, { description: 'Number of API calls yesterday (UTC).' })
   yesterday!: number
-  @Field(() => Float, { description: 'Today against yesterday, in percent, to one decimal.' })
+  @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
   changePercent!: number
-  @Field(() => CallsByOperation, { description: 'Today’s, by operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls today by operation.' })
   byOperation!: CallsByOperation
-  @Field(() => CallsByStatus, { description: 'Today’s, by outcome.' })
+  @Field(() => CallsByStatus, { description: 'Number of API calls today by result.' })
   byStatus!: CallsByStatus
 }
 
-@ObjectType({ simpleResolvers: true, description: 'What one context holds.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage that one context uses.' })
 export class ContextStorage {
-  @Field(() => String, { description: 'Its key.' })
+  @Field(() => String, { description: 'Key of the context.' })
   contextKey!: string
-  @Field(() => String, { description: 'Its display name.' })
+  @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
-  @Field(() => LongScalar, { description: 'Files.' })
+  @Field(() => LongScalar, { description: 'Number of files in the context.' })
   count!: number
-  @Field(() => LongScalar, { description: 'Bytes.' })
+  @Field(() => LongScalar, { description: 'Total size of the files in the context, in bytes.' })
   totalBytes!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'What is stored.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage that the tenant uses.' })
 export class StorageStats {
-  @Field(() => LongScalar, { description: 'Bytes held now.' })
+  @Field(() => LongScalar, { description: 'Total size of all stored files, in bytes.' })
   totalBytes!: number
-  @Field(() => String, { description: 'The same for people, base 1024.' })
+  @Field(() => String, { description: 'Formatted total size, such as `1.5 MB`.' })
   totalFormatted!: string
-  @Field(() => [ContextStorage], { description: 'The three largest contexts.' })
+  @Field(() => [ContextStorage], { description: 'Storage of the three largest contexts, largest first.' })
   byContext!: ContextStorage[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The tenant’s quota.' })
+@ObjectType({ simpleResolvers: true, description: 'Storage quota of the tenant and its use.' })
 export class StorageQuota {
-  @Field(() => Int, { description: 'MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Storage quota in MB of 1,048,576 bytes.' })
   quotaMb!: number
-  @Field(() => LongScalar, { description: 'Bytes in use.' })
+  @Field(() => LongScalar, { description: 'Number of bytes in use.' })
   usedBytes!: number
-  @Field(() => String, { description: 'The same for people.' })
+  @Field(() => String, { description: 'Formatted number of bytes in use, such as `1.5 MB`.' })
   usedFormatted!: string
-  @Field(() => Float, { description: 'Use, in percent, to two decimals.' })
+  @Field(() => Float, { description: 'Used share of the quota in percent, with two decimals.' })
   usedPercent!: number
-  @Field(() => LongScalar, { description: 'Bytes left.' })
+  @Field(() => LongScalar, { description: 'Number of bytes that the quota still allows.' })
   remainingBytes!: number
-  @Field(() => String, { description: 'The same for people.' })
+  @Field(() => String, { description: 'Formatted number of remaining bytes, such as `1.5 MB`.' })
   remainingFormatted!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Files that were accepted.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of accepted uploads of the tenant.' })
 export class FilesUploaded {
-  @Field(() => LongScalar, { description: 'Ever, deleted ones included.' })
+  @Field(() => LongScalar, { description: 'Number of uploads ever accepted, including files deleted since.' })
   total!: number
-  @Field(() => LongScalar, { description: 'Today.' })
+  @Field(() => LongScalar, { description: 'Number of uploads accepted today (UTC).' })
   today!: number
-  @Field(() => LongScalar, { description: 'Yesterday.' })
+  @Field(() => LongScalar, { description: 'Number of uploads accepted yesterday (UTC).' })
   yesterday!: number
-  @Field(() => Float, { description: 'Today against yesterday, in percent.' })
+  @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
   changePercent!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Blocked files by reason, of all time.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of blocked files by reason, of all time.' })
 export class BlockedByReason {}
 for (const reason of blockReasons)
-  Field(() => LongScalar, { description: `How many: ${blockReasonRows[reason].meaning}` })(
+  Field(() => LongScalar, { description: `Number of files blocked because ${blockReasonRows[reason].meaning}` })(
     BlockedByReason.prototype,
     fieldOfReason(reason),
   )
 
-@ObjectType({ simpleResolvers: true, description: 'Files that a check refused.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of files that a check rejected.' })
 export class SecurityStats {
-  @Field(() => LongScalar, { description: 'Ever.' })
+  @Field(() => LongScalar, { description: 'Number of files ever blocked.' })
   filesBlockedTotal!: number
-  @Field(() => LongScalar, { description: 'Today.' })
+  @Field(() => LongScalar, { description: 'Number of files blocked today (UTC).' })
   blockedToday!: number
-  @Field(() => LongScalar, { description: 'Yesterday.' })
+  @Field(() => LongScalar, { description: 'Number of files blocked yesterday (UTC).' })
   blockedYesterday!: number
-  @Field(() => Float, { description: 'Today against yesterday, in percent.' })
+  @Field(() => Float, { description: 'Change from yesterday to today in percent, with one decimal.' })
   changePercent!: number
-  @Field(() => BlockedByReason, { description: 'All of them, by reason.' })
+  @Field(() => BlockedByReason, { description: 'Number of all blocked files by reason.' })
   byReason!: Record<BlockReasonField, number>
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The statistics overview.' })
+@ObjectType({ simpleResolvers: true, description: 'Statistics overview of the tenant.' })
 export class Stats {
-  @Field(() => StatsOverview, { description: 'What there is in all.' })
+  @Field(() => StatsOverview, { description: 'Totals of files, contexts, API keys and downloads.' })
   overview!: StatsOverview
-  @Field(() => ApiCallStats, { description: 'Calls.' })
+  @Field(() => ApiCallStats, { description: 'Number of API calls today and yesterday.' })
   apiCalls!: ApiCallStats
-  @Field(() => StorageStats, { description: 'Storage.' })
+  @Field(() => StorageStats, { description: 'Storage that the tenant uses.' })
   storage!: StorageStats
-  @Field(() => StorageQuota, { description: 'Quota.' })
+  @Field(() => StorageQuota, { description: 'Storage quota of the tenant and its use.' })
   storageQuota!: StorageQuota
-  @Field(() => FilesUploaded, { description: 'Uploads.' })
+  @Field(() => FilesUploaded, { description: 'Number of accepted uploads of the tenant.' })
   filesUploaded!: FilesUploaded
-  @Field(() => SecurityStats, { description: 'What was blocked.' })
+  @Field(() => SecurityStats, { description: 'Number of blocked files of the tenant.' })
   security!: SecurityStats
 }
 
-export const ChartPeriod = enumOf('ChartPeriod', 'How long one point of a chart is.', {
-  hourly: 'An hour.',
-  daily: 'A UTC day.',
-  weekly: 'A week, from Monday.',
+export const ChartPeriod = enumOf('ChartPeriod', 'Length of one bucket of a chart.', {
+  hourly: 'Each bucket is one hour.',
+  daily: 'Each bucket is one day in UTC.',
+  weekly: 'Each bucket is one week in UTC, from Monday.',
 })
 export type ChartPeriod = keyof typeof ChartPeriod
 
-export const StorageChartPeriod = enumOf('StorageChartPeriod', 'How long one point of the storage chart is.', {
-  daily: 'A UTC day.',
-  weekly: 'A week, from Monday.',
+export const StorageChartPeriod = enumOf('StorageChartPeriod', 'Length of one bucket of the storage chart.', {
+  daily: 'Each bucket is one day in UTC.',
+  weekly: 'Each bucket is one week in UTC, from Monday.',
 })
 export type StorageChartPeriod = keyof typeof StorageChartPeriod
 
 @ArgsType()
 export class ChartArgs {
-  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'How long one point is.' })
+  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of one bucket of the chart.' })
   period!: ChartPeriod
-  @Field(() => Int, { nullable: true, description: 'Days of the window: 1 to 365; 7 unless given, 30 for weekly.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly buckets.',
+  })
   @Optional()
   @Whole(1, 365)
   days?: number | null
@@ -166,98 +169,101 @@ export class ChartArgs {
 
 @ArgsType()
 export class StorageChartArgs {
-  @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'How long one point is.' })
+  @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'Length of one bucket of the chart.' })
   period!: StorageChartPeriod
-  @Field(() => Int, { nullable: true, description: 'Days of the window: 1 to 365; 7 unless given, 30 for weekly.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly buckets.',
+  })
   @Optional()
   @Whole(1, 365)
   days?: number | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The calls of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls in one bucket.' })
 export class ApiCallsPoint {
-  @Field(() => Date, { description: 'When the bucket begins.' })
+  @Field(() => Date, { description: 'Start of the bucket in UTC.' })
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Calls.' })
+  @Field(() => LongScalar, { description: 'Number of API calls in the bucket.' })
   total!: number
-  @Field(() => LongScalar, { description: 'Those that succeeded.' })
+  @Field(() => LongScalar, { description: 'Number of successful API calls in the bucket.' })
   success!: number
-  @Field(() => LongScalar, { description: 'Those that failed.' })
+  @Field(() => LongScalar, { description: 'Number of failed API calls in the bucket.' })
   failure!: number
-  @Field(() => CallsByOperation, { description: 'By operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls in the bucket by operation.' })
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'What was stored at the end of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Used storage at the end of one bucket.' })
 export class StoragePoint {
-  @Field(() => Date, { description: 'When the bucket begins.' })
+  @Field(() => Date, { description: 'Start of the bucket in UTC.' })
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Bytes at its end.' })
+  @Field(() => LongScalar, { description: 'Number of stored bytes at the end of the bucket.' })
   totalBytes!: number
-  @Field(() => LongScalar, { description: 'Files at its end.' })
+  @Field(() => LongScalar, { description: 'Number of stored files at the end of the bucket.' })
   filesCount!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The uploads of one bucket.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of uploads in one bucket.' })
 export class UploadsPoint {
-  @Field(() => Date, { description: 'When the bucket begins.' })
+  @Field(() => Date, { description: 'Start of the bucket in UTC.' })
   timestamp!: Date
-  @Field(() => LongScalar, { description: 'Files accepted.' })
+  @Field(() => LongScalar, { description: 'Number of files accepted in the bucket.' })
   count!: number
-  @Field(() => LongScalar, { description: 'Their bytes.' })
+  @Field(() => LongScalar, { description: 'Total size of the files accepted in the bucket, in bytes.' })
   totalBytes!: number
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Calls over time.' })
+@ObjectType({ simpleResolvers: true, description: 'Chart of API calls over time.' })
 export class ApiCallsChart {
-  @Field(() => ChartPeriod, { description: 'How long one point is.' })
+  @Field(() => ChartPeriod, { description: 'Length of one bucket of the chart.' })
   period!: ChartPeriod
-  @Field(() => [ApiCallsPoint], { description: 'Ascending, none missing, the current one last.' })
+  @Field(() => [ApiCallsPoint], { description: 'One point per bucket, in ascending order. The last one is the current bucket.' })
   dataPoints!: ApiCallsPoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Storage over time.' })
+@ObjectType({ simpleResolvers: true, description: 'Chart of used storage over time.' })
 export class StorageChart {
-  @Field(() => StorageChartPeriod, { description: 'How long one point is.' })
+  @Field(() => StorageChartPeriod, { description: 'Length of one bucket of the chart.' })
   period!: StorageChartPeriod
-  @Field(() => [StoragePoint], { description: 'Ascending, none missing, the current one last.' })
+  @Field(() => [StoragePoint], { description: 'One point per bucket, in ascending order. The last one is the current bucket.' })
   dataPoints!: StoragePoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Uploads over time.' })
+@ObjectType({ simpleResolvers: true, description: 'Chart of accepted uploads over time.' })
 export class UploadsChart {
-  @Field(() => ChartPeriod, { description: 'How long one point is.' })
+  @Field(() => ChartPeriod, { description: 'Length of one bucket of the chart.' })
   period!: ChartPeriod
-  @Field(() => [UploadsPoint], { description: 'Ascending, none missing, the current one last.' })
+  @Field(() => [UploadsPoint], { description: 'One point per bucket, in ascending order. The last one is the current bucket.' })
   dataPoints!: UploadsPoint[]
 }
 
-@ObjectType({ simpleResolvers: true, description: 'All calls of one context.' })
+@ObjectType({ simpleResolvers: true, description: 'Number of API calls of one context.' })
 export class ContextApiCalls {
-  @Field(() => String, { description: 'Its key.' })
+  @Field(() => String, { description: 'Key of the context.' })
   contextKey!: string
-  @Field(() => String, { description: 'Its display name.' })
+  @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
-  @Field(() => LongScalar, { description: 'Calls.' })
+  @Field(() => LongScalar, { description: 'Number of API calls that used the context.' })
   total!: number
-  @Field(() => LongScalar, { description: 'Those that succeeded.' })
+  @Field(() => LongScalar, { description: 'Number of successful API calls that used the context.' })
   success!: number
-  @Field(() => LongScalar, { description: 'Those that failed.' })
+  @Field(() => LongScalar, { description: 'Number of failed API calls that used the context.' })
   failure!: number
-  @Field(() => CallsByOperation, { description: 'By operation.' })
+  @Field(() => CallsByOperation, { description: 'Number of API calls that used the context, by operation.' })
   byOperation!: CallsByOperation
 }
 
-@ObjectType({ simpleResolvers: true, description: 'The files of one context.' })
+@ObjectType({ simpleResolvers: true, description: 'Number and size of the files of one context.' })
 export class ContextFiles {
-  @Field(() => String, { description: 'Its key.' })
+  @Field(() => String, { description: 'Key of the context.' })
   contextKey!: string
-  @Field(() => String, { description: 'Its display name.' })
+  @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
-  @Field(() => LongScalar, { description: 'Files held now.' })
+  @Field(() => LongScalar, { description: 'Number of files currently in the context.' })
   fileCount!: number
-  @Field(() => LongScalar, { description: 'Bytes held now.' })
+  @Field(() => LongScalar, { description: 'Total size of the files in the context, in bytes.' })
   totalBytes!: number
-  @Field(() => String, { description: 'The same for people.' })
+  @Field(() => String, { description: 'Formatted total size, such as `1.5 MB`.' })
   totalFormatted!: string
 }

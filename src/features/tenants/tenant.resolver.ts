@@ -13,27 +13,29 @@ export class TenantResolver {
   }
 
   @Requires('admin')
-  @Query(() => Tenant, { description: 'The tenant that the credential belongs to.' })
+  @Query(() => Tenant, { description: 'Returns the tenant of the credential.' })
   tenant(@By() actor: Actor) {
     return this.#tenants.get(actor)
   }
 
   @Requires('admin')
-  @Mutation(() => Tenant, { description: 'Changes the tenant’s name or quota.' })
+  @Mutation(() => Tenant, { description: 'Changes the name or the storage quota of the tenant.' })
   updateTenant(
     @By() actor: Actor,
-    @Arg('input', () => UpdateTenantInput, { description: 'What it is to be.' }) input: UpdateTenantInput,
+    @Arg('input', () => UpdateTenantInput, { description: 'Fields to change. Omitted fields keep their values.' })
+    input: UpdateTenantInput,
   ) {
     return this.#tenants.update(actor, input)
   }
 
   @Requires('admin')
   @Mutation(() => Tenant, {
-    description: 'Whether every dashboard user must have a second factor; without one a session then only sets one up.',
+    description:
+      'Sets whether all dashboard users must have a second factor. Sessions of users without one can then only set it up.',
   })
   requireSecondFactor(
     @By() actor: Actor,
-    @Arg('required', () => Boolean, { description: 'Whether it must.' }) required: boolean,
+    @Arg('required', () => Boolean, { description: 'True to require a second factor.' }) required: boolean,
   ) {
     return this.#tenants.requireSecondFactor(actor, required)
   }

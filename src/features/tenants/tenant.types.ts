@@ -6,31 +6,36 @@ import { LongScalar } from '../../api/graphql/scalars.js'
 @ObjectType({ implements: Node, simpleResolvers: true, description: 'The tenant that the credential belongs to.' })
 export class Tenant {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape ten_….' })
+  @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
   tenantId!: string
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Name of the tenant, 1 to 255 characters.' })
   name!: string
-  @Field(() => Int, { description: 'Quota of all its files, in MB of 1,048,576 bytes.' })
+  @Field(() => Int, { description: 'Storage quota of the tenant in MB of 1,048,576 bytes.' })
   storageQuotaMb!: number
-  @Field(() => Int, { description: 'How far its admins may raise that quota, in MB; the operator’s to set.' })
+  @Field(() => Int, {
+    description: 'Maximum storage quota that admins of the tenant can set, in MB. Only the operator can change it.',
+  })
   storageQuotaCeilingMb!: number
-  @Field(() => Boolean, { description: 'Whether dashboard users must have a second factor.' })
+  @Field(() => Boolean, { description: 'True if dashboard users must have a second factor.' })
   secondFactorRequired!: boolean
-  @Field(() => LongScalar, { description: 'Bytes of all its files, exact.' })
+  @Field(() => LongScalar, { description: 'Exact number of bytes of all files of the tenant, including the trash.' })
   storageUsedBytes!: number
-  @Field(() => Date, { description: 'When it was created.' })
+  @Field(() => Date, { description: 'Time at which the tenant was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it was last changed.' })
+  @Field(() => Date, { description: 'Time of the last change of the tenant.' })
   updatedAt!: Date
 }
 
-@InputType({ description: 'What is to change; what is left out stays.' })
+@InputType({ description: 'Fields of the tenant to change. Omitted fields keep their values.' })
 export class UpdateTenantInput {
-  @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
+  @Field(() => String, { nullable: true, description: 'Name of the tenant, 1 to 255 characters.' })
   @NotNull()
   @Line(1, 255)
   name?: string
-  @Field(() => Int, { nullable: true, description: 'Quota, in MB: at least 1, at most the ceiling.' })
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Storage quota of the tenant in MB, from 1 to the maximum that the operator set.',
+  })
   @NotNull()
   @Whole(1, 2_147_483_647)
   storageQuotaMb?: number

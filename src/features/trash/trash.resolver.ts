@@ -16,19 +16,21 @@ export class TrashResolver {
   }
 
   @Requires('delete')
-  @Query(() => TrashedFilePage, { description: 'Files that were deleted and can be restored, the latest first.' })
+  @Query(() => TrashedFilePage, { description: 'Lists the files in the trash, most recently deleted first.' })
   trash(@By() actor: Actor, @Args(() => ContextPageArgs) args: ContextPageArgs) {
     return this.#trash.list(actor, args)
   }
 
   @Requires('delete')
-  @Mutation(() => File, { description: 'Puts a file of the trash back, as it was.' })
+  @Mutation(() => File, { description: 'Restores a file from the trash. A disabled context returns the error `conflict`.' })
   restoreFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#trash.restore(attempt, fileId)
   }
 
   @Requires('delete')
-  @Mutation(() => PurgedFile, { description: 'Takes a file out of the trash for good, at once.' })
+  @Mutation(() => PurgedFile, {
+    description: 'Permanently deletes a file from the trash. A file that is not in the trash returns the error `not_found`.',
+  })
   purgeFile(@CurrentAttempt() attempt: Attempt, @FileId() fileId: string) {
     return this.#trash.purge(attempt, fileId)
   }

@@ -2,25 +2,25 @@ import { Field, ID, ObjectType } from 'type-graphql'
 import { pageType } from '../../api/graphql/page.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A file that was deleted and can be restored.' })
+@ObjectType({ simpleResolvers: true, description: 'A deleted file that can be restored from the trash.' })
 export class TrashedFile {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'The client’s name for it, cleaned.' })
+  @Field(() => String, { description: 'Sanitized file name that the client sent.' })
   originalFilename!: string
-  @Field(() => LongScalar, { description: 'Bytes: they still count.' })
+  @Field(() => LongScalar, { description: 'Size of the file in bytes, which still counts towards the quotas.' })
   sizeBytes!: number
-  @Field(() => String, { description: 'The context that it was uploaded into.' })
+  @Field(() => String, { description: 'Key of the context that contains the file.' })
   contextKey!: string
-  @Field(() => Date, { description: 'When it was deleted.' })
+  @Field(() => Date, { description: 'Time at which the file was deleted.' })
   deletedAt!: Date
-  @Field(() => Date, { description: 'From when on it is gone for good, by the context’s policy as it is now.' })
+  @Field(() => Date, { description: 'Time after which the service purges the file, by the current policy of the context.' })
   purgeAt!: Date
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A file that is gone for good.' })
+@ObjectType({ simpleResolvers: true, description: 'A file that was permanently deleted.' })
 export class PurgedFile {
-  @Field(() => ID, { description: 'Shape file_….' })
+  @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
 }
 

@@ -1,15 +1,17 @@
 import { Field, ObjectType } from 'type-graphql'
 
-@ObjectType({ simpleResolvers: true, description: 'A second factor that is not in use before a code of it is confirmed.' })
+@ObjectType({ simpleResolvers: true, description: 'A second factor that has no effect until its first code is confirmed.' })
 export class SecondFactorSetUp {
-  @Field(() => String, { description: 'The secret in base32, to be typed into an authenticator app.' })
+  @Field(() => String, { description: 'Secret in base32, for manual entry in an authenticator app.' })
   secret!: string
-  @Field(() => String, { description: 'The same as otpauth://…, to be scanned as a QR code.' })
+  @Field(() => String, { description: 'Secret as an `otpauth://` URI, for a QR code.' })
   uri!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A second factor that is in use.' })
+@ObjectType({ simpleResolvers: true, description: 'A second factor that was enabled.' })
 export class ConfirmedSecondFactor {
-  @Field(() => [String], { description: 'Each signs in once where the authenticator is lost. Shown this once.' })
+  @Field(() => [String], {
+    description: 'Single-use recovery codes, each of which replaces the authenticator once. They are returned only once.',
+  })
   recoveryCodes!: string[]
 }

@@ -15,29 +15,39 @@ export class SessionResolver {
   }
 
   @Requires('any')
-  @Query(() => UserSessionPage, { description: 'Your own open sessions, newest first; an API key has none.' })
+  @Query(() => UserSessionPage, {
+    description: 'Lists the open sessions of the signed-in user, newest first. An API key has none.',
+  })
   mySessions(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : pageOf([], 0, args)
   }
 
   @Requires('any')
-  @Mutation(() => Boolean, { description: 'Ends one of your own sessions, at once.' })
-  async endMySession(@By() actor: Actor, @Arg('sessionId', () => ID, { description: 'Shape ses_….' }) sessionId: string) {
+  @Mutation(() => Boolean, { description: 'Ends a session of the signed-in user immediately.' })
+  async endMySession(
+    @By() actor: Actor,
+    @Arg('sessionId', () => ID, { description: 'ID of the session: `ses_` followed by a ULID.' }) sessionId: string,
+  ) {
     return (await this.#sessions.end(actor, actor.id, sessionId)) > 0
   }
 
   @Requires('admin')
-  @Query(() => UserSessionPage, { description: 'The open sessions of a dashboard user, newest first.' })
+  @Query(() => UserSessionPage, { description: 'Lists the open sessions of a dashboard user, newest first.' })
   userSessions(@By() actor: Actor, @Args(() => UserSessionsArgs) { userId, ...page }: UserSessionsArgs) {
     return this.#sessions.list(actor, userId, page)
   }
 
   @Requires('admin')
-  @Mutation(() => Int, { description: 'Ends one session of a dashboard user, or all; gives how many ended, at once.' })
+  @Mutation(() => Int, {
+    description: 'Ends one session or all sessions of a dashboard user immediately. Returns the number of ended sessions.',
+  })
   endUserSessions(
     @By() actor: Actor,
     @UserId() userId: string,
-    @Arg('sessionId', () => ID, { nullable: true, description: 'Shape ses_…; all of them where it is left out.' })
+    @Arg('sessionId', () => ID, {
+      nullable: true,
+      description: 'ID of the session: `ses_` followed by a ULID. Null means all sessions of the user.',
+    })
     sessionId?: string,
   ) {
     return this.#sessions.end(actor, userId, sessionId ?? undefined)

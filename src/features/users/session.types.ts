@@ -2,20 +2,20 @@ import { ArgsType, Field, ID, ObjectType } from 'type-graphql'
 import { AsNodeId } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 
-@ObjectType({ simpleResolvers: true, description: 'A session that has begun and not ended.' })
+@ObjectType({ simpleResolvers: true, description: 'An open session of a dashboard user.' })
 export class UserSession {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape ses_….' })
+  @Field(() => ID, { description: 'ID of the session: `ses_` followed by a ULID.' })
   sessionId!: string
-  @Field(() => Date, { description: 'When the user signed in.' })
+  @Field(() => Date, { description: 'Time at which the user signed in.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it ends by itself.' })
+  @Field(() => Date, { description: 'Time at which the session expires.' })
   expiresAt!: Date
-  @Field(() => String, { description: 'The address that signed in.' })
+  @Field(() => String, { description: 'IP address from which the user signed in.' })
   ipAddress!: string
-  @Field(() => String, { description: 'The User-Agent that signed in.' })
+  @Field(() => String, { description: '`User-Agent` header of the sign-in.' })
   userAgent!: string
-  @Field(() => Boolean, { description: 'Whether it is the session that asks.' })
+  @Field(() => Boolean, { description: 'True if this session sent the request.' })
   isCurrent!: boolean
 }
 
@@ -23,6 +23,6 @@ export const UserSessionPage = pageType(UserSession, 'UserSession')
 
 @ArgsType()
 export class UserSessionsArgs extends PageArgs {
-  @Field(() => ID, { description: 'Shape usr_….' })
+  @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
   userId!: string
 }

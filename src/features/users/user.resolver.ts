@@ -30,7 +30,7 @@ export class UserResolver {
   }
 
   @Requires('any', { beforeSecondFactor: true, orNull: true })
-  @Query(() => Me, { nullable: true, description: 'Whose the credential is: a dashboard user, or an API key; null without one.' })
+  @Query(() => Me, { nullable: true, description: 'Returns the user or API key of the credential. Null without a credential.' })
   me(@By() { id, kind, tenantId, name, email, scopes, secondFactorDue }: Actor) {
     return {
       id,
@@ -46,66 +46,77 @@ export class UserResolver {
   }
 
   @Requires('admin')
-  @Query(() => UserPage, { description: 'The tenant’s dashboard users, newest first.' })
+  @Query(() => UserPage, { description: 'Lists the dashboard users of the tenant, newest first.' })
   users(@By() actor: Actor, @Args(() => UsersArgs) args: UsersArgs) {
     return this.#users.list(actor.tenantId, args)
   }
 
   @Requires('public')
-  @Mutation(() => SignIn, { description: 'Begins a session of 12 hours.' })
+  @Mutation(() => SignIn, {
+    description: 'Starts a session of 12 hours. A wrong email address, password or code returns the error `unauthenticated`.',
+  })
   signIn(@CurrentCall() call: Call, @Args(() => SignInArgs) args: SignInArgs) {
     return this.#signIns.signIn(call.origin, args, call.signal)
   }
 
   @Requires('any', { beforeSecondFactor: true })
   @Mutation(() => Boolean, {
-    description: 'Ends the session of this token, at once. False where the token has no session of ours.',
+    description: 'Ends the session of the token immediately. Returns false if the token has no session in this service.',
   })
   signOut(@By() actor: Actor) {
     return this.#signIns.signOut(actor)
   }
 
   @Requires('any')
-  @Mutation(() => Boolean, { description: 'Changes the password of the user who is signed in, and ends his other sessions.' })
+  @Mutation(() => Boolean, {
+    description: 'Changes the password of the signed-in user and ends all other sessions of that user.',
+  })
   changePassword(@By() actor: Actor, @CurrentCall() call: Call, @Args(() => ChangePasswordArgs) args: ChangePasswordArgs) {
     return this.#signIns.changePassword(actor, args, call.signal)
   }
 
   @Requires('admin')
-  @Mutation(() => InvitedUser, { description: 'Makes a dashboard user.' })
+  @Mutation(() => InvitedUser, {
+    description: 'Creates a dashboard user. An email address that exists returns the error `conflict`.',
+  })
   inviteUser(
     @By() actor: Actor,
-    @Arg('input', () => InviteUserInput, { description: 'What it is to be.' }) input: InviteUserInput,
+    @Arg('input', () => InviteUserInput, { description: 'Properties of the new user.' }) input: InviteUserInput,
   ) {
     return this.#users.create(actor, input)
   }
 
   @Requires('admin')
-  @Mutation(() => User, { description: 'Changes a dashboard user’s name or scopes.' })
+  @Mutation(() => User, {
+    description: 'Changes the name or scopes of a dashboard user. Admins cannot remove their own scope `admin`.',
+  })
   updateUser(
     @By() actor: Actor,
     @UserId() userId: string,
-    @Arg('input', () => UpdateUserInput, { description: 'What it is to be.' }) input: UpdateUserInput,
+    @Arg('input', () => UpdateUserInput, { description: 'Fields to change. Omitted fields keep their values.' })
+    input: UpdateUserInput,
   ) {
     return this.#users.update(actor, userId, input)
   }
 
   @Requires('admin')
-  @Mutation(() => User, { description: 'Disables a dashboard user and ends every session for good, at once.' })
+  @Mutation(() => User, {
+    description: 'Disables a dashboard user and ends all sessions of that user immediately. Users cannot disable themselves.',
+  })
   disableUser(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.disable(actor, userId)
   }
 
   @Requires('admin')
   @Mutation(() => PasswordReset, {
-    description: 'Gives a dashboard user a new password, made here, and ends the user’s sessions.',
+    description: 'Replaces the password of a dashboard user with a generated one, and ends all sessions of that user.',
   })
   resetUserPassword(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.resetPassword(actor, userId)
   }
 
   @Requires('admin')
-  @Mutation(() => User, { description: 'Enables a disabled dashboard user.' })
+  @Mutation(() => User, { description: 'Enables a disabled dashboard user. An enabled user returns the error `conflict`.' })
   enableUser(@By() actor: Actor, @UserId() userId: string) {
     return this.#users.enable(actor, userId)
   }

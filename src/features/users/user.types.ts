@@ -9,85 +9,87 @@ import { withoutInvisible } from '../../platform/plain-text.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.types.js'
 
-export const UserStatusName = enumOf('UserStatus', 'Whether a user may sign in.', {
-  active: 'He may.',
-  disabled: 'He may not, and his sessions are refused.',
+export const UserStatusName = enumOf('UserStatus', 'Status of a dashboard user.', {
+  active: 'The user can sign in.',
+  disabled: 'The user cannot sign in, and existing sessions are rejected.',
 })
 export type UserStatusName = keyof typeof UserStatusName
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'A dashboard user.' })
+@ObjectType({ implements: Node, simpleResolvers: true, description: 'A user of the dashboard.' })
 export class User {
   @AsNodeId()
-  @Field(() => ID, { description: 'Shape usr_….' })
+  @Field(() => ID, { description: 'ID of the user: `usr_` followed by a ULID.' })
   userId!: string
-  @Field(() => String, { description: 'Unique in the tenant.' })
+  @Field(() => String, { description: 'Email address of the user, in lower case and unique in the tenant.' })
   email!: string
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
   name!: string
-  @Field(() => [ScopeName], { description: 'What he may do.' })
+  @Field(() => [ScopeName], { description: 'Scopes that the user has.' })
   scopes!: Scope[]
-  @Field(() => UserStatusName, { description: 'Whether he may sign in.' })
+  @Field(() => UserStatusName, { description: 'Status of the user.' })
   status!: UserStatusName
-  @Field(() => Boolean, { description: 'Whether a code is asked for beside the password.' })
+  @Field(() => Boolean, { description: 'True if the user must enter a code in addition to the password.' })
   hasSecondFactor!: boolean
-  @Field(() => Date, { description: 'When he was made.' })
+  @Field(() => Date, { description: 'Time at which the user was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When he was last changed.' })
+  @Field(() => Date, { description: 'Time of the last change of the user.' })
   updatedAt!: Date
 }
 
 export const UserPage = pageType(User, 'User')
 
-@ObjectType({ simpleResolvers: true, description: 'A session that has begun.' })
+@ObjectType({ simpleResolvers: true, description: 'A session that was started.' })
 export class SignIn {
-  @Field(() => String, { description: 'Goes into Authorization: Bearer ….' })
+  @Field(() => String, { description: 'Session token for the header `Authorization: Bearer`.' })
   token!: string
-  @Field(() => Date, { description: 'When the session ends.' })
+  @Field(() => Date, { description: 'Time at which the session expires.' })
   expiresAt!: Date
-  @Field(() => User, { description: 'Who signed in.' })
+  @Field(() => User, { description: 'User who signed in.' })
   user!: User
   @Field(() => Boolean, {
-    description:
-      'Whether the tenant requires a second factor that is still to be set up; until then the session is for nothing else.',
+    description: 'True if the tenant requires a second factor that the user has not set up. The session can then only set it up.',
   })
   secondFactorDue!: boolean
 }
 
-@ObjectType({ simpleResolvers: true, description: 'An invited user, with the password where one was made: shown this once.' })
+@ObjectType({ simpleResolvers: true, description: 'A new user. A generated password is returned only once.' })
 export class InvitedUser {
-  @Field(() => User, { description: 'The user.' })
+  @Field(() => User, { description: 'User that was created.' })
   user!: User
-  @Field(() => String, { nullable: true, description: 'The password that was made for him; null where one was given.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Generated password of the user. Null if the request contained a password.',
+  })
   password!: string | null
 }
 
-@ObjectType({ simpleResolvers: true, description: 'A user whose password was replaced, and the new one: shown this once.' })
+@ObjectType({ simpleResolvers: true, description: 'A user whose password was replaced. The new password is returned only once.' })
 export class PasswordReset {
-  @Field(() => User, { description: 'The user.' })
+  @Field(() => User, { description: 'User whose password was replaced.' })
   user!: User
-  @Field(() => String, { description: 'The password that was made.' })
+  @Field(() => String, { description: 'Generated password of the user.' })
   password!: string
 }
 
-@ObjectType({ simpleResolvers: true, description: 'Whose the credential is: a dashboard user, or an API key.' })
+@ObjectType({ simpleResolvers: true, description: 'User or API key that the credential belongs to.' })
 export class Me {
-  @Field(() => ID, { description: 'Shape usr_… or key_….' })
+  @Field(() => ID, { description: 'ID of the user (`usr_`) or API key (`key_`).' })
   id!: string
-  @Field(() => PerformerTypeName, { description: 'What the audit trail would call it.' })
+  @Field(() => PerformerTypeName, { description: 'Kind of actor, as in the audit log.' })
   type!: PerformerTypeName
-  @Field(() => ID, { description: 'Whose tenant: shape ten_….' })
+  @Field(() => ID, { description: 'ID of the tenant: `ten_` followed by a ULID.' })
   tenantId!: string
-  @Field(() => ID, { nullable: true, description: 'Shape usr_…; null for an API key.' })
+  @Field(() => ID, { nullable: true, description: 'ID of the user: `usr_` followed by a ULID. Null for an API key.' })
   userId!: string | null
-  @Field(() => ID, { nullable: true, description: 'Shape key_…; null for a user.' })
+  @Field(() => ID, { nullable: true, description: 'ID of the API key: `key_` followed by a ULID. Null for a user.' })
   apiKeyId!: string | null
-  @Field(() => String, { description: 'The name of the user or the key.' })
+  @Field(() => String, { description: 'Name of the user or API key.' })
   name!: string
-  @Field(() => String, { nullable: true, description: 'The user’s e-mail address; null for an API key.' })
+  @Field(() => String, { nullable: true, description: 'Email address of the user. Null for an API key.' })
   email!: string | null
-  @Field(() => [ScopeName], { description: 'What it may do.' })
+  @Field(() => [ScopeName], { description: 'Scopes that the credential has.' })
   scopes!: Scope[]
-  @Field(() => Boolean, { description: 'Whether a second factor is still to be set up before it may do anything else.' })
+  @Field(() => Boolean, { description: 'True if the user must set up a second factor before any other operation.' })
   secondFactorDue!: boolean
 }
 
@@ -108,30 +110,33 @@ const isEmail = (value: unknown): boolean =>
   value === withoutInvisible(value) &&
   /^[^\s@\u0000-\u001f]{1,64}@[^\s@\u0000-\u001f]{1,190}$/.test(value)
 
-@InputType({ description: 'A new dashboard user.' })
+@InputType({ description: 'Properties of a new dashboard user.' })
 export class InviteUserInput {
-  @Field(() => String, { description: 'Unique in the tenant; kept in lower case.' })
+  @Field(() => String, { description: 'Email address of the user, unique in the tenant. It is stored in lower case.' })
   @Rule(isEmail, 'must be an e-mail address such as ada@example.com')
   email!: string
-  @Field(() => String, { description: '1 to 255 characters.' })
+  @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
   @Line(1, 255)
   name!: string
-  @Field(() => [ScopeName], { description: 'What he may do.' })
+  @Field(() => [ScopeName], { description: 'Scopes that the user gets.' })
   @scopeList()
   scopes!: Scope[]
-  @Field(() => String, { nullable: true, description: 'At least 8 characters; one is made where none is given.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'Password of at least 8 characters. If it is null, the service generates one.',
+  })
   @Optional()
   @password()
   password?: string | null
 }
 
-@InputType({ description: 'What is to change; what is left out stays.' })
+@InputType({ description: 'Fields of a dashboard user to change. Omitted fields keep their values.' })
 export class UpdateUserInput {
-  @Field(() => String, { nullable: true, description: '1 to 255 characters.' })
+  @Field(() => String, { nullable: true, description: 'Name of the user, 1 to 255 characters.' })
   @NotNull()
   @Line(1, 255)
   name?: string
-  @Field(() => [ScopeName], { nullable: true, description: 'What he may do.' })
+  @Field(() => [ScopeName], { nullable: true, description: 'Scopes that replace the existing scopes of the user.' })
   @NotNull()
   @scopeList()
   scopes?: Scope[]
@@ -139,23 +144,26 @@ export class UpdateUserInput {
 
 @ArgsType()
 export class UsersArgs extends PageArgs {
-  @Field(() => UserStatusName, { nullable: true, description: 'Only those of that status.' })
+  @Field(() => UserStatusName, { nullable: true, description: 'Returns only users with this status.' })
   status?: UserStatusName
 }
 
 @ArgsType()
 export class SignInArgs {
-  @Field(() => String, { description: 'The user’s e-mail address.' })
+  @Field(() => String, { description: 'Email address of the user.' })
   @Text(1, 254)
   email!: string
-  @Field(() => String, { description: 'His password.' })
+  @Field(() => String, { description: 'Password of the user.' })
   @Text(1, 1024)
   password!: string
-  @Field(() => ID, { nullable: true, description: 'The tenant, where the same person is a user of several.' })
+  @Field(() => ID, {
+    nullable: true,
+    description: 'ID of the tenant. Required if the email address belongs to users of several tenants.',
+  })
   tenantId?: string | null
   @Field(() => String, {
     nullable: true,
-    description: 'The code of the second factor, or a recovery code, where the user has one.',
+    description: 'Code of the authenticator app, or a recovery code. Required if the user has a second factor.',
   })
   @Optional()
   @Text(1, 64)
@@ -164,10 +172,10 @@ export class SignInArgs {
 
 @ArgsType()
 export class ChangePasswordArgs {
-  @Field(() => String, { description: 'The password as it is.' })
+  @Field(() => String, { description: 'Current password of the user.' })
   @Text(1, 1024)
   currentPassword!: string
-  @Field(() => String, { description: 'The password as it is to be: at least 8 characters.' })
+  @Field(() => String, { description: 'New password of the user, at least 8 characters.' })
   @password()
   newPassword!: string
 }

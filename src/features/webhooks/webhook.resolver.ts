@@ -17,7 +17,7 @@ import {
 } from './webhook.types.js'
 import type { WebhookDeliveryService } from './webhook-delivery.service.js'
 
-const WebhookId = () => Arg('webhookId', () => ID, { description: 'Shape whk_….' })
+const WebhookId = () => Arg('webhookId', () => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
 
 @Resolver(() => Webhook)
 export class WebhookResolver {
@@ -30,28 +30,31 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Query(() => WebhookPage, { description: 'The tenant’s webhooks, newest first.' })
+  @Query(() => WebhookPage, { description: 'Lists the webhooks of the tenant, newest first.' })
   webhooks(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
     return this.#webhooks.list(actor, args)
   }
 
   @Requires('admin')
-  @Query(() => Webhook, { description: 'One webhook.' })
+  @Query(() => Webhook, { description: 'Returns one webhook. An unknown ID returns the error `not_found`.' })
   webhook(@By() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.get(actor, webhookId)
   }
 
   @Requires('admin')
-  @Query(() => WebhookDeliveryPage, { description: 'What was sent to a webhook, newest first: its latest 1,000 deliveries.' })
+  @Query(() => WebhookDeliveryPage, { description: 'Lists the latest 1,000 deliveries of a webhook, newest first.' })
   webhookDeliveries(@By() actor: Actor, @Args(() => WebhookDeliveriesArgs) args: WebhookDeliveriesArgs) {
     return this.#deliveries.list(actor, args)
   }
 
   @Requires('admin')
-  @Mutation(() => WebhookWithSecret, { description: 'Creates a webhook. Its secret is in this answer and nowhere else.' })
+  @Mutation(() => WebhookWithSecret, {
+    description:
+      'Creates a webhook. Only this response contains its secret. If the tenant has the maximum number of webhooks, the error is `conflict`.',
+  })
   createWebhook(
     @By() actor: Actor,
-    @Arg('input', () => CreateWebhookInput, { description: 'What it is to be.' }) input: CreateWebhookInput,
+    @Arg('input', () => CreateWebhookInput, { description: 'Properties of the new webhook.' }) input: CreateWebhookInput,
   ) {
     return this.#webhooks.create(actor, input)
   }
@@ -61,31 +64,36 @@ export class WebhookResolver {
   updateWebhook(
     @By() actor: Actor,
     @WebhookId() webhookId: string,
-    @Arg('input', () => UpdateWebhookInput, { description: 'What it is to be.' }) input: UpdateWebhookInput,
+    @Arg('input', () => UpdateWebhookInput, { description: 'Fields to change. Omitted fields keep their values.' })
+    input: UpdateWebhookInput,
   ) {
     return this.#webhooks.update(actor, webhookId, input)
   }
 
   @Requires('admin')
-  @Mutation(() => DeletedWebhook, { description: 'Deletes a webhook with what is known of its deliveries.' })
+  @Mutation(() => DeletedWebhook, { description: 'Deletes a webhook and the record of its deliveries.' })
   deleteWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.delete(actor, webhookId)
   }
 
   @Requires('admin')
-  @Mutation(() => WebhookDelivery, { description: 'Sends a webhook.test at once, and answers with what came of it.' })
+  @Mutation(() => WebhookDelivery, {
+    description: 'Sends a `webhook.test` event immediately and returns the result of the delivery.',
+  })
   testWebhook(@By() actor: Actor, @WebhookId() webhookId: string) {
     return this.#deliveries.test(actor, webhookId)
   }
 
   @Requires('admin')
-  @Mutation(() => WebhookWithSecret, { description: 'Gives a webhook a new secret; for 24 hours the old one signs too.' })
+  @Mutation(() => WebhookWithSecret, {
+    description: 'Replaces the secret of a webhook. For 24 hours, deliveries are also signed with the previous secret.',
+  })
   rotateWebhookSecret(@By() actor: Actor, @WebhookId() webhookId: string) {
     return this.#webhooks.rotateSecret(actor, webhookId)
   }
 
   @Requires('admin')
-  @Mutation(() => Webhook, { description: 'Sends again from an event on, which is included.' })
+  @Mutation(() => Webhook, { description: 'Sends the events from a sequence number on again, that event included.' })
   replayWebhook(@By() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
     return this.#webhooks.replay(actor, webhookId, fromSequence)
   }

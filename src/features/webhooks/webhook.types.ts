@@ -6,62 +6,80 @@ import { NotNull, Optional, Prose, Rule, Text, Whole } from '../../api/graphql/r
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
-export const WebhookStatus = enumOf('WebhookStatus', 'Whether a webhook is sent anything.', {
-  active: 'It is.',
-  disabled: 'Not until it is enabled; then it goes on where it stopped.',
+export const WebhookStatus = enumOf('WebhookStatus', 'Status of a webhook.', {
+  active: 'The webhook receives events.',
+  disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
 })
 export type WebhookStatus = keyof typeof WebhookStatus
 
-const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Why a webhook is disabled.', {
-  requested: 'An admin disabled it.',
-  gone: 'It answered 410.',
-  failing: 'For five days nothing could be delivered.',
+const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
+  requested: 'An admin disabled the webhook.',
+  gone: 'The endpoint returned the HTTP status 410.',
+  failing: 'All delivery attempts failed for five days.',
 })
 type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
-export const DeliveryStatus = enumOf('DeliveryStatus', 'How a delivery stands.', {
-  pending: 'It failed, and is tried again.',
-  delivered: 'It was answered with a 2xx.',
-  failed: 'It was given up.',
+export const DeliveryStatus = enumOf('DeliveryStatus', 'Status of a delivery.', {
+  pending: 'The last attempt failed, and the service will retry.',
+  delivered: 'The endpoint returned a 2xx status.',
+  failed: 'All attempts failed, and the service no longer retries.',
 })
 export type DeliveryStatus = keyof typeof DeliveryStatus
 
 @ObjectType({ simpleResolvers: true })
 abstract class WebhookFields {
-  @Field(() => ID, { description: 'Shape whk_….' })
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
-  @Field(() => String, { description: 'Where events are sent by POST.' })
+  @Field(() => String, { description: 'URL that receives events as POST requests.' })
   url!: string
-  @Field(() => [String], { description: 'Types of events; file.* stands for all of a kind, * for all.' })
+  @Field(() => [String], {
+    description: 'Event types that are sent. `file.*` matches all file events, and `*` matches all events.',
+  })
   types!: string[]
   @Field(() => [String], {
     nullable: true,
-    description: 'Keys of the only contexts whose events are sent; null: of all. Events without a context are sent in any case.',
+    description: 'Keys of the contexts whose events are sent. Null means all. Events without a context are always sent.',
   })
   contexts!: string[] | null
-  @Field(() => String, { description: 'What it is for.' })
+  @Field(() => String, { description: 'Purpose of the webhook, as free text.' })
   description!: string
-  @Field(() => WebhookStatus, { description: 'Whether it is sent anything.' })
+  @Field(() => WebhookStatus, { description: 'Status of the webhook.' })
   status!: WebhookStatus
-  @Field(() => WebhookDisabledReason, { nullable: true, description: 'Why it is disabled; null where it is not.' })
+  @Field(() => WebhookDisabledReason, {
+    nullable: true,
+    description: 'Reason why the webhook is disabled. Null if it is active.',
+  })
   disabledReason!: WebhookDisabledReason | null
-  @Field(() => LongScalar, { description: 'The last event of the journal that it is through with.' })
+  @Field(() => LongScalar, { description: 'Sequence number of the last processed event.' })
   lastSequence!: number
-  @Field(() => Date, { nullable: true, description: 'Since when nothing could be delivered; null where the last one was.' })
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Time since which all attempts have failed. Null if the last delivery succeeded.',
+  })
   failingSince!: Date | null
-  @Field(() => Date, { nullable: true, description: 'When the next attempt is made after one that failed.' })
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Time of the next attempt after a failed one. Null if no retry is scheduled.',
+  })
   nextAttemptAt!: Date | null
-  @Field(() => Date, { nullable: true, description: 'Until when the secret before a rotation signs too.' })
+  @Field(() => Date, {
+    nullable: true,
+    description: 'Time until which deliveries are also signed with the previous secret. Null if there is no previous secret.',
+  })
   previousSecretExpiresAt!: Date | null
-  @Field(() => ID, { description: 'Who made it: key_…, usr_… or system.' })
+  @Field(() => ID, { description: 'ID of the user or API key that created the webhook, or `system`.' })
   createdBy!: string
-  @Field(() => Date, { description: 'When it was created.' })
+  @Field(() => Date, { description: 'Time at which the webhook was created.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it was last changed.' })
+  @Field(() => Date, { description: 'Time of the last change of the webhook.' })
   updatedAt!: Date
 }
 
-@ObjectType({ implements: Node, simpleResolvers: true, description: 'Where events are sent to, without its secret.' })
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'A webhook without its secret. The service sends events to its URL.',
+})
 export class Webhook extends WebhookFields {
   @AsNodeId()
   override webhookId!: string
@@ -78,31 +96,33 @@ export class WebhookWithSecret extends WebhookFields {
   webhook!: Webhook
 }
 
-@ObjectType({ simpleResolvers: true, description: 'What came of sending one event to one webhook.' })
+@ObjectType({ simpleResolvers: true, description: 'Delivery of one event to one webhook, with all its attempts.' })
 export class WebhookDelivery {
-  @Field(() => ID, { description: 'Shape dlv_….' })
+  @Field(() => ID, { description: 'ID of the delivery: `dlv_` followed by a ULID.' })
   deliveryId!: string
-  @Field(() => ID, { description: 'Shape evt_…; the same in each attempt, as the header webhook-id.' })
+  @Field(() => ID, {
+    description: 'ID of the event: `evt_` followed by a ULID. It is also the header `webhook-id` of each attempt.',
+  })
   eventId!: string
-  @Field(() => String, { description: 'The event’s type.' })
+  @Field(() => String, { description: 'Type of the delivered event.' })
   type!: string
-  @Field(() => LongScalar, { nullable: true, description: 'The event’s place in the journal; null for a test.' })
+  @Field(() => LongScalar, { nullable: true, description: 'Sequence number of the event in the journal. Null for a test event.' })
   sequence!: number | null
-  @Field(() => DeliveryStatus, { description: 'How it stands.' })
+  @Field(() => DeliveryStatus, { description: 'Status of the delivery.' })
   status!: DeliveryStatus
-  @Field(() => Int, { description: 'How often it was tried.' })
+  @Field(() => Int, { description: 'Number of attempts so far.' })
   attempts!: number
-  @Field(() => Int, { nullable: true, description: 'The status of the last answer; null where there was none.' })
+  @Field(() => Int, { nullable: true, description: 'HTTP status of the last response. Null if no response was received.' })
   responseStatus!: number | null
-  @Field(() => String, { nullable: true, description: 'Why there was no answer, or none that counts.' })
+  @Field(() => String, { nullable: true, description: 'Error of the last attempt. Null if it succeeded.' })
   error!: string | null
-  @Field(() => Int, { nullable: true, description: 'How long the last attempt took, in milliseconds.' })
+  @Field(() => Int, { nullable: true, description: 'Duration of the last attempt in milliseconds. Null if nothing was sent.' })
   durationMs!: number | null
-  @Field(() => Date, { description: 'When it was first tried.' })
+  @Field(() => Date, { description: 'Time of the first attempt.' })
   createdAt!: Date
-  @Field(() => Date, { description: 'When it was last tried.' })
+  @Field(() => Date, { description: 'Time of the last attempt.' })
   attemptedAt!: Date
-  @Field(() => Date, { nullable: true, description: 'When it is tried again.' })
+  @Field(() => Date, { nullable: true, description: 'Time of the next attempt. Null if no retry is scheduled.' })
   nextAttemptAt!: Date | null
 }
 
@@ -111,67 +131,78 @@ export const WebhookDeliveryPage = pageType(WebhookDelivery, 'WebhookDelivery')
 
 @ObjectType({ simpleResolvers: true, description: 'A webhook that was deleted.' })
 export class DeletedWebhook {
-  @Field(() => ID, { description: 'Shape whk_….' })
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
-  @Field(() => Boolean, { description: 'Always true.' })
+  @Field(() => Boolean, { description: 'True if the webhook was deleted, which is always the case.' })
   deleted!: boolean
 }
 
 const isList = (value: unknown) => Array.isArray(value) && value.length >= 1 && value.length <= 100
 
-@InputType({ description: 'A new webhook.' })
+@InputType({ description: 'Properties of a new webhook.' })
 export class CreateWebhookInput {
-  @Field(() => String, { description: 'An https: URL that leads to public addresses.' })
+  @Field(() => String, { description: 'URL that receives events: `https:`, at a public address, without credentials.' })
   @Text(1, 2048)
   url!: string
-  @Field(() => [String], { defaultValue: ['*'], description: 'Types of events; file.* stands for all of a kind, * for all.' })
+  @Field(() => [String], {
+    defaultValue: ['*'],
+    description: 'Event types to send. `file.*` matches all file events, and `*` matches all events.',
+  })
   @EventTypes()
   types!: string[]
-  @Field(() => [String], { nullable: true, description: 'Keys of the only contexts whose events are sent; null: of all.' })
+  @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
   @Rule(isList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
-  @Field(() => String, { defaultValue: '', description: 'What it is for: at most 1,000 characters.' })
+  @Field(() => String, { defaultValue: '', description: 'Purpose of the webhook, at most 1,000 characters.' })
   @Prose(0, 1000)
   description!: string
 }
 
-@InputType({ description: 'What is to change of a webhook; what is left out stays.' })
+@InputType({ description: 'Fields of a webhook to change. Omitted fields keep their values.' })
 export class UpdateWebhookInput {
-  @Field(() => String, { nullable: true, description: 'An https: URL that leads to public addresses.' })
+  @Field(() => String, {
+    nullable: true,
+    description: 'URL that receives events: `https:`, at a public address, without credentials.',
+  })
   @NotNull()
   @Text(1, 2048)
   url?: string
-  @Field(() => [String], { nullable: true, description: 'Types of events; file.* stands for all of a kind, * for all.' })
+  @Field(() => [String], {
+    nullable: true,
+    description: 'Event types to send. `file.*` matches all file events, and `*` matches all events.',
+  })
   @NotNull()
   @EventTypes()
   types?: string[]
-  @Field(() => [String], { nullable: true, description: 'Keys of the only contexts whose events are sent; null: of all.' })
+  @Field(() => [String], { nullable: true, description: 'Keys of the contexts whose events are sent. Null means all.' })
   @Optional()
   @Rule(isList, 'must be 1 to 100 context keys', { minItems: 1, maxItems: 100 })
   contexts?: string[] | null
-  @Field(() => String, { nullable: true, description: 'What it is for: at most 1,000 characters.' })
+  @Field(() => String, { nullable: true, description: 'Purpose of the webhook, at most 1,000 characters.' })
   @NotNull()
   @Prose(0, 1000)
   description?: string
-  @Field(() => WebhookStatus, { nullable: true, description: 'Whether it is sent anything.' })
+  @Field(() => WebhookStatus, { nullable: true, description: 'New status of the webhook.' })
   @NotNull()
   status?: WebhookStatus
 }
 
 @ArgsType()
 export class WebhookDeliveriesArgs extends PageArgs {
-  @Field(() => ID, { description: 'Shape whk_….' })
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
-  @Field(() => DeliveryStatus, { nullable: true, description: 'Only those that stand so.' })
+  @Field(() => DeliveryStatus, { nullable: true, description: 'Returns only deliveries with this status.' })
   status?: DeliveryStatus
 }
 
 @ArgsType()
 export class ReplayWebhookArgs {
-  @Field(() => ID, { description: 'Shape whk_….' })
+  @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
-  @Field(() => LongScalar, { description: 'The first event that is sent again: from 1 to the journal’s last and one more.' })
+  @Field(() => LongScalar, {
+    description: 'Sequence number of the first event to send again, from 1 to the last sequence number plus 1.',
+  })
   @Whole(1, Number.MAX_SAFE_INTEGER)
   fromSequence!: number
 }

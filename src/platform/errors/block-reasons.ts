@@ -10,22 +10,22 @@ interface BlockReasonRow {
  * src/inspection/checks, and what `npm run migration:reason` writes; codes, statuses, the schemas and the statistics follow.
  */
 const rows = {
-  invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content is of another type.' },
-  size_exceeded: { status: 413, meaning: 'more bytes than the context allows.' },
-  blank_file: { status: 422, meaning: 'no bytes, or nothing but blanks.' },
-  corrupt_file: { status: 422, meaning: 'the usual programs cannot open it, or it is a trap.' },
-  virus_detected: { status: 422, meaning: 'the scanner named a signature.' },
+  invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
+  size_exceeded: { status: 413, meaning: 'the file is larger than the context allows.' },
+  blank_file: { status: 422, meaning: 'the file is empty, or contains only whitespace, NUL and byte-order marks.' },
+  corrupt_file: { status: 422, meaning: 'common programs cannot open the file, or it is a malicious construction.' },
+  virus_detected: { status: 422, meaning: 'the scanner found a virus.' },
 } as const satisfies Record<string, BlockReasonRow>
 
 export type BlockReason = keyof typeof rows
 
 /** Refusals that a context's policy asks for: each has a code of its own, and is counted as the reason whose check finds it. */
 export const policyRefusals = {
-  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'it cannot be opened without a password.' },
+  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
   active_content: {
     countedAs: 'corrupt_file',
     status: 422,
-    meaning: 'it holds what runs or loads without a click, or programs: macros, scripts, attachments.',
+    meaning: 'the file contains active content, such as macros, scripts, programs or attachments.',
   },
 } as const satisfies Record<string, BlockReasonRow & { countedAs: BlockReason }>
 
