@@ -4,7 +4,7 @@ import { httpStatus } from '../../platform/errors/errors.js'
 import { exampleOf } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
 
-/** What any call may be answered, however right it is. */
+/** Error codes that every operation can return. */
 const always: ErrorCode[] = [
   'unauthenticated',
   'forbidden',
@@ -23,7 +23,7 @@ const ofUploads: ErrorCode[] = [
   'storage_unavailable',
 ]
 
-// What only these operations may be answered: no type of the schema says it.
+// Error codes that only these operations can return. The schema does not contain them.
 const ofOperation: Record<string, ErrorCode[]> = {
   CreateApiKey: ['conflict'],
   EnableApiKey: ['conflict'],
@@ -50,28 +50,27 @@ const ofOperation: Record<string, ErrorCode[]> = {
   ValidateFile: ofUploads,
 }
 
-/** What a route's codes depend on, besides its operation. */
+/** Properties of a route that determine its error codes. */
 export interface Refusable {
   operation: string
   body?: 'json' | 'multipart' | undefined
   idempotent: boolean
   judged: boolean
-  /** Whether the path names a thing that may not be there. */
+  /** True if the path contains the id of a resource. */
   named: boolean
 }
 
-/** The codes that a route may answer with, in the order of their status. */
+/** Error codes that a route can return, in the order of their status. */
 export function codesOf({ operation, body, idempotent, judged, named }: Refusable): ErrorCode[] {
   const codes = new Set<ErrorCode>([...always, ...(ofOperation[operation] ?? [])])
   if (judged || body || idempotent) codes.add('bad_user_input')
   if (named) codes.add('not_found')
   if (body) codes.add('unsupported_media_type')
   if (idempotent) codes.add('idempotency_mismatch')
-  // The table's own order settles it among codes of one status.
   return errorCodes.filter((code) => codes.has(code))
 }
 
-/** Responses that have a name, one for each set of codes that some route has under one status. */
+/** Named responses: one for each set of codes that a route returns with one status. */
 export class ErrorResponses {
   readonly all: Record<string, Json> = {}
   readonly #named: NamedSchemas
@@ -117,18 +116,18 @@ const object = (properties: Record<string, Json>): Json => ({
   additionalProperties: false,
 })
 
-const requestId: Json = { type: 'string', description: 'The same as X-Request-Id.' }
+const requestId: Json = { type: 'string', description: 'ID of the request, equal to the header `X-Request-Id`.' }
 
 const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
   object({
     status: { const: 'ERROR' },
-    message: { type: 'string', description: 'What is wrong, and what would be right, for people.' },
+    message: { type: 'string', description: 'Human-readable message: the problem and its fix.' },
     error: oneOf(named, codes),
     request_id: requestId,
     timestamp: { type: 'string', format: 'date-time' },
   })
 
-/** The `error` member, one schema for each code, so that a program that has looked at `code` knows its `details`. */
+/** The `error` member, with one schema per code, because `details` depends on `code`. */
 function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
     named.refer(errorName(code), () => object({ code: { type: 'string', const: code }, details: details[code] ?? openDetails })),
@@ -151,39 +150,46 @@ const problem = (status: number, codes: ErrorCode[]): Json => ({
     code: { type: 'string', enum: codes },
     details: codes.length === 1 ? (details[codes[0]!] ?? openDetails) : openDetails,
   }),
-  description: 'RFC 9457, where the client accepts it.',
+  description: 'The error in the format of RFC 9457.',
 })
 
 const fieldFaults: Json = object({
   fields: {
     type: 'array',
     minItems: 1,
-    items: object({ field: { type: 'string' }, message: { type: 'string' } }),
-    description: 'All faults at once, in the spelling of the request.',
+    items: object({
+      field: { type: 'string', description: 'Name of the field, as in the request.' },
+      message: { type: 'string', description: 'Rule that the value must follow.' },
+    }),
+    description: 'All invalid fields, named as in the request.',
   },
 })
 
-const openDetails: Json = { type: 'object', additionalProperties: true, description: 'The same for programs.' }
+const openDetails: Json = { type: 'object', additionalProperties: true, description: 'Machine-readable details of the error.' }
 
 const known = (properties: Record<string, Json>): Json => ({ type: 'object', properties, additionalProperties: true })
 const text: Json = { type: 'string' }
 const whole: Json = { type: 'integer', format: 'int64' }
 
-// What is always there is required where it has one form only; the rest is there where it applies.
+// Members that are always present are required if they have a single form. The others are present if they apply.
 const details: Partial<Record<ErrorCode, Json>> = {
   bad_user_input: fieldFaults,
   method_not_allowed: known({ allowed: { type: 'array', items: text } }),
   invalid_extension: known({
-    extension: { ...text, description: 'Of the file name, without the dot.' },
-    allowed: { type: 'array', items: text, description: 'Where the context does not allow the extension.' },
-    recognised: { ...text, description: 'The type that the content is of, where it is another one.' },
+    extension: { ...text, description: 'Extension of the file name, without the dot.' },
+    allowed: { type: 'array', items: text, description: 'Extensions that the context allows, if it does not allow this one.' },
+    recognised: { ...text, description: 'Detected type of the content, if it does not match the extension.' },
     content_type: text,
   }),
   virus_detected: known({ signature: text, engine: text }),
-  active_content: known({ active_content: { type: 'array', items: text, description: 'What was found, in a few words each.' } }),
+  active_content: known({
+    active_content: { type: 'array', items: text, description: 'Short descriptions of the active content.' },
+  }),
   quota_exceeded: known({ quota_mb: whole, used_bytes: whole, remaining_bytes: whole, size_bytes: whole }),
   database_unavailable: known({
     outcome: { type: 'string', const: 'unknown', description: 'Present if the connection was lost during the commit.' },
   }),
-  rate_limited: known({ retry_after: { ...whole, description: 'Seconds; the same as Retry-After.' } }),
+  rate_limited: known({
+    retry_after: { ...whole, description: 'Number of seconds to wait, equal to the header `Retry-After`.' },
+  }),
 }

@@ -1,13 +1,14 @@
+import { accessText } from '../graphql/schema.js'
 import { type DescribedOperation, successHeaders } from './operation.js'
 import type { Json } from './schemas.js'
 
-// They stream rows and so run no document; what they take and give is that of the lists.
+// Exports stream rows and run no GraphQL document. Their filters and items are those of the lists.
 const exported: Record<string, { list: string; summary: string; operationId: string }> = {
-  '/stats/logs/export': { list: 'ListCallLogs', summary: 'Export API call logs', operationId: 'exportCallLogs' },
-  '/audit-logs/export': { list: 'ListAuditLogs', summary: 'Export audit logs', operationId: 'exportAuditLogs' },
+  '/stats/logs/export': { list: 'ListCallLogs', summary: 'Export call log entries', operationId: 'exportCallLogs' },
+  '/audit-logs/export': { list: 'ListAuditLogs', summary: 'Export audit log entries', operationId: 'exportAuditLogs' },
 }
 
-/** The endpoints that stream a whole list: its filters, its items, its scope. */
+/** The endpoints that stream a whole list, with the filters, items and scope of that list. */
 export function describeExports(describedBy: (operation: string) => DescribedOperation): Record<string, Json> {
   return Object.fromEntries(
     Object.entries(exported).map(([path, { list, summary, operationId }]) => [
@@ -20,19 +21,19 @@ export function describeExports(describedBy: (operation: string) => DescribedOpe
 function describe(list: DescribedOperation, summary: string, operationId: string): Json {
   const filters = list.inputs.filter(({ name }) => !['page', 'page_size', 'after'].includes(name))
   return {
-    ...list.head(summary, ['All entries that the filters leave, as a stream, newest first.']),
+    ...list.head(summary, ['Streams all entries that match the filters, newest first.', accessText(list.endpoint)]),
     operationId,
     parameters: [format, ...filters.map((input) => list.parameter(input, 'query'))],
     responses: {
       200: {
         description:
-          'The entries. In CSV the first line has the names; a cell that a spreadsheet would take for a formula begins with an apostrophe.',
+          'Entries of the list. The first line of a CSV file contains the column names. A cell that a spreadsheet would treat as a formula starts with an apostrophe.',
         headers: { ...successHeaders, 'Content-Disposition': { $ref: '#/components/headers/Content-Disposition' } },
         content: {
           'application/x-ndjson': {
-            schema: { type: 'string', description: 'One JSON object a line, each an item of the list.' },
+            schema: { type: 'string', description: 'One JSON object per line. Each object is an item of the list.' },
           },
-          'text/csv': { schema: { type: 'string' } },
+          'text/csv': { schema: { type: 'string', description: 'One line per item of the list, after a header line.' } },
         },
       },
       ...list.refusals({ operation: operationId, idempotent: false, judged: true, named: false }),
@@ -43,7 +44,7 @@ function describe(list: DescribedOperation, summary: string, operationId: string
 const format: Json = {
   name: 'format',
   in: 'query',
-  description: 'How the entries are written.',
+  description: 'Format of the entries: newline-delimited JSON or CSV.',
   required: false,
   schema: { type: 'string', enum: ['csv', 'ndjson'], default: 'ndjson' },
 }

@@ -13,30 +13,32 @@ interface Resource {
 
 const text: Json = { type: 'string' }
 
-// No documents: their answers are those that C2SP's specifications say, byte for byte.
+// These endpoints run no GraphQL document. The C2SP specifications define their responses byte for byte.
 const resources: Record<string, Resource> = {
   '/log/checkpoint': {
-    summary: 'Get the signed state of the log',
+    summary: 'Get the log checkpoint',
     operationId: 'getLogCheckpoint',
-    sentence: 'Everything that was answered before is in it (https://c2sp.org/tlog-checkpoint).',
-    description: 'A signed note: the name of the log, its size, its root hash in base64, and below them the signature.',
+    sentence:
+      'Returns the signed checkpoint of the transparency log. It covers all changes confirmed before the request (https://c2sp.org/tlog-checkpoint).',
+    description: 'A signed note: name of the log, number of entries, root hash in base64, and the signature.',
     contentType: 'text/plain',
     schema: text,
   },
   '/log/key': {
-    summary: 'Get the key of the log',
+    summary: 'Get the log key',
     operationId: 'getLogKey',
-    sentence: 'The verifier key of its checkpoints (https://c2sp.org/signed-note). The same key is in /.well-known/jwks.json.',
-    description: '`name+hash+base64`.',
+    sentence:
+      'Returns the key that verifies checkpoints (https://c2sp.org/signed-note). `/.well-known/jwks.json` contains the same key.',
+    description: 'Verifier key in the format `name+hash+base64`.',
     contentType: 'text/plain',
     schema: text,
   },
   '/log/tile/{tile}': {
-    summary: 'Get a tile of the log',
+    summary: 'Get a log tile',
     operationId: 'getLogTile',
     sentence:
-      'Hashes, or the entries themselves: each event as canonical JSON (RFC 8785) behind its length in two bytes (https://c2sp.org/tlog-tiles). It never changes.',
-    description: 'The tile. One that reaches beyond the end of the log is 404.',
+      'Returns a tile of hashes or of entries (https://c2sp.org/tlog-tiles). An entry is an event as canonical JSON (RFC 8785), after its length in two bytes. A tile never changes.',
+    description: 'Content of the tile. A tile beyond the end of the log returns 404.',
     contentType: 'application/octet-stream',
     schema: { type: 'string', contentMediaType: 'application/octet-stream' },
     parameters: [
@@ -44,7 +46,7 @@ const resources: Record<string, Resource> = {
         name: 'tile',
         in: 'path',
         description:
-          '`0/x001/234`, `entries/000`, or the first so many of one: `0/x001/234.p/17`. Its slashes are sent as they are.',
+          'Path of a full tile (`0/x001/234`, `entries/000`) or a partial tile (`0/x001/234.p/17`). Slashes are not percent-encoded.',
         required: true,
         schema: { type: 'string', pattern: '^(entries|\\d{1,2})/(x\\d{3}/)*\\d{3}(\\.p/\\d{1,3})?$' },
       },
@@ -52,7 +54,7 @@ const resources: Record<string, Resource> = {
   },
 }
 
-/** The log as its clients read it. Asked by an admin, or with a token of POST /log/share. */
+/** The log endpoints, for admins and for tokens of POST /log/share. */
 export function describeLog(shares: DescribedOperation): Record<string, Json> {
   return Object.fromEntries(Object.entries(resources).map(([path, resource]) => [path, describe(shares, resource)]))
 }
@@ -61,7 +63,10 @@ const describe = (
   shares: DescribedOperation,
   { summary, sentence, operationId, description, contentType, schema, parameters = [] }: Resource,
 ): Json => ({
-  ...shares.head(summary, [sentence, 'Not for a key that is restricted to some contexts. A token of `POST /log/share` will do.']),
+  ...shares.head(summary, [
+    sentence,
+    'Requires scope `admin`, or a token created with `POST /log/share`. Rejects API keys that are restricted to contexts.',
+  ]),
   operationId,
   parameters,
   responses: {

@@ -11,7 +11,7 @@ import { type Json, NamedSchemas } from './schemas.js'
 
 export const apiPrefix = '/api/v1'
 
-/** The OpenAPI 3.1 document: derived from the route table, the stored documents and the schema, so that it cannot differ from them. */
+/** The OpenAPI 3.1 document, derived from the route table, the stored documents and the schema. */
 export function openApiDocument(schema: GraphQLSchema): Json {
   const named = new NamedSchemas()
   const shared: Shared = { schema, named, errors: new ErrorResponses(named) }
@@ -47,27 +47,27 @@ export function openApiDocument(schema: GraphQLSchema): Json {
   }
 }
 
-const introduction = `File storage that tests every file before it keeps it.
+const introduction = `Assay stores files after it has checked them against the rules of a context.
 
-Every answer is JSON, in one of two envelopes: \`status\` is \`SUCCESS\` or \`ERROR\`. A failure carries \`error.code\`, which never changes its meaning, and \`error.details\`. With \`Accept: application/problem+json\` failures come as RFC 9457. An unknown path is 404 \`not_found\`, another method 405 \`method_not_allowed\` with \`Allow\`; wherever there is GET there is HEAD. Times are ISO 8601 in UTC.
+**Responses.** Every response is JSON. \`status\` is \`SUCCESS\` or \`ERROR\`. An error contains \`error.code\`, which programs can rely on, and \`error.details\`. With \`Accept: application/problem+json\`, errors follow RFC 9457. An unknown path returns 404 \`not_found\`. An unsupported method returns 405 \`method_not_allowed\` with \`Allow\`. Each GET endpoint also supports HEAD. Times are ISO 8601 in UTC.
 
-Files that are large, or whose way is bad, can be sent in several requests at \`/api/v1/uploads\`: the tus protocol 1.0.0 (https://tus.io), for which there are clients in every language. A broken connection then costs a moment. Scope \`upload\`; \`Upload-Metadata\` has \`filename\`, \`context\` and, as JSON, \`metadata\`; the answer to the last byte is that of \`POST /api/v1/files/upload\`: 204 with \`Assay-File-Id\`, or the refusal.
+**Resumable uploads.** \`/api/v1/uploads\` implements tus 1.0.0 (https://tus.io), for large files and unreliable connections. It requires scope \`upload\`. \`Upload-Metadata\` contains \`filename\`, \`context\` and optionally \`metadata\` (JSON). The request with the last byte returns 204 with \`Assay-File-Id\`, or the same error as \`POST /api/v1/files/upload\`.
 
-The same is served as GraphQL at \`/graphql\`.`
+**GraphQL.** \`/graphql\` provides the same operations.`
 
 const tags: Record<string, string> = {
-  'api-keys': 'Who may call, and what.',
-  contexts: 'Sets of upload rules.',
-  files: 'Upload, test, find, hand out and delete files.',
-  holds: 'What nothing may delete.',
-  trash: 'Files that were deleted and can be restored.',
+  'api-keys': 'Create, list, rotate and revoke API keys.',
+  contexts: 'Manage contexts: sets of upload rules, with their policies and versions.',
+  files: 'Upload, check, list, download and delete files.',
+  holds: 'List the files that cannot be deleted.',
+  trash: 'List, restore and purge deleted files.',
   stats: 'Statistics, charts and the call log.',
-  quarantine: 'Files in which a virus was found after they were uploaded.',
-  'audit-logs': 'Who changed what.',
-  events: 'What changed and what was judged, in order, as it happens.',
-  webhooks: 'Where events are sent, signed as Standard Webhooks says.',
-  calls: 'What came of single uploads.',
-  log: 'The journal as a transparency log: what proves that no record was changed.',
+  quarantine: 'Manage files in which a later scan found a virus.',
+  'audit-logs': 'Changes in the tenant, with their performers.',
+  events: 'Changes and verdicts in commit order, as a list or a stream.',
+  webhooks: 'Deliver events by HTTP, signed as Standard Webhooks specifies.',
+  calls: 'Receipts of single upload calls.',
+  log: 'The journal as a transparency log, which proves that no entry was changed.',
   tenant: 'The tenant that the credential belongs to.',
 }
 
@@ -76,7 +76,7 @@ const tagOf = (path: string): string => path.split('/')[1]!
 const bearer: Json = {
   type: 'http',
   scheme: 'bearer',
-  description: `An API key (\`assay_…\`), or a dashboard user's token from GraphQL's \`signIn\`. Scopes: ${scopes.join(', ')}; \`admin\` implies the others.`,
+  description: `An API key (\`assay_…\`), or a session token from the GraphQL mutation \`signIn\`. Scopes: ${scopes.join(', ')}; \`admin\` includes all others.`,
 }
 
 const parameters: Record<string, Json> = {
@@ -84,7 +84,8 @@ const parameters: Record<string, Json> = {
     name: 'Idempotency-Key',
     in: 'header',
     required: false,
-    description: 'The same request twice under one key is done once: for 24 hours the first answer is given again.',
+    description:
+      'Key of up to 255 visible ASCII characters. For 24 hours, a repeated request with the same key returns the stored response.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
   },
 }
@@ -95,16 +96,24 @@ const headers: Record<string, Json> = {
   Link: {
     required: false,
     ...header(
-      'The next page, where there is one: `</api/v1/files?page=2&after=…>; rel="next"`. It begins behind the last item of this one, so that following these links neither repeats nor skips an item, whatever is added or removed meanwhile.',
+      'Link to the next page, if one exists: `</api/v1/files?page=2&after=…>; rel="next"`. These links repeat or skip no item, even if items are added or removed in the meantime.',
       { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
     ),
   },
-  'X-Request-Id': header('The request: in the logs, and in failures.', { type: 'string', pattern: '^req_[0-9a-z]{26}$' }),
-  RateLimit: header('What is left of the limit that is closest: `"key";r=119999;t=60`.', { type: 'string' }),
-  'RateLimit-Policy': header('That limit: `"key";q=120000;w=60`.', { type: 'string' }),
-  'Retry-After': header('Seconds after which trying again makes sense.', { type: 'string', pattern: '^\\d+$' }),
-  'Content-Disposition': header('A file name to save it under.', { type: 'string', pattern: '^attachment;' }),
-  'WWW-Authenticate': header('`Bearer`.', { type: 'string' }),
+  'X-Request-Id': header('ID of the request, which the service logs and error responses contain.', {
+    type: 'string',
+    pattern: '^req_[0-9a-z]{26}$',
+  }),
+  RateLimit: header(
+    'Remaining requests (`r`) and seconds until the reset (`t`) of the nearest rate limit: `"key";r=119999;t=60`.',
+    { type: 'string' },
+  ),
+  'RateLimit-Policy': header('Requests (`q`) per window in seconds (`w`) of that rate limit: `"key";q=120000;w=60`.', {
+    type: 'string',
+  }),
+  'Retry-After': header('Number of seconds to wait before a retry.', { type: 'string', pattern: '^\\d+$' }),
+  'Content-Disposition': header('Suggested name of the downloaded file.', { type: 'string', pattern: '^attachment;' }),
+  'WWW-Authenticate': header('Required authentication scheme, which is `Bearer`.', { type: 'string' }),
 }
 
 function packageVersion(): string {

@@ -86,12 +86,10 @@ export class DescribedOperation {
 
   head(summary: string, sentences: string[]): Json {
     const { access } = this.endpoint
-    const scope = access === 'any' ? 'Any valid credential.' : `Requires the scope \`${access}\`.`
-    const tenantWide = this.endpoint.tenantWide ? ['Not for a key that is restricted to some contexts.'] : []
     return {
       operationId: this.name.charAt(0).toLowerCase() + this.name.slice(1),
       summary,
-      description: [...sentences, scope, ...tenantWide].filter((sentence) => sentence !== '').join('\n\n'),
+      description: sentences.join('\n\n'),
       security: [{ bearer: [] }],
       'x-required-scope': access === 'any' ? null : access,
     }
@@ -136,13 +134,18 @@ export class DescribedOperation {
   #success(route: Route, schema: Json, idempotent: boolean): Json {
     return {
       description: idempotent
-        ? 'Done; or, with an Idempotency-Key that was used for the same before, that answer again.'
-        : 'Done.',
+        ? 'The operation succeeded. With a known `Idempotency-Key`, this is the stored response of the first request.'
+        : 'The operation succeeded, and `data` contains its result.',
       headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
       content: {
         'application/json': { schema, example: exampleOf(this.#shared.named, schema) },
         ...(route.streams && {
-          'text/event-stream': { schema: { type: 'string', description: 'Each item of the list as an event, as they come.' } },
+          'text/event-stream': {
+            schema: {
+              type: 'string',
+              description: 'Server-sent events: each item of the list as one event, followed by new items.',
+            },
+          },
         }),
       },
     }
