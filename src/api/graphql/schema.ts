@@ -37,20 +37,26 @@ function freeRootFields(schema: GraphQLSchema): void {
     for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
 }
 
-/** Sentences that state the required credential. Any valid credential is the default and is not stated. */
+/** Sentences that state the required credential. */
 export const accessText = ({ access, tenantWide }: Endpoint): string =>
   [
-    ...(access === 'public' ? ['Requires no credential.'] : access === 'any' ? [] : [`Requires scope \`${access}\`.`]),
+    access === 'public'
+      ? 'Requires no credential.'
+      : access === 'any'
+        ? 'Accepts any valid credential.'
+        : `Requires scope \`${access}\`.`,
     ...(tenantWide ? ['Rejects API keys that are restricted to contexts.'] : []),
   ].join(' ')
 
-// The declaration of a field states its scope once. Its description repeats it for readers.
+// Appends the required scope to descriptions, from the declaration of each field.
 function describeAccess(schema: GraphQLSchema): void {
-  for (const type of Object.values(schema.getTypeMap()).filter(isObjectType))
-    for (const field of Object.values(type.getFields())) {
-      const endpoint = field.extensions.endpoint as Endpoint | undefined
-      if (endpoint) field.description = `${field.description} ${accessText(endpoint)}`.trimEnd()
-    }
+  const fields = Object.values(schema.getTypeMap())
+    .filter(isObjectType)
+    .flatMap((type) => Object.values(type.getFields()))
+  for (const field of fields) {
+    const endpoint = field.extensions.endpoint as Endpoint | undefined
+    if (endpoint) field.description = `${field.description} ${accessText(endpoint)}`
+  }
 }
 
 /** The text of schema.graphql: sorted, so that its diffs show changes and not moves. */

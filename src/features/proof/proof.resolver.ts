@@ -22,8 +22,7 @@ export class ProofResolver {
 
   @Requires('metadata')
   @Query(() => FileReceipt, {
-    description:
-      'Returns the signed receipt of a verdict, with a proof that the log contains it. Provide a file ID or a call ID.',
+    description: 'Returns the signed receipt of a file or an upload call, with a proof that the transparency log contains it.',
   })
   receipt(@CurrentAttempt() attempt: Attempt, @Args(() => ReceiptArgs) args: ReceiptArgs) {
     return this.#receipts.issue(attempt, args)

@@ -93,7 +93,7 @@ export class WebhookResolver {
   }
 
   @Requires('admin')
-  @Mutation(() => Webhook, { description: 'Sends the events from a sequence number on again, that event included.' })
+  @Mutation(() => Webhook, { description: 'Resends all events from a sequence number, inclusive.' })
   replayWebhook(@By() actor: Actor, @Args(() => ReplayWebhookArgs) { webhookId, fromSequence }: ReplayWebhookArgs) {
     return this.#webhooks.replay(actor, webhookId, fromSequence)
   }

@@ -5,36 +5,56 @@ interface ErrorCodeRow {
   meaning: string
 }
 
-/** Every fault that Assay tells, by name (contract, section 1). Edges only translate: the status for REST, upper case for GraphQL. */
+/** All error codes (contract, section 1). REST returns the status, and GraphQL the code in upper case. */
 const rows = {
   ...blockReasonRows,
-  bad_user_input: { status: 400, meaning: 'a field, a parameter or the body is invalid.' },
-  unauthenticated: { status: 401, meaning: 'the credential is missing, unknown, malformed, disabled, revoked or expired.' },
+  bad_user_input: {
+    status: 400,
+    meaning: 'a field, a parameter or the body is invalid. `details.fields` lists all invalid fields.',
+  },
+  unauthenticated: {
+    status: 401,
+    meaning:
+      'the credential is missing, unknown, malformed, disabled, revoked or expired. Send `Authorization: Bearer` with a valid API key or token.',
+  },
   forbidden: {
     status: 403,
-    meaning: 'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended.',
+    meaning:
+      'the credential lacks the scope or is restricted to other contexts, or its tenant is suspended. The message names the scope.',
   },
   quarantined: {
     status: 403,
     meaning: 'the file is quarantined: a later scan found a virus, or the file was restored and waits for its scan.',
   },
-  not_found: { status: 404, meaning: 'the resource does not exist in this tenant.' },
-  method_not_allowed: { status: 405, meaning: 'the path does not support this method.' },
+  not_found: { status: 404, meaning: 'the resource does not exist in this tenant. Check the ID or key.' },
+  method_not_allowed: { status: 405, meaning: 'the path does not support this method. `Allow` lists the supported ones.' },
   conflict: {
     status: 409,
     meaning:
       'the resource exists already, its state does not allow the operation, or a key was already created with this `Idempotency-Key`.',
   },
   on_hold: { status: 409, meaning: 'the file is on hold. Release the hold before you delete the file.' },
-  idempotency_mismatch: { status: 409, meaning: 'the `Idempotency-Key` was used with a different request body.' },
-  unsupported_media_type: { status: 415, meaning: 'the request body has an unsupported media type.' },
+  idempotency_mismatch: {
+    status: 409,
+    meaning: 'the `Idempotency-Key` was used with a different request body. Send the same body or another key.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    meaning: 'the request body has an unsupported media type. Send JSON, or multipart for uploads.',
+  },
   ...policyRefusals,
-  scan_incomplete: { status: 422, meaning: 'the scanner could not scan the whole file.' },
-  quota_exceeded: { status: 422, meaning: 'the file exceeds the quota of the context or of the tenant.' },
+  scan_incomplete: { status: 422, meaning: 'the scanner could not scan the whole file, for example because it is encrypted.' },
+  quota_exceeded: {
+    status: 422,
+    meaning: 'the file exceeds the quota of the context or of the tenant. Delete files or raise the quota.',
+  },
   rate_limited: { status: 429, meaning: 'too many requests. Retry after the number of seconds in `Retry-After`.' },
-  internal_server_error: { status: 500, meaning: 'an unexpected error occurred. The service logged it with the request ID.' },
-  scanner_unavailable: { status: 503, meaning: 'the scanner is unavailable. The file was not stored.' },
-  storage_unavailable: { status: 503, meaning: 'the store is unavailable. The file was not stored.' },
+  internal_server_error: {
+    status: 500,
+    meaning: 'an unexpected error occurred. The service logged it with the request ID. Report that ID to the operator.',
+  },
+  scanner_unavailable: { status: 503, meaning: 'the scanner is unavailable. The file was not stored. Retry later.' },
+  storage_unavailable: { status: 503, meaning: 'the store is unavailable. The file was not stored. Retry later.' },
   database_unavailable: {
     status: 503,
     meaning:
