@@ -9,7 +9,7 @@ const lastColumn = /^ +\w+ +BigInt +@default\(0\) +@map\("virus_detected"\)$/m
 const [reason, flag] = process.argv.slice(2)
 if (!/^[a-z]+(_[a-z]+)*$/.test(reason ?? '')) {
   console.error(
-    'Usage: npm run migration:reason -- NAME [--write]; NAME as in src/platform/errors/block-reasons.ts, like encrypted_file.',
+    'Usage: npm run migration:reason -- NAME [--write]. NAME is a block reason of src/platform/errors/block-reasons.ts, such as encrypted_file.',
   )
   process.exit(1)
 }
@@ -25,7 +25,7 @@ const written = schema.replace(/^model \w+ \{.*?^\}$/gms, (model) => {
 })
 const sql = tables.map((table) => `ALTER TABLE "${table}" ADD COLUMN "${reason}" BIGINT NOT NULL DEFAULT 0;`).join('\n')
 
-console.log(sql || `-- ${reason} is counted already`)
+console.log(sql || `-- ${reason} already has its columns`)
 if (flag === '--write' && sql) {
   const now = new Date().toISOString().replace(/\D/g, '').slice(0, 14)
   const folder = `migrations/${now}_count_${reason}`

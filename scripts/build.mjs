@@ -3,4 +3,4 @@
 import { orFail, prepare } from './prepare.mjs'
 
 await orFail(() => prepare({ tools: true }))
-console.log('Everything is built.')
+console.log('The build is complete.')

@@ -32,7 +32,7 @@ const service = print({
   ...Object.fromEntries(foldersIn('src').map((name) => [`src/${name}`, linesIn(`src/${name}`)])),
   'src/main.ts, src/app.ts': linesIn('src', { recursive: false }),
 })
-console.log(`${String(service).padStart(6)}  src/ in all\n`)
+console.log(`${String(service).padStart(6)}  src/ in total\n`)
 print({
   ...Object.fromEntries(foldersIn('packages').map((name) => [`packages/${name}`, linesIn(`packages/${name}/src`)])),
   dashboard: linesIn('dashboard'),

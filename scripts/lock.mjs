@@ -8,7 +8,7 @@ export async function withLock(path, say, work) {
     const holder = read(path)
     if (holder && !isAlive(holder)) discard(path, holder)
     else if (!waiting) {
-      say(`Waiting for process ${holder?.split(' ')[0] ?? '?'}, which prepares this clone just now…`)
+      say(`Waiting for process ${holder?.split(' ')[0] ?? '?'}, which is preparing this clone…`)
       waiting = true
     }
   }

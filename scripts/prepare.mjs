@@ -38,7 +38,7 @@ export async function prepare({ tools = false, say = (what) => console.log(what)
 function refuseOldNode() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   if (major > 20 || (major === 20 && minor >= 19)) return
-  throw new Fault(`Assay needs Node.js 20.19 or newer; this is ${process.versions.node}.`)
+  throw new Fault(`Assay needs Node.js 20.19 or newer. This is Node.js ${process.versions.node}.`)
 }
 
 // -- packages
@@ -201,16 +201,16 @@ async function run([program, ...args], { what, env = {}, quiet = false }) {
   })
   const stop = (signal) => {
     process.kill(-tool.pid, 'SIGKILL')
-    console.error(`\nStopped in the middle of ${what}; the next start does it anew.`)
+    console.error(`\nStopped during: ${what}. The next start repeats it.`)
     process.exit(128 + signals[signal])
   }
   const signals = { SIGINT: 2, SIGTERM: 15, SIGHUP: 1 }
   for (const signal of Object.keys(signals)) process.on(signal, stop)
   const [status, signal] = await once(tool, 'exit').catch((error) => {
-    throw new Fault(`${what} could not be run: ${error.message}.`)
+    throw new Fault(`${what} could not be started: ${error.message}.`)
   })
   for (const name of Object.keys(signals)) process.removeListener(name, stop)
-  if (status !== 0) throw new Fault(`${what} failed (${signal ?? `exit status ${status}`}); what it said is above.`)
+  if (status !== 0) throw new Fault(`${what} failed (${signal ?? `exit status ${status}`}). See its output above.`)
 }
 
 function filesBelow(folder) {

@@ -36,7 +36,7 @@ child.on('exit', (status, signal) => {
   for (const tier of leftOut) {
     const tests = counts.filter(([file]) => isInTier(tier, file)).reduce((sum, [, count]) => sum + count, 0)
     const paths = slowTiers[tier].filter((path) => existsSync(join(root, path)))
-    if (tests > 0) console.error(`Left out ${tests} tests of ${tier}: npm test -- ${paths.join(' ')}`)
+    if (tests > 0) console.error(`Skipped ${tests} tests of ${tier}. To run them: npm test -- ${paths.join(' ')}`)
   }
   process.exit(signal ? 1 : (status ?? 1))
 })

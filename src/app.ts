@@ -174,7 +174,7 @@ async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | u
     return await openSandbox(contents)
   } catch (error) {
     const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
-    logger.warn({ reason }, 'No sandbox can be had here: images are decoded in processes that can read what the service can.')
+    logger.warn({ reason }, 'No sandbox is available. Image decoders run in processes with the same permissions as the service.')
     return undefined
   }
 }
@@ -193,7 +193,7 @@ async function openConfiguredScanner(
 const connectionsOfClamd = 8
 
 const yaraNote =
-  'a handful of rules of our own for well-known tricks: no virus scanner. For one, run ClamAV and set SCANNER_URL=clamd://…'
+  'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'
 
 /** What is wrong with it from the start is said at the start, in its own words; the service starts all the same, for it may come. */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
@@ -202,12 +202,12 @@ async function describeStorage(storage: BlobStorage, logger: Logger): Promise<st
     (error: Error) => error,
   )
   if (fault === undefined) return storage.description
-  logger.error({ err: fault }, 'The store cannot be used as it is configured, or is away.')
-  return `${storage.description} (not usable: ${fault.message})`
+  logger.error({ err: fault }, 'The store is unavailable, or its configuration is wrong. Check STORAGE_URL.')
+  return `${storage.description} (unavailable: ${fault.message})`
 }
 
 async function describeScanner(scanner: VirusScanner & { url: string }): Promise<string> {
   const engine = await scanner.identity().catch(() => null)
-  const name = engine ? `${engine.name} ${engine.version} (${scanner.url})` : `${scanner.url} (not answering yet)`
+  const name = engine ? `${engine.name} ${engine.version} (${scanner.url})` : `${scanner.url} (no response yet)`
   return scanner.url === 'yara:' ? `${name}\n${yaraNote}` : name
 }

@@ -15,7 +15,7 @@ export async function readLabels(manifest: string): Promise<Labelled[]> {
   const [head = '', ...lines] = (await readFile(manifest, 'utf8')).split(/\r?\n/)
   const columns = head.split(',')
   const [path, label] = [columns.indexOf('path'), columns.indexOf('label')]
-  if (path < 0 || label < 0) throw new Error(`${manifest} has no columns 'path' and 'label' in its first line.`)
+  if (path < 0 || label < 0) throw new Error(`The first line of ${manifest} must contain the columns 'path' and 'label'.`)
   return lines
     .filter((line) => line !== '')
     .map((line) => {
@@ -23,7 +23,7 @@ export async function readLabels(manifest: string): Promise<Labelled[]> {
       const told = cells[label] ?? ''
       if (!soundLabels.has(told) && !brokenLabels.has(told))
         throw new Error(
-          `${manifest} labels '${cells[path]}' as '${told}'; known are ${[...soundLabels, ...brokenLabels].join(', ')}.`,
+          `${manifest} labels '${cells[path]}' as '${told}'. The label must be one of ${[...soundLabels, ...brokenLabels].join(', ')}.`,
         )
       return { path: join(dirname(manifest), cells[path] ?? ''), sound: soundLabels.has(told) }
     })

@@ -15,15 +15,15 @@ interface Asked {
   given: Given
 }
 
-/** Which command is meant, and with what. Throws a `UsageFault` that says what would be right. */
+/** Parses the command line. Throws a `UsageFault` that contains the correct usage. */
 export function understand(words: readonly string[]): Asked {
   const name = [2, 1].map((count) => words.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
   if (name === undefined) {
     const asked = words.filter((word) => !word.startsWith('-')).join(' ')
-    throw new UsageFault(`${asked === '' ? 'No command was given' : `There is no command '${asked}'`}.\n${usage()}`)
+    throw new UsageFault(`${asked === '' ? 'Missing command' : `Unknown command '${asked}'`}.\n${usage()}`)
   }
   const command = commands[name]!
-  const right = `Right is: npm run --silent admin -- ${command.usage}`
+  const right = `Usage: npm run --silent admin -- ${command.usage}`
   let given: Given
   try {
     given = parseArgs({ args: words.slice(name.split(' ').length), options: command.options, strict: true }).values as Given
@@ -31,12 +31,18 @@ export function understand(words: readonly string[]): Asked {
     throw new UsageFault(`${(error as Error).message.split(/\. |\n/)[0]!.replace(/\.$/, '')}. ${right}`)
   }
   const missing = (command.required ?? []).filter((option) => given[option] === undefined)
-  if (missing.length > 0) throw new UsageFault(`${missing.map((option) => `--${option}`).join(', ')} must be given. ${right}`)
+  if (missing.length > 0)
+    throw new UsageFault(
+      `${missing.map((option) => `--${option}`).join(', ')} ${missing.length === 1 ? 'is' : 'are'} required. ${right}`,
+    )
   return { command, given }
 }
 
 export const usage = (): string =>
-  ['Commands, after npm run --silent admin -- :', ...Object.values(commands).map((command) => `  ${command.usage}`)].join('\n')
+  [
+    'Usage: npm run --silent admin -- COMMAND\n\nCommands:',
+    ...Object.values(commands).map((command) => `  ${command.usage}`),
+  ].join('\n')
 
 /**
  * Runs one command on the service's own rooms, without HTTP: on the running service's database where there is one, else on the

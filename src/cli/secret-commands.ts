@@ -13,7 +13,7 @@ export const secretCommands: Record<string, Command> = {
     run: async ({ services }, given) => {
       const { purpose } = given
       const leaked = given.leaked === true
-      if (!isPurpose(purpose)) throw new UsageFault(`--purpose is '${purpose}'; it must be one of ${signingPurposes.join(', ')}.`)
+      if (!isPurpose(purpose)) throw new UsageFault(`--purpose is '${purpose}'. It must be one of ${signingPurposes.join(', ')}.`)
       return { result: { purpose, key_id: await services.identity.signing[purpose].rotate({ leaked }) } }
     },
   },
@@ -32,7 +32,7 @@ export const secretCommands: Record<string, Command> = {
     run: async ({ config, database }) => {
       if (config.masterKey)
         throw new UsageFault(
-          'MASTER_KEY is set, so that it is yours to renew: put the new key into MASTER_KEY and the old one into MASTER_KEY_PREVIOUS, restart, and run: secrets reencrypt.',
+          'MASTER_KEY is set, so this command cannot replace it. Set MASTER_KEY to the new key and MASTER_KEY_PREVIOUS to the old one. Then restart the service and run: secrets reencrypt.',
         )
       await renewMasterKeyFile(config.dataDir)
       // Killed from here on, both keys are in the file, and the command can be run again.

@@ -8,14 +8,14 @@ export const storageCommands: Record<string, Command> = {
     usage: 'sweep [--pause | --resume]',
     options: { pause: { type: 'boolean' }, resume: { type: 'boolean' } },
     run: async ({ database, services }, { pause, resume }) => {
-      if (pause && resume) throw new UsageFault('--pause and --resume exclude each other.')
+      if (pause && resume) throw new UsageFault('--pause and --resume cannot be combined. Use one of them.')
       if (pause || resume) await (pause ? pauseSweep : resumeSweep)(database.pool)
       const paused = await isSweepPaused(database.pool)
       if (pause || resume) return { result: { paused } }
-      if (paused) return { result: { paused }, fault: 'The sweep is paused; `sweep --resume` ends that.' }
+      if (paused) return { result: { paused }, fault: 'The sweep is paused. Run `sweep --resume` to continue it.' }
       let why = ''
       const noteReason = (blob: string, reason: unknown) => {
-        why ||= ` The first, '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
+        why ||= ` The first error, for '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
       }
       // Their bytes are then due.
       const uploads = await services.resumableUploads.sweep()
@@ -25,7 +25,7 @@ export const storageCommands: Record<string, Command> = {
       return {
         result: { removed, failed, uploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
-          fault: `The store did not remove ${failed} of the blobs that are due; they are tried again later.${why}`,
+          fault: `The store did not delete ${failed} of the due blobs. The next sweep retries them.${why}`,
         }),
       }
     },
@@ -41,7 +41,7 @@ export const storageCommands: Record<string, Command> = {
       })
       return {
         result: { deleted, purged },
-        ...(failed.length > 0 && { fault: `Not everything that is due was deleted: ${failed.join('; ')}` }),
+        ...(failed.length > 0 && { fault: `Some due files were not deleted: ${failed.join('; ')}` }),
       }
     },
   },
@@ -62,7 +62,7 @@ export const storageCommands: Record<string, Command> = {
       }
       const told = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
       const wrong = Object.entries(result).filter(([, count]) => count > 0)
-      const drift = `Not everything agrees: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
+      const drift = `Inconsistencies found: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
       const faults = [...(wrong.length > 0 ? [drift] : []), ...(against === undefined ? [] : [against])]
       return { result: told, ...(faults.length > 0 && { fault: faults.join(' ') }) }
     },
@@ -71,5 +71,5 @@ export const storageCommands: Record<string, Command> = {
 
 const noteIn = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-    throw new UsageFault(`--checkpoint: ${path} cannot be read (${code}).`)
+    throw new UsageFault(`The file ${path} of --checkpoint cannot be read (${code}).`)
   })

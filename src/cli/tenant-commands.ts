@@ -39,7 +39,7 @@ export const tenantCommands: Record<string, Command> = {
   },
 
   'tenant quota': {
-    usage: 'tenant quota --tenant TEN --mb N (its admins may lower it, and raise it again up to N)',
+    usage: 'tenant quota --tenant TEN --mb N (also the maximum that admins of the tenant can set)',
     options: { tenant: text, mb: text },
     required: ['tenant', 'mb'],
     run: async ({ services }, given) => {
@@ -66,7 +66,7 @@ export const tenantCommands: Record<string, Command> = {
   },
 
   'tenant delete': {
-    usage: 'tenant delete --tenant TEN --name NAME (its name, typed again)',
+    usage: 'tenant delete --tenant TEN --name NAME (the name confirms the deletion)',
     options: { tenant: text, name: text },
     required: ['tenant', 'name'],
     run: async ({ services }, given) => {
@@ -79,6 +79,6 @@ export const tenantCommands: Record<string, Command> = {
 const moved = ({ tenantId, status }: { tenantId: string; status: string }) => ({ result: { tenant_id: tenantId, status } })
 
 function wholeNumber(option: string, value: string): number {
-  if (!/^\d{1,10}$/.test(value)) throw new UsageFault(`--${option} is '${value}'; it must be a whole number of megabytes.`)
+  if (!/^\d{1,10}$/.test(value)) throw new UsageFault(`--${option} is '${value}'. It must be a whole number of megabytes.`)
   return Number(value)
 }

@@ -20,13 +20,19 @@ export interface CommandParts {
   io?: CommandIo
 }
 
-const usage = `npm run validate -- [--no-scan] PATH…
-npm run validate -- [--no-scan] --labels=MANIFEST.csv
+const usage = `Usage:
+  npm run validate -- [--no-scan] PATH…
+  npm run validate -- [--no-scan] --labels=MANIFEST.csv
 
-Prints the validation report of each file as JSON; of a folder a table of all files below it, with a summary.
-Folders called node_modules and .git are left out, unless one is named.
-With labels, a CSV of the columns path and label (valid, encrypted, broken), it prints the files that are judged otherwise and both error rates.
-Every file may have its own extension, any size up to 1 TB, and all checks are on; --no-scan leaves the virus scanner out.`
+Checks files without storing them. Exits with status 1 if a file is rejected.
+
+  PATH           A file: prints its validation report as JSON. A folder: prints a table of its files and a summary.
+                 Folders named node_modules and .git are skipped, except as PATH.
+  --labels=FILE  A CSV file with the columns path and label (valid, encrypted, broken).
+                 Prints the files whose verdict differs from the label, and both error rates.
+  --no-scan      Disables the virus scanner.
+
+All other checks are enabled. Every extension and every size up to 1 TB is allowed.`
 
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
 
@@ -37,7 +43,7 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
   const paths = argv.filter((arg) => !arg.startsWith('--'))
   const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
   const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help' && !flag.startsWith('--labels='))
-  if (unknown) return failed(io, `Unknown option '${unknown}'; known are --no-scan and --labels=FILE.`)
+  if (unknown) return failed(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
   if (flags.includes('--help') || (paths.length === 0 && !labels)) return failed(io, usage)
   const scan = !flags.includes('--no-scan')
   const scanner = !scan ? unused : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
@@ -88,7 +94,7 @@ async function printFolder(folder: string, validator: Validator, scan: boolean, 
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const byResult = [...counts].sort(([, one], [, other]) => other - one).map(([result, count]) => `${result} ${count}`)
   io.out(
-    `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / megabyte).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'nothing to look at'}`,
+    `${total} ${total === 1 ? 'file' : 'files'}, ${(bytes / megabyte).toFixed(1)} MB, ${seconds.toFixed(1)} s: ${byResult.join(', ') || 'no files found'}`,
   )
   return total === (counts.get('accepted') ?? 0)
 }
@@ -105,7 +111,7 @@ async function printRates(files: Labelled[], validator: Validator, scan: boolean
     else passed++
     io.out([file.path, report.outcome, report.reason ?? '-', decisive(report)].join('\t'))
   }
-  io.out(`sound files refused: ${rate(refused, sound)}`)
+  io.out(`valid files rejected: ${rate(refused, sound)}`)
   io.out(`broken files accepted: ${rate(passed, broken)}`)
   return refused + passed === 0
 }
@@ -173,7 +179,7 @@ function inWireSpelling(report: ValidationReport): Record<string, unknown> {
 }
 
 const never = async (): Promise<never> => {
-  throw new Error('--no-scan leaves the scanner out')
+  throw new Error('--no-scan disables the scanner')
 }
 /** Stands where --no-scan leaves no scanner: no check asks it. */
 const unused: VirusScanner = { scan: never, identity: never, passesOver: never, prove: never, close: async () => {} }

@@ -74,7 +74,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const graphql = await openGraphql({
     schema,
     explorer: config.graphqlExplorer,
-    onFault: faultLogger(parts, 'A GraphQL request failed for a reason of ours.'),
+    onFault: faultLogger(parts, 'A GraphQL request failed because of an internal error.'),
   })
   const callers = callersOf(parts)
   const health = healthOf(parts)
@@ -157,7 +157,7 @@ const subscriptionsOf = (parts: HandlerParts, callers: Callers, streams: Streams
     ...streams,
     endpoint: eventsEndpoint,
     source: { events: parts.services.events.subscribe.bind(parts.services.events) } satisfies EventSource,
-    onFault: faultLogger(parts, 'A subscription failed for a reason of ours.'),
+    onFault: faultLogger(parts, 'A GraphQL subscription failed because of an internal error.'),
   })
 
 const eventsOf = (parts: HandlerParts, { callOf }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
@@ -166,7 +166,7 @@ const eventsOf = (parts: HandlerParts, { callOf }: Callers, { mayGoOn, ...stream
     ...streams,
     callOf,
     mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
-    onFault: faultLogger(parts, 'A stream of events failed.'),
+    onFault: faultLogger(parts, 'An event stream failed because of an internal error.'),
   })
 
 const restOf = (parts: HandlerParts, schema: GraphQLSchema): EdgeParts['rest'] =>
@@ -177,7 +177,7 @@ const restOf = (parts: HandlerParts, schema: GraphQLSchema): EdgeParts['rest'] =
       const context = await parts.services.contexts.findOnce(actor, contextKey)
       return context?.status === 'active' ? context : undefined
     },
-    onFault: faultLogger(parts, 'A REST request failed for a reason of ours.'),
+    onFault: faultLogger(parts, 'A REST request failed because of an internal error.'),
   })
 
 async function dashboardOf({ config, services }: HandlerParts, { callOf }: Callers): Promise<EdgeParts['dashboard']> {
@@ -214,14 +214,20 @@ function downloadsOf({ services, metrics, downloadCuts, logger }: HandlerParts):
     watch: (signed, cut) => downloadCuts.watch(signed, cut),
     onDownload: (download) => {
       metrics.downloads.inc({ outcome: download.outcome })
-      logger.info(download, 'A file was downloaded by its URL.')
+      logger.info(download, 'A file was downloaded with a download URL.')
     },
   })
 }
 
 function exportsOf(parts: HandlerParts, schema: GraphQLSchema, { callOf }: Callers): RequestHandler {
   const { services, database } = parts
-  return createExports({ ...services, schema, database, callOf, onFault: faultLogger(parts, 'An export failed half-way.') })
+  return createExports({
+    ...services,
+    schema,
+    database,
+    callOf,
+    onFault: faultLogger(parts, 'An export failed after it had started.'),
+  })
 }
 
 function resumableOf(parts: HandlerParts, { callOf }: Callers): EdgeParts['resumable'] {
@@ -242,7 +248,7 @@ function resumableOf(parts: HandlerParts, { callOf }: Callers): EdgeParts['resum
         if (context?.scanForViruses) await scanner.prove()
       },
       callOf,
-      onFault: faultLogger(parts, 'A resumable upload failed for a reason of ours.'),
+      onFault: faultLogger(parts, 'A resumable upload failed because of an internal error.'),
     }),
   }
 }

@@ -76,7 +76,7 @@ async function openBase(parts: ServiceParts) {
   await learnTime(pool)
   await database.durability.expression()
   const stopTime = keepTime(pool)
-  const onError = (error: unknown) => logger.warn({ err: error }, 'Something in the background failed; it is tried again.')
+  const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
   const fold = new Fold(database.writes, onError)
   const journal = new JournalService(database)
   const ledger = new Ledger(database, {

@@ -37,7 +37,8 @@ export const hasScope = (actor: Pick<Actor, 'scopes'>, scope: Scope): boolean =>
 
 /** Throws the 403 that names the missing scope. */
 export function requireScope(actor: Pick<Actor, 'scopes'>, scope: Scope): void {
-  if (!hasScope(actor, scope)) throw forbidden(`This credential lacks the scope '${scope}'.`, { scope })
+  if (!hasScope(actor, scope))
+    throw forbidden(`This credential lacks the scope '${scope}'. Use a credential that has it.`, { scope })
 }
 
 /** True where the actor may see that context: an API key restricted to others must read it as unknown. */

@@ -35,4 +35,4 @@ export function momentAt(cursor: string, sort: string, field = 'after'): Date {
   return moment
 }
 
-export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor that a page of this list gave' }])
+export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor from a page of this list' }])

@@ -13,7 +13,7 @@ export function makeDataDir(dataDir: string): void {
     accessSync(dataDir, constants.W_OK)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Error(`DATA_DIR '${dataDir}' cannot be written (${code}); set DATA_DIR to a folder of your own.`)
+    throw new Error(`DATA_DIR '${dataDir}' is not writable (${code}). Set DATA_DIR to a directory that the service can write.`)
   }
 }
 

@@ -27,5 +27,5 @@ test('npm run migrate brings a database to the newest migration, and the second 
 test('a database that does not answer is one sentence and status 1', async () => {
   const { status, stdout, stderr } = await runCommand(['migrate'], { DATABASE_URL: 'postgresql://u:hushed@127.0.0.1:9/d' })
   expect([status, stdout]).toEqual([1, ''])
-  expect(stderr).toMatch(/^The database u@127\.0\.0\.1:9\/d cannot be reached \(.*\); check DATABASE_URL\.\n$/)
+  expect(stderr).toMatch(/^The database u@127\.0\.0\.1:9\/d is unreachable \(.*\)\. Check DATABASE_URL\.\n$/)
 })

@@ -51,7 +51,7 @@ test('a refused scope and a refused key are there as well, as what that key did'
     performed_by_id: key.id,
     performed_by_type: 'api_key',
     performed_by_scopes: ['upload'],
-    details: { message: "This credential lacks the scope 'metadata'." },
+    details: { message: "This credential lacks the scope 'metadata'. Use a credential that has it." },
   })
   await tenant.admin.post(`/api-keys/${key.id}/disable`)
   expect((await key.get('/files')).status).toBe(401)

@@ -109,9 +109,9 @@ test('every use is in our log with its address and agent, and in the metrics, an
   const key = await tenant.key(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
-  await until(() => world.log.lines.some((line) => line.includes(requestId!) && line.includes('by its URL')))
+  await until(() => world.log.lines.some((line) => line.includes(requestId!) && line.includes('with a download URL')))
   const lines = world.log.lines.filter((line) => line.includes(requestId!)).map((line) => JSON.parse(line))
-  expect(lines.find(({ msg }) => msg === 'A file was downloaded by its URL.')).toMatchObject({
+  expect(lines.find(({ msg }) => msg === 'A file was downloaded with a download URL.')).toMatchObject({
     req: requestId,
     tenant_id: tenant.tenantId,
     file_id: fileId,

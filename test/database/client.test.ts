@@ -33,7 +33,7 @@ describe('numbers', () => {
 
   test('beyond 2^53 are a fault, never a rounded figure, and the connection lives on', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
-      '9007199254740993, which is beyond the exact numbers',
+      '9007199254740993, which exceeds the exact range',
     )
     expect((await database.pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   })

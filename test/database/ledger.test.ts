@@ -117,7 +117,7 @@ test('a connection that breaks in mid-group fails its callers, who find nothing 
   holder.release()
   for (const outcome of outcomes) {
     const told = publicError((outcome as PromiseRejectedResult).reason)
-    expect(told).toMatchObject({ code: 'database_unavailable', message: expect.stringContaining('it is not known') })
+    expect(told).toMatchObject({ code: 'database_unavailable', message: expect.stringContaining('the outcome is unknown') })
   }
   expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
   // Its paths are still in the garbage journal.

@@ -84,7 +84,7 @@ describe('migrating', () => {
     const database = await emptyDatabase()
     const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
-      "The database could not be migrated (migration '20990101000000_broken'): function no_such_function() does not exist",
+      "Database migration '20990101000000_broken' failed: function no_such_function() does not exist",
     )
     expect(await rows(database.url, `SELECT to_regclass('half_way') AS there`)).toEqual([{ there: null }])
     await expect(migrate(database.url, folder)).rejects.toThrow('20990101000000_broken')
@@ -97,7 +97,7 @@ describe('migrating', () => {
     await migrate(database.url, folder)
     writeFileSync(join(folder, '20990101000000_edited', 'migration.sql'), 'SELECT 2;')
     await expect(migrate(database.url, folder)).rejects.toThrow(
-      "Migration '20990101000000_edited' was changed after it had been applied",
+      "Migration '20990101000000_edited' was changed after it was applied",
     )
     await database.drop()
   })
@@ -108,7 +108,7 @@ describe('a database of another version', () => {
     const database = await emptyDatabase()
     await migrate(database.url, withMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
-      "The database is of a newer version of Assay (migration '20990101000000_newer', which this one does not have); start that version, or restore a backup from before it.",
+      "A newer version of Assay created or migrated this database (migration '20990101000000_newer' is unknown). Start that version, or restore a backup from before the upgrade.",
     )
     await database.drop()
   })

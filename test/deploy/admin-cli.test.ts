@@ -237,9 +237,9 @@ describe('beside a running service', () => {
   })
 
   test.each([
-    [['tenant', 'create'], '--name must be given. Right is: npm run --silent admin -- tenant create --name NAME [--quota-mb N]'],
+    [['tenant', 'create'], '--name is required. Usage: npm run --silent admin -- tenant create --name NAME [--quota-mb N]'],
     [['tenant', 'create', '--name', 'A', '--quota', '1'], "Unknown option '--quota'"],
-    [['tenant', 'create', '--name', 'A', '--quota-mb', 'many'], "--quota-mb is 'many'; it must be a whole number"],
+    [['tenant', 'create', '--name', 'A', '--quota-mb', 'many'], "--quota-mb is 'many'. It must be a whole number"],
     [['tenant', 'create', '--name', 'A', '--quota-mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['tenant', 'create', '--name', ''], 'name: must be text of 1 to 255 characters'],
     [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
@@ -248,17 +248,20 @@ describe('beside a running service', () => {
     [['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'], "No tenant 'ten_none'."],
     [
       ['user', 'create', '--tenant', 'ten_none', '--email', 'a', '--name', '', '--scopes', 'all', '--password', 'short'],
-      '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes, and be none of the common ones.',
+      '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes, and must not be a common password.',
     ],
-    [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'; it must be one of download_url, session, receipt, log."],
+    [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'. It must be one of download_url, session, receipt, log."],
     [['verify', '--deep', 'now'], "Unexpected argument 'now'"],
     [['key', 'create', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
-    [['key', 'create', '--tenant', 'x', '--scopes', 'upload,all'], "--scopes names 'all'; it must be one or more of upload,"],
+    [
+      ['key', 'create', '--tenant', 'x', '--scopes', 'upload,all'],
+      "--scopes contains 'all'. It must contain one or more of upload,",
+    ],
     [['user', 'set-password', '--tenant', 'ten_none', '--email', 'a@b'], "No tenant 'ten_none'."],
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '5'], "No tenant 'ten_none'."],
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
-    [['destroy'], "There is no command 'destroy'."],
-    [[], 'No command was given.'],
+    [['destroy'], "Unknown command 'destroy'."],
+    [[], 'Missing command.'],
   ])('%j is told in one sentence', async (words, sentence) => {
     const attempt = async () => {
       const { command, given } = understand(words)
@@ -269,7 +272,7 @@ describe('beside a running service', () => {
 
   test('a fault of the operator’s is a sentence on standard error, nothing on standard output, and exit status 1', async () => {
     for (const [words, sentence] of [
-      [['destroy'], "There is no command 'destroy'.\n"],
+      [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'.\n"],
     ] as const) {
       const { status, result, stderr } = await typed(env, ...words)
@@ -280,7 +283,7 @@ describe('beside a running service', () => {
 
   test('a database that is away, and one without its MASTER_KEY, are a sentence each', async () => {
     const away = await typed({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
-    expect(away).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('cannot be reached') })
+    expect(away).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
     expect(await typed({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('MASTER_KEY'),

@@ -124,11 +124,11 @@ test('a database that cannot be converted is refused in one sentence, and stays 
   await other.connect()
   await refused(
     'UPDATE api_keys SET pepper_id = NULL',
-    "The service still uses the database (1 connection); stop every replica, then run 'npm run migrate -- --from-prerelease' again.\n",
+    "The service still uses the database (1 connection). Stop all replicas, then run 'npm run migrate -- --from-prerelease' again.\n",
   )
   await other.end()
   await refused(
     `DELETE FROM _prisma_migrations WHERE migration_name = '20261123015000_uploads_alike'`,
-    "cannot be converted (its last migration is '20261123014000_traits_by_index'); first start the last pre-release version on it",
+    "cannot be converted (its last migration is '20261123014000_traits_by_index'). First start the last pre-release version on it",
   )
 })

@@ -43,7 +43,7 @@ test.each([
   while (!/npm is \d+\n/.test(said)) await once(start.stderr, 'data')
   start.kill(signal)
   const [status] = await once(start, 'close')
-  expect({ status, said }).toEqual({ status: expected, said: expect.stringContaining('the next start does it anew') })
+  expect({ status, said }).toEqual({ status: expected, said: expect.stringContaining('The next start repeats it') })
   const npmPid = Number(/npm is (\d+)/.exec(said)![1])
   while (!gone(npmPid)) await new Promise(setImmediate)
 })

@@ -143,7 +143,7 @@ describe('what cannot start says why in one sentence, ends with status 1, and le
     other.close()
     expect([status, stderr]).toEqual([
       1,
-      `PORT ${env.PORT} is in use on 127.0.0.1; stop the program that listens there, or set another PORT.\n`,
+      `PORT ${env.PORT} on 127.0.0.1 is in use. Stop the program that uses it, or set another PORT.\n`,
     ])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
@@ -154,7 +154,7 @@ describe('what cannot start says why in one sentence, ends with status 1, and le
     const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
     expect([status, stderr]).toEqual([
       1,
-      `DATA_DIR '${env.DATA_DIR}' is in use by the Assay service with process id ${first.child.pid}; stop that one, or set another DATA_DIR.\n`,
+      `DATA_DIR '${env.DATA_DIR}' is in use by the Assay service with process id ${first.child.pid}. Stop that process, or set another DATA_DIR.\n`,
     ])
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
@@ -162,7 +162,7 @@ describe('what cannot start says why in one sentence, ends with status 1, and le
   test('a bad variable', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
-    expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'; it must be a whole number from 1 to 1048576.\n"])
+    expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
@@ -173,7 +173,7 @@ describe('what cannot start says why in one sentence, ends with status 1, and le
     })
     const { status, stderr } = await Service.run(env).ended
     expect(status).toBe(1)
-    expect(stderr).toMatch(/^The database me@127\.0\.0\.1:\d+\/x cannot be reached \(.*ECONNREFUSED.*\); check DATABASE_URL\.\n$/)
+    expect(stderr).toMatch(/^The database me@127\.0\.0\.1:\d+\/x is unreachable \(.*ECONNREFUSED.*\)\. Check DATABASE_URL\.\n$/)
   })
 })
 

@@ -45,8 +45,8 @@ test('an object that is listed and cannot be read is found by verify --deep', as
 
 test('a bucket that is not there is told at the start, in readiness and in the log, in its own words', async () => {
   const wrong = await World.open({ ...bucketWorld.env, STORAGE_URL: 'gs://blobz' })
-  const words = "The bucket 'blobz' refuses: The specified bucket does not exist."
-  expect(wrong.app.descriptions.storage).toContain(`(not usable: ${words})`)
+  const words = "The bucket 'blobz' rejected the request: The specified bucket does not exist."
+  expect(wrong.app.descriptions.storage).toContain(`(unavailable: ${words})`)
   expect(wrong.log.lines.some((line) => JSON.stringify(line).includes('The specified bucket does not exist.'))).toBe(true)
   const { status, body } = await wrong.stranger.raw('/health/ready')
   expect([status, body.checks.storage]).toEqual([503, { status: 'down', reason: words }])

@@ -74,7 +74,7 @@ async function expectRefused(): Promise<void> {
 
 function expectFull(answer: Answer): void {
   expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code: 'storage_unavailable' } } })
-  expect(answer.body.message).toMatch(/disk is full|no room|EFBIG/)
+  expect(answer.body.message).toMatch(/disk is full|not enough disk space|EFBIG/)
   expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
 }

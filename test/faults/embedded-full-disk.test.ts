@@ -77,7 +77,7 @@ test('the disk of the embedded database is full: files can be deleted, the servi
   rmSync(reserve, { force: true })
   await disk.leave(0)
   const stuck = await Service.run(env, { under }).ended
-  expect([stuck.status, stuck.stderr]).toEqual([1, expect.stringMatching(/is full.* make 64 MB of room/)])
+  expect([stuck.status, stuck.stderr]).toEqual([1, expect.stringMatching(/is full.* Free at least 64 MB/)])
 
   await disk.makeRoom()
   service = await start()

@@ -109,7 +109,9 @@ describe('the embedded PostgreSQL', () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
-    await expect(openDatabase(where)).rejects.toThrow(/was made by PostgreSQL 15, and this version of Assay brings PostgreSQL 18/)
+    await expect(openDatabase(where)).rejects.toThrow(
+      /was created by PostgreSQL 15, but this version of Assay contains PostgreSQL 18/,
+    )
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 })
@@ -119,7 +121,7 @@ describe('one DATA_DIR', () => {
     const where = place()
     const { child } = await otherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
-      `DATA_DIR '${where.dataDir}' is in use by the Assay service with process id ${child.pid}; stop that one, or set another DATA_DIR.`,
+      `DATA_DIR '${where.dataDir}' is in use by the Assay service with process id ${child.pid}. Stop that process, or set another DATA_DIR.`,
     )
   })
 
@@ -199,7 +201,7 @@ describe('one DATA_DIR', () => {
     children.push(elsewhere)
     await once(elsewhere.stdout, 'data')
     await expect(openDatabase(where)).rejects.toThrow(
-      /^DATA_DIR '.*' is in use by another container or machine: .*set DATABASE_URL/,
+      /^DATA_DIR '.*' is in use by another container or machine\. .*set DATABASE_URL/,
     )
     elsewhere.stdin.end()
     await once(elsewhere, 'exit')
@@ -212,14 +214,14 @@ describe('one DATA_DIR', () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'precious'), 'data')
-    await expect(openDatabase(where)).rejects.toThrow(/^'.*postgres' holds 'precious' but no PostgreSQL cluster/)
+    await expect(openDatabase(where)).rejects.toThrow(/^'.*postgres' contains 'precious' but no PostgreSQL cluster/)
     expect(readFileSync(join(where.dataDir, 'postgres', 'precious'), 'utf8')).toBe('data')
   })
 
   test('that cannot be written is told in one sentence', async () => {
     writeFileSync(join(scratch, 'a file'), '')
     await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(
-      /^DATA_DIR '.*' cannot be written \((ENOTDIR|EEXIST)\); set DATA_DIR to a folder of your own\.$/,
+      /^DATA_DIR '.*' is not writable \((ENOTDIR|EEXIST)\)\. Set DATA_DIR to a directory that the service can write\.$/,
     )
   })
 })

@@ -171,8 +171,8 @@ describe('signing by IAM', () => {
   test.each<[string, IdentityFault, RegExp]>([
     ['forbidden', { kind: 'status', status: 403 }, /iam\.serviceAccounts\.signBlob/],
     ['out of order', { kind: 'status', status: 503 }, /as asked/],
-    ['mute', { kind: 'silent' }, /no answer within/],
-    ['too slow', { kind: 'slow', ms: 3000 }, /no answer within/],
+    ['mute', { kind: 'silent' }, /no response within/],
+    ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
   ])('%s: unavailable in bounded time, with its reason; well again by itself', async (_name, fault, reason) => {
     await federated(await subjectFile())
     const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, pauseMs: 10 })
@@ -181,7 +181,9 @@ describe('signing by IAM', () => {
     identity.plan('sign', fault, 100)
     const failure = await storage.signDownload(grant).catch((error) => error)
     expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
-    expect(String(failure.cause)).toMatch(fault.kind === 'status' && fault.status === 503 ? /no answer within|as asked/ : reason)
+    expect(String(failure.cause)).toMatch(
+      fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
+    )
     identity.clear()
     expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
   })

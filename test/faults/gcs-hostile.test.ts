@@ -106,8 +106,8 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   ])('that meets nothing but %s is given up in its time, with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
-    expect(failure).toMatchObject({ ...unavailable, message: "The bucket cannot keep 'a/b' at the moment." })
-    expect(String(failure.cause)).toMatch(/^Error: Cannot keep 'a\/b': \S.{0,220}$/)
+    expect(failure).toMatchObject({ ...unavailable, message: "The bucket currently cannot store 'a/b'. Retry later." })
+    expect(String(failure.cause)).toMatch(/^Error: Cannot store 'a\/b': \S.{0,220}$/)
     expect(bucket.objects.names).toEqual([])
   })
 })
@@ -120,7 +120,7 @@ describe('a large upload', () => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers, body: '' }, 10_000)
     const failure = await storage.put('a/b', inMemory(large), type).catch((error) => error)
     expect(failure).toMatchObject(unavailable)
-    expect(String(failure.cause)).toMatch(/stands still at byte/)
+    expect(String(failure.cause)).toMatch(/makes no progress at byte/)
     expect(calls('chunk')).toBeLessThan(12)
   })
 

@@ -82,5 +82,7 @@ test('what is no checkpoint, or none of ours, is told in a sentence', async () =
   const changed = kept.replace('\n300\n', '\n299\n')
   expect(changed).not.toBe(kept)
   expect(await verify(changed)).toContain('was signed by no key of this service, or was changed.')
-  await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(/--checkpoint: .*nowhere cannot be read \(ENOENT\)\./)
+  await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(
+    /The file .*nowhere of --checkpoint cannot be read \(ENOENT\)\./,
+  )
 })

@@ -40,7 +40,7 @@ describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one 
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
-      "DATABASE_URL leads to a pooler that refuses the start-up parameter 'statement_timeout'; keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.\n",
+      "DATABASE_URL points to a pooler that rejects the start-up parameter 'statement_timeout'. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.\n",
     ])
   })
 
@@ -48,11 +48,11 @@ describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one 
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
-      'DATABASE_URL leads to a pooler in transaction mode; keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, for what needs a session.\n',
+      'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some functions need a session.\n',
     ])
     expect(await migrating({ DATABASE_URL: `${url}&x=1`, DATABASE_DIRECT_URL: url })).toEqual([
       1,
-      'DATABASE_DIRECT_URL leads to a pooler in transaction mode; it must lead to PostgreSQL itself, or to a pooler in session mode.\n',
+      'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point to PostgreSQL itself, or to a pooler in session mode.\n',
     ])
   })
 
@@ -63,7 +63,7 @@ describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one 
     expect([status, sentence]).toEqual([
       1,
       expect.stringMatching(
-        /^DATABASE_URL \(.*\) and DATABASE_DIRECT_URL \(.*\) lead to different databases; both must lead to the same one\.\n$/,
+        /^DATABASE_URL \(.*\) and DATABASE_DIRECT_URL \(.*\) point to different databases\. Both must point to the same one\.\n$/,
       ),
     ])
   })

@@ -181,8 +181,8 @@ describe('two processes behind one port', () => {
     expect(seen.map(({ lost }) => lost)).toEqual(before)
     expect(serving(service)).toContain(other)
     expect(serving(service)).not.toContain(victim)
-    await service.says('A process ended by itself')
-    const line = service.stdout.split('\n').find((each) => each.includes('A process ended by itself'))!
+    await service.says('A process exited unexpectedly')
+    const line = service.stdout.split('\n').find((each) => each.includes('A process exited unexpectedly'))!
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
@@ -250,8 +250,8 @@ describe('two processes behind one port', () => {
     const { status, stderr } = await Service.run(await environment({ METRICS_PORT: String(port) })).ended
     other.close()
     expect(status).toBe(1)
-    expect(stderr).toContain(`PORT ${port} is in use on 127.0.0.1`)
-    expect(stderr).toContain('Process 1 of 2 ended (exit status 1) before it served')
+    expect(stderr).toContain(`PORT ${port} on 127.0.0.1 is in use`)
+    expect(stderr).toContain('Process 1 of 2 exited (exit status 1) before it was ready')
   })
 })
 

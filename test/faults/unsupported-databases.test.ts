@@ -49,7 +49,7 @@ describe('refuses in one sentence, with status 1', () => {
     }).ended
     expect([status, stderr]).toEqual([1, expect.stringMatching(/^The database .*\n$/)])
     expect(stderr).toContain(
-      ` is ${product} (version '${version}'); Assay supports PostgreSQL 15 or newer, including Amazon Aurora and Citus.\n`,
+      ` is ${product} (version '${version}'). Assay supports PostgreSQL 15 or newer, including Amazon Aurora and Citus.\n`,
     )
     expect(stdout).not.toContain('migration')
     await database.drop()

@@ -3,7 +3,7 @@ import { exchange } from './raw-exchange.js'
 import type { TestTenant, World } from './world.js'
 
 // What a machine that is busy does to connections with the database, whatever was thrown at the service.
-const busyMachine = ['A database connection was lost.', 'Something in the background failed; it is tried again.']
+const busyMachine = ['A database connection was lost.', 'A background task failed. The service retries it.']
 
 /** Nothing that was thrown at the service may have hurt it: it answers, and has logged neither a fault nor a warning. */
 export async function expectWell(world: World, tenant: TestTenant): Promise<void> {

@@ -45,5 +45,5 @@ describe('a row for a new block reason', () => {
 
 test('the migration of a new block reason is generated, for every table that counts them', () => {
   expect(migrationOf('too_odd')).toContain('ALTER TABLE "usage_counters" ADD COLUMN "too_odd" BIGINT NOT NULL DEFAULT 0;')
-  for (const reason of known.blockReasons) expect(migrationOf(reason)).toBe(`-- ${reason} is counted already`)
+  for (const reason of known.blockReasons) expect(migrationOf(reason)).toBe(`-- ${reason} already has its columns`)
 })

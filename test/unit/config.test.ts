@@ -116,37 +116,37 @@ describe('what is set is taken', () => {
 
 describe('what is wrong is told in one sentence, with its name and what would be right', () => {
   test.each<[NodeJS.ProcessEnv, string]>([
-    [{ PORT: '80 80' }, "PORT is '80 80'; it must be a whole number from 0 to 65535."],
+    [{ PORT: '80 80' }, "PORT is '80 80'. It must be a whole number from 0 to 65535."],
     [
       { DATABASE_DIRECT_URL: 'postgresql://u@h/d', MASTER_KEY: key },
-      "DATABASE_URL is not set; it must be the pooler's URL, where DATABASE_DIRECT_URL names the PostgreSQL behind it.",
+      'DATABASE_URL is not set. It must be the URL of the pooler if DATABASE_DIRECT_URL is set.',
     ],
-    [{ PORT: '-1' }, "PORT is '-1'; it must be a whole number from 0 to 65535."],
-    [{ PORT: '65536' }, "PORT is '65536'; it must be a whole number from 0 to 65535."],
-    [{ MAX_UPLOAD_MB: '1.5' }, "MAX_UPLOAD_MB is '1.5'; it must be a whole number from 1 to 1048576."],
-    [{ LOG_LEVEL: 'loud' }, "LOG_LEVEL is 'loud'; it must be one of silent, fatal, error, warn, info, debug, trace."],
-    [{ GRAPHQL_EXPLORER: 'yes' }, "GRAPHQL_EXPLORER is 'yes'; it must be one of on, off."],
-    [{ STORAGE_URL: 's3://bucket' }, "STORAGE_URL is 's3://bucket'; it must be gs://bucket or file:///directory."],
+    [{ PORT: '-1' }, "PORT is '-1'. It must be a whole number from 0 to 65535."],
+    [{ PORT: '65536' }, "PORT is '65536'. It must be a whole number from 0 to 65535."],
+    [{ MAX_UPLOAD_MB: '1.5' }, "MAX_UPLOAD_MB is '1.5'. It must be a whole number from 1 to 1048576."],
+    [{ LOG_LEVEL: 'loud' }, "LOG_LEVEL is 'loud'. It must be one of silent, fatal, error, warn, info, debug, trace."],
+    [{ GRAPHQL_EXPLORER: 'yes' }, "GRAPHQL_EXPLORER is 'yes'. It must be one of on, off."],
+    [{ STORAGE_URL: 's3://bucket' }, "STORAGE_URL is 's3://bucket'. It must be gs://bucket or file:///directory."],
     [
       { SCANNER_URL: 'clamav' },
-      "SCANNER_URL is 'clamav'; it must be clamd://host:3310, clamd:///path/to.sock (several with commas between), clamscan:, yara: or none:.",
+      "SCANNER_URL is 'clamav'. It must be clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:.",
     ],
     [
       { PUBLIC_URL: 'files.example.com' },
-      "PUBLIC_URL is 'files.example.com'; it must be an http or https URL without query and fragment, such as https://files.example.com.",
+      "PUBLIC_URL is 'files.example.com'. It must be an http or https URL without query and fragment, such as https://files.example.com.",
     ],
-    [{ HOST: 'a b' }, "HOST is 'a b'; it must be an address or a host name to listen on, such as 0.0.0.0."],
+    [{ HOST: 'a b' }, "HOST is 'a b'. It must be an address or a host name to listen on, such as 0.0.0.0."],
     [
       { CORS_ORIGINS: 'https://a.example/' },
-      "CORS_ORIGINS is 'https://a.example/'; it must be origins such as https://app.example.com with commas between, or *.",
+      "CORS_ORIGINS is 'https://a.example/'. It must be origins such as https://app.example.com, separated by commas, or *.",
     ],
     [
       { TRUST_PROXY: 'true' },
-      "TRUST_PROXY is 'true'; it must be the number of proxies in front, or their addresses or networks (10.0.0.0/8, ::1, loopback, linklocal, uniquelocal) with commas between.",
+      "TRUST_PROXY is 'true'. It must be the number of proxies, or their addresses or networks (10.0.0.0/8, ::1, loopback, linklocal, uniquelocal), separated by commas.",
     ],
     [
       { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
-      'JWT_JWKS_URL is not set; it must be set, since an identity provider needs JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together.',
+      'JWT_JWKS_URL is not set. It must be set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set.',
     ],
   ])('%j', (env, sentence) => {
     expect(faults(env)).toEqual([sentence])
@@ -154,9 +154,7 @@ describe('what is wrong is told in one sentence, with its name and what would be
 
   test('an outside database wants a MASTER_KEY', () => {
     expect(faults({ DATABASE_URL: 'postgresql://u@h/d' })).toEqual([
-      expect.stringMatching(
-        /^MASTER_KEY is not set; it must be 32 bytes in base64 .*, when DATABASE_URL names an outside database\.$/,
-      ),
+      expect.stringMatching(/^MASTER_KEY is not set. It must be 32 bytes in base64 .*, if DATABASE_URL is set\.$/),
     ])
   })
 
@@ -178,8 +176,8 @@ describe('what is wrong is told in one sentence, with its name and what would be
 
   test('a BOOTSTRAP_API_KEY of fewer than 32 characters is rejected together with other errors', () => {
     expect(faults({ PORT: 'x', BOOTSTRAP_API_KEY: 'k'.repeat(31) })).toEqual([
-      expect.stringMatching(/^PORT is 'x'; /),
-      "BOOTSTRAP_API_KEY is a value of 31 characters; it must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",
+      expect.stringMatching(/^PORT is 'x'\. /),
+      "BOOTSTRAP_API_KEY is a value of 31 characters. It must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",
     ])
     expect(faults({ BOOTSTRAP_API_KEY: 'k'.repeat(32) })).toEqual([])
   })

@@ -19,6 +19,6 @@ test('a call whose last attempt is cut short is told with the reason of the one 
 test('one that never had an answer is told as that', async () => {
   expect(await reasonOf(silence)).toEqual([
     'storage_unavailable',
-    expect.stringMatching(/^Error: Cannot do it: no answer within \d+ ms$/),
+    expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),
   ])
 })

@@ -228,13 +228,13 @@ describe('a bucket that is not ours to use', () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
     await expect(wrong.ready()).rejects.toMatchObject({
       ...unavailable,
-      message: "The bucket 'blobz' refuses: The specified bucket does not exist.",
+      message: "The bucket 'blobz' rejected the request: The specified bucket does not exist.",
     })
     await wrong.close()
     const body = JSON.stringify({ error: { code: 403, message: 'a@b does not have storage.objects.create access.' } })
     bucket.faults.plan('upload', { kind: 'status', status: 403, headers: {}, body })
     await expect(storage.ready()).rejects.toMatchObject({
-      message: "The bucket 'blobs' refuses: a@b does not have storage.objects.create access.",
+      message: "The bucket 'blobs' rejected the request: a@b does not have storage.objects.create access.",
     })
     await storage.ready()
   })

@@ -152,7 +152,7 @@ describe('the local store', () => {
   test('two stores over one directory see one another at once', async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
-    await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('nothing was overwritten')
+    await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')
     await two.remove('a/b')
     expect(await one.size('a/b')).toBeNull()
   })
@@ -169,14 +169,14 @@ describe('the local store', () => {
 describe('openStorage', () => {
   const options = { publicUrl: 'http://localhost', signingSecrets: secrets }
   test.each([
-    ['', 'neither gs://bucket nor file:///directory'],
-    ['/var/lib/assay', 'neither gs://bucket nor file:///directory'],
-    ['s3://bucket', 'neither gs://bucket nor file:///directory'],
-    ['gs://', 'names no bucket'],
-    ['gs://UPPER', 'names no bucket'],
-    ['gs://bucket?x=1', 'names no bucket'],
-    ['file://server/share', "names the host 'server'"],
-    ['file:///', 'names no directory'],
+    ['', 'It must be gs://bucket or file:///directory'],
+    ['/var/lib/assay', 'It must be gs://bucket or file:///directory'],
+    ['s3://bucket', 'It must be gs://bucket or file:///directory'],
+    ['gs://', 'contains no valid bucket'],
+    ['gs://UPPER', 'contains no valid bucket'],
+    ['gs://bucket?x=1', 'contains no valid bucket'],
+    ['file://server/share', "contains the host 'server'"],
+    ['file:///', 'contains no directory'],
   ])('says what is wrong with %j', async (url, message) => {
     await expect(openStorage(url, options)).rejects.toThrow(message)
   })
@@ -184,7 +184,7 @@ describe('openStorage', () => {
   test('a directory that cannot be is one sentence', async () => {
     await writeFile(join(root, 'a-file'), '')
     await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
-      /^The file store cannot use '.*' as its directory at the moment \(.+\)\.$/,
+      /^The file store currently cannot use '.*' as its directory \(.+\)\. Retry later\.$/,
     )
   })
 

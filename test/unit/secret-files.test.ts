@@ -57,14 +57,14 @@ describe.each(secretVariables)('%s', (name) => {
   test('set in both ways is a fault', () => {
     const path = fileOf(values[name])
     expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
-      `${variable} is '${path}'; it must be unset where ${name} is set: one of the two gives the value.`,
+      `${variable} is '${path}'. It must be unset if ${name} is set.`,
     ])
   })
 
   test('a file that is not there is named, and nothing else', () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
-      `${variable} is '${path}'; it must be a readable file with the value (there is none).`,
+      `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,
     ])
   })
 })
@@ -75,11 +75,11 @@ test('a file without a value, one far too long, and a folder are faults', () => 
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
   expect(reasonOf(fileOf('\n'))).toBe('it is empty')
   expect(reasonOf(fileOf('x'.repeat(70_000)))).toBe('it has more than 65536 bytes')
-  expect(reasonOf(nested)).toBe('it is no file')
+  expect(reasonOf(nested)).toBe('it is not a file')
 })
 
 test("a file's secret is not shown where it is wrong", () => {
-  expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters; /)
+  expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 
 test('an outside database wants its MASTER_KEY also where its URL stands in a file', () => {

@@ -73,7 +73,7 @@ test('with labels: what is judged otherwise, and both error rates with their con
   await rm(manifest)
   expect(out.map((line) => line.split('\t')[0])).toEqual([
     join(folder, 'below', 'wrong.jpg'),
-    'sound files refused: 1 of 2: 50.00 %, with 95 % confidence 1.26 % to 98.74 %',
+    'valid files rejected: 1 of 2: 50.00 %, with 95 % confidence 1.26 % to 98.74 %',
     'broken files accepted: 0 of 1: 0.00 %, with 95 % confidence 0.00 % to 97.50 %',
   ])
   expect(status).toBe(1)

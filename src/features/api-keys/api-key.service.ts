@@ -110,7 +110,10 @@ export class ApiKeyService {
     const row = await this.#parts.ledger.change(actor.tenantId, async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (before.status === 'revoked')
-        throw conflict(`API key '${apiKeyId}' is revoked, which is final.`, { api_key_id: apiKeyId, status: before.status })
+        throw conflict(`API key '${apiKeyId}' is permanently revoked. Create a new API key.`, {
+          api_key_id: apiKeyId,
+          status: before.status,
+        })
       const graced = graceSeconds > 0
       const after = await tx.apiKey.update({
         where: { apiKeyId },
@@ -148,10 +151,10 @@ export class ApiKeyService {
     const row = await this.#parts.ledger.change(actor.tenantId, async (tx) => {
       const before = await this.#lock(tx, actor, apiKeyId)
       if (!move.from.includes(before.status))
-        throw conflict(
-          `API key '${apiKeyId}' is ${before.status}; only a key that is ${move.from.join(' or ')} can be ${move.action}.`,
-          { api_key_id: apiKeyId, status: before.status },
-        )
+        throw conflict(`API key '${apiKeyId}' is ${before.status}. To be ${move.action}, it must be ${move.from.join(' or ')}.`, {
+          api_key_id: apiKeyId,
+          status: before.status,
+        })
       const after = await tx.apiKey.update({ where: { apiKeyId }, data: { status: move.to, updatedAt: new Date() } })
       await announceKey(tx, apiKeyId)
       return {
@@ -183,13 +186,15 @@ export class ApiKeyService {
     if (!input.contexts) return null
     // An admin sees the whole tenant, so that a restricted admin would be a contradiction.
     if (input.scopes.includes('admin'))
-      throw badUserInput([{ field: 'contexts', message: "cannot restrict a key of scope 'admin'" }])
+      throw badUserInput([{ field: 'contexts', message: "cannot restrict an API key with scope 'admin'" }])
     const found = await Promise.all(
       [...new Set(input.contexts)].map(async (key) => ({ key, context: await this.#parts.contexts.find(actor, key) })),
     )
     const unknown = found.filter(({ context }) => !context).map(({ key }) => key)
     if (unknown.length > 0)
-      throw badUserInput([{ field: 'contexts', message: `must be contexts of this tenant; unknown: ${unknown.join(', ')}` }])
+      throw badUserInput([
+        { field: 'contexts', message: `must be contexts of this tenant. Unknown contexts: ${unknown.join(', ')}` },
+      ])
     return found.map(({ context }) => context!.contextId)
   }
 }

@@ -70,17 +70,17 @@ function messageOf({ verdict, original_filename, size_bytes }: NonNullable<Row['
     case 'invalid_extension':
       return `The extension of '${shown(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
     case 'size_exceeded':
-      return `The file has ${size_bytes} bytes; ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes) would be allowed.`
+      return `The file has ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
     case 'blank_file':
-      return 'The file is empty: it has no bytes.'
+      return 'The file is empty.'
     case 'encrypted_file':
-      return 'It cannot be opened, or not all of it, without a password.'
+      return 'The file needs a password to open.'
     case 'active_content':
-      return 'It holds active content: macros, scripts, attachments or the like.'
+      return 'The file contains active content, such as macros, scripts or attachments.'
     case 'virus_detected':
-      return 'A later scan found a virus in it.'
+      return 'A later scan found a virus in the file.'
     default:
-      return 'The scanner could not look at all of it.'
+      return 'The scanner could not scan the whole file.'
   }
 }
 

@@ -74,7 +74,7 @@ export class FileContextService {
       })
     } catch (error) {
       if (sqlFault(error) === 'duplicate')
-        throw conflict(`Context '${input.contextKey}' exists already.`, { context_key: input.contextKey })
+        throw conflict(`Context '${input.contextKey}' exists already. Choose another key.`, { context_key: input.contextKey })
       throw error
     }
   }
@@ -231,10 +231,10 @@ export class FileContextService {
       })
       const files = Number(held?.files ?? 0)
       if (files > 0)
-        throw conflict(`Context '${contextKey}' holds ${files} files; delete them first.`, { context_key: contextKey, files })
+        throw conflict(`Context '${contextKey}' contains ${files} files. Delete them first.`, { context_key: contextKey, files })
       const trashed = await tx.trashedFile.count({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       if (trashed > 0)
-        throw conflict(`Context '${contextKey}' has ${trashed} files in the trash; restore or purge them first.`, {
+        throw conflict(`Context '${contextKey}' has ${trashed} files in the trash. Restore or purge them first.`, {
           context_key: contextKey,
           files: 0,
           trashed,

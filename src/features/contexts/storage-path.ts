@@ -6,12 +6,13 @@ export function templateFault(template: string): string | null {
   if (template.length === 0 || Buffer.byteLength(template) > 255) return 'must have 1 to 255 bytes'
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\]/.test(template) || !template.isWellFormed())
     return 'must not contain control characters or backslashes'
-  for (const [, name] of template.matchAll(placeholder)) if (!known.has(name!)) return `has an unknown placeholder {${name}}`
-  if (/[{}]/.test(template.replace(placeholder, ''))) return 'has a brace without its partner'
+  for (const [, name] of template.matchAll(placeholder))
+    if (!known.has(name!)) return `contains the unknown placeholder {${name}}`
+  if (/[{}]/.test(template.replace(placeholder, ''))) return 'contains an unmatched brace'
   // What GCS reserves or asks to avoid in object names, and what a shell or a browser would read into a path.
   if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
   if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
-    return 'must not begin or end with "/", nor have empty, "." or ".." parts'
+    return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'
   // The longest key that may stand for {context_key}: no part may outgrow what a file system takes as a name.
   if (
     template
@@ -19,7 +20,7 @@ export function templateFault(template: string): string | null {
       .split('/')
       .some((part) => Buffer.byteLength(part) > 200)
   )
-    return 'must not have parts of more than 200 bytes'
+    return 'must not have segments of more than 200 bytes'
   return null
 }
 

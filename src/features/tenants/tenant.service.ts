@@ -46,7 +46,9 @@ export class TenantService {
       const wanted = input.storageQuotaMb ?? 0
       // A quota that is beyond it already may be lowered by and by.
       if (wanted > ceiling && wanted > storageQuotaMb)
-        throw badUserInput([{ field: 'storage_quota_mb', message: `must be at most ${ceiling}, which the operator allows` }])
+        throw badUserInput([
+          { field: 'storage_quota_mb', message: `must be at most ${ceiling}, the maximum that the operator set` },
+        ])
       return Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined))
     })
   }
@@ -123,7 +125,9 @@ export class TenantService {
     const tenant = isId('ten', tenantId) ? await this.#db.prisma.tenant.findUnique({ where: { tenantId } }) : null
     if (!tenant && !(await this.deletion.isBegun(tenantId))) throw notFound('tenant', tenantId)
     if (tenant && tenant.name !== name)
-      throw conflict(`The name of tenant '${tenantId}' is not '${name}'; type it exactly to delete the tenant with all it owns.`)
+      throw conflict(
+        `The name of tenant '${tenantId}' is not '${name}'. Enter the exact name to delete the tenant and all its data.`,
+      )
     await this.deletion.begin(tenantId)
     return { tenantId, files: await this.deletion.finish(tenantId) }
   }
@@ -157,7 +161,7 @@ export class TenantService {
       const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       if (locked.length === 0) throw notFound('tenant', tenantId)
       const before = await tx.tenant.findUniqueOrThrow({ where: { tenantId } })
-      if (before.status === status) throw conflict(`Tenant '${tenantId}' is ${status} already.`)
+      if (before.status === status) throw conflict(`Tenant '${tenantId}' is already ${status}.`)
       const after = await tx.tenant.update({ where: { tenantId }, data: { status, updatedAt: new Date() } })
       await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'tenant', tenantId)
       return {

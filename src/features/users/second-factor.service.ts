@@ -51,13 +51,13 @@ export class SecondFactorService {
     const attempt = await this.#attempt(actor, signal)
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (actor.kind !== 'user' || !user?.passwordHash)
-      throw forbidden('Only a dashboard user who signs in by password has a second factor.')
+      throw forbidden('Only dashboard users who sign in with a password can have a second factor.')
     if (!(await this.#parts.passwords.verify(user.passwordHash, password))) throw forbidden('The password is wrong.')
     await attempt.succeeded()
     const secret = newTotpSecret()
     const totpSecret = new Uint8Array(this.#parts.masterKey.encrypt(secret, totpLabel(actor.id)))
     await this.#change(actor, actor.id, async (tx, before) => {
-      if (before.totpConfirmedAt) throw conflict('A second factor is in use; remove it first.')
+      if (before.totpConfirmedAt) throw conflict('A second factor is already enabled. Remove it first.')
       assertUnlocked(before)
       await tx.user.update({ where: { userId: actor.id }, data: { totpSecret, totpLastStep: 0 } })
       return []
@@ -70,8 +70,8 @@ export class SecondFactorService {
     const recoveryCodes = newRecoveryCodes()
     const wrongCode = 'The code is wrong. Check that the clock of the authenticator is correct, and enter the current code.'
     await this.#changeByCode({ actor, wrongCode, signal }, async (tx, before) => {
-      if (before.totpConfirmedAt) throw conflict('The second factor is in use already.')
-      if (!before.totpSecret) throw conflict('No second factor was begun; begin one first.')
+      if (before.totpConfirmedAt) throw conflict('The second factor is already enabled.')
+      if (!before.totpSecret) throw conflict('No second factor was created. Call beginSecondFactor first.')
       assertUnlocked(before)
       const step = totpStep(await this.#secretOf(before), code)
       if (step === null) return { isRight: false, audit: await countWrongCode(tx, actor, before) }
@@ -91,14 +91,17 @@ export class SecondFactorService {
 
   /** By the user, with a code. Throws 403 if the tenant requires a second factor. */
   async remove(actor: Actor, code: string, signal?: AbortSignal): Promise<boolean> {
-    await this.#changeByCode({ actor, wrongCode: 'The code is wrong or was already used.', signal }, async (tx, before) => {
-      const { secondFactorRequired } = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
-      if (secondFactorRequired) throw forbidden('This tenant requires a second factor.')
-      const checked = await this.check(tx, actor, before, code)
-      if (!checked.isRight) return checked
-      await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: none })
-      return { isRight: true, audit: [userAudit(actor, 'updated', before, { changed: { second_factor: false } })] }
-    })
+    await this.#changeByCode(
+      { actor, wrongCode: 'The code is wrong or was already used. Enter the current code.', signal },
+      async (tx, before) => {
+        const { secondFactorRequired } = await tx.tenant.findUniqueOrThrow({ where: { tenantId: actor.tenantId } })
+        if (secondFactorRequired) throw forbidden('This tenant requires a second factor, so it cannot be removed.')
+        const checked = await this.check(tx, actor, before, code)
+        if (!checked.isRight) return checked
+        await tx.user.update({ where: { tenantId: actor.tenantId, userId: actor.id }, data: none })
+        return { isRight: true, audit: [userAudit(actor, 'updated', before, { changed: { second_factor: false } })] }
+      },
+    )
     return true
   }
 

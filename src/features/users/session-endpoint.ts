@@ -44,7 +44,8 @@ async function begin({ signIns, welcomes, callOf }: SessionDoorParts, request: R
 async function end({ signIns, callOf }: SessionDoorParts, request: Request, response: Response, secure: boolean) {
   const call = await callOf(request)
   if (call.refusal) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
-  if (!(await signIns.signOut(call.requireActor()))) throw unauthenticated('This credential has no session that could be ended.')
+  if (!(await signIns.signOut(call.requireActor())))
+    throw unauthenticated('This credential has no session. Only a session token or cookie can sign out.')
   response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
   response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
 }
@@ -72,7 +73,7 @@ function read(given: Record<string, unknown>, required: string[], optional: stri
     const value = given[field] ?? undefined
     if (value === undefined && optional.includes(field)) continue
     if (typeof value === 'string' && value.length >= 1 && value.length <= longest[field]!) values[field] = value
-    else faults.push({ field, message: `must be a text of 1 to ${longest[field]} characters` })
+    else faults.push({ field, message: `must have 1 to ${longest[field]} characters` })
   }
   if (faults.length > 0) throw badUserInput(faults)
   return values

@@ -66,7 +66,7 @@ export class SignInService {
     const user = await this.#verified(candidates, password, origin)
     const lock = user.totpConfirmedAt ? codeLock(user) : undefined
     if (lock) {
-      this.#noteFailure(user, 'Codes of the second factor are rejected after too many wrong ones.', origin)
+      this.#noteFailure(user, 'Second-factor codes of this user are locked after too many wrong codes.', origin)
       throw lock
     }
     if (user.totpConfirmedAt && !code) {
@@ -80,9 +80,9 @@ export class SignInService {
     const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
     const checked = await this.#createSession(user, { sessionId, expiresAt, origin, code, rehashed })
     if (!checked.isRight) {
-      this.#noteFailure(user, 'The code of the second factor is wrong.', origin)
+      this.#noteFailure(user, 'The second-factor code is wrong.', origin)
       if (checked.audit.length > 0) this.#parts.security.count('second_factor_locked')
-      throw codeNeeded('The code is wrong or was already used.')
+      throw codeNeeded('The code is wrong or was already used. Enter the current code.')
     }
     await attempt.succeeded()
     const secondFactorDue = user.tenant.secondFactorRequired && user.totpConfirmedAt === null

@@ -53,7 +53,7 @@ export class UserService {
       })
       return { user, password: made }
     } catch (error) {
-      if (sqlFault(error) === 'duplicate') throw conflict(`User '${email}' exists already in this tenant.`, { email })
+      if (sqlFault(error) === 'duplicate') throw conflict(`User '${email}' already exists in this tenant.`, { email })
       throw error
     }
   }
@@ -77,7 +77,7 @@ export class UserService {
     return this.#change(actor, userId, (before) => {
       // With `disable` below: an admin is ended by another one, so that a tenant is never left without.
       if (userId === actor.id && before.scopes.includes('admin') && input.scopes?.includes('admin') === false)
-        throw conflict("You cannot take the scope 'admin' from yourself; another admin can.", { user_id: userId })
+        throw conflict("You cannot remove the scope 'admin' from yourself. Ask another admin.", { user_id: userId })
       return {
         data: {
           ...(input.name !== undefined && { name: input.name }),
@@ -90,7 +90,7 @@ export class UserService {
 
   /** Throws 409 where the user is disabled already, or is the one who asks. */
   disable(actor: Actor, userId: string): Promise<User> {
-    if (userId === actor.id) throw conflict('You cannot disable yourself; another admin can.', { user_id: userId })
+    if (userId === actor.id) throw conflict('You cannot disable yourself. Ask another admin.', { user_id: userId })
     return this.#move(actor, userId, 'disabled', 'disabled')
   }
 
@@ -102,7 +102,7 @@ export class UserService {
     const { email } = await this.get(actor, userId)
     const passwordHash = await this.#passwords.hash(password, await this.#hashBesides(email))
     return this.#change(actor, userId, (before) => {
-      if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer}, and has no password here.`)
+      if (before.issuer) throw conflict(`User '${userId}' signs in at ${before.issuer} and has no password in this service.`)
       return {
         // A user’s own new password keeps the count: an attacker with an open session and the password could otherwise reset it.
         data: { passwordHash, ...(actor.id !== userId && noWrongCodes) },
@@ -137,7 +137,7 @@ export class UserService {
 
   #move(actor: Actor, userId: string, status: 'active' | 'disabled', action: AuditRow['action']): Promise<User> {
     return this.#change(actor, userId, (before) => {
-      if (before.status === status) throw conflict(`User '${userId}' is ${status} already.`, { user_id: userId, status })
+      if (before.status === status) throw conflict(`User '${userId}' is already ${status}.`, { user_id: userId, status })
       return {
         data: { status },
         audit: async (after, tx) => [

@@ -101,7 +101,7 @@ const scopeList = () =>
 const password = () =>
   Rule(
     (value) => typeof value === 'string' && passwordFault(value) === undefined,
-    'must have at least 8 characters and at most 512 bytes, and be none of the common ones',
+    'must have at least 8 characters and at most 512 bytes, and must not be a common password',
   )
 
 const isEmail = (value: unknown): boolean =>

@@ -70,4 +70,4 @@ export class WelcomeService {
 const signed = (ids: string) => `assay welcome ${ids}`
 
 const refused = () =>
-  unauthenticated('This link was used already or is older than ten minutes; sign in with e-mail and password.')
+  unauthenticated('This link was already used or is older than ten minutes. Sign in with email address and password.')

@@ -25,13 +25,13 @@ export class EnvReader {
     const variable = `${name}_FILE`
     const path = this.text(variable)
     if (path === undefined) return
-    if (this.text(name) !== undefined) this.fault(variable, path, `unset where ${name} is set: one of the two gives the value`)
+    if (this.text(name) !== undefined) this.fault(variable, path, `unset if ${name} is set`)
     else
       try {
         this.#fromFiles.set(name, readSecretFile(path))
         return
       } catch (error) {
-        this.fault(variable, path, `a readable file with the value (${(error as Error).message})`)
+        this.fault(variable, path, `the path of a readable file (${(error as Error).message})`)
       }
     // What stands in for the value was wrong: that the value is missing need not be said as well.
     this.#faulty.add(name)
@@ -44,7 +44,7 @@ export class EnvReader {
   /** Notes `<name> is '<value>'; it must be <right>.` Of a secret's value only the length is shown. */
   fault(name: string, value: string | undefined, right: string, secret?: 'secret'): undefined {
     const told = value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${shown(value)}'`
-    this.faults.push(`${name} is ${told}; it must be ${right}.`)
+    this.faults.push(`${name} is ${told}. It must be ${right}.`)
     this.#faulty.add(name)
     return undefined
   }
@@ -106,7 +106,7 @@ export class EnvReader {
     this.fault(
       name,
       value,
-      'the number of proxies in front, or their addresses or networks (10.0.0.0/8, ::1, loopback, linklocal, uniquelocal) with commas between',
+      'the number of proxies, or their addresses or networks (10.0.0.0/8, ::1, loopback, linklocal, uniquelocal), separated by commas',
     )
     return false
   }
@@ -115,7 +115,7 @@ export class EnvReader {
     const items = this.list(name)
     const isOrigin = (item: string) => URL.canParse(item) && new URL(item).origin === item && /^https?:/.test(item)
     if (items.every(isOrigin) || (items.length === 1 && items[0] === '*')) return items
-    this.fault(name, items.join(','), 'origins such as https://app.example.com with commas between, or *')
+    this.fault(name, items.join(','), 'origins such as https://app.example.com, separated by commas, or *')
     return []
   }
 }

@@ -167,7 +167,7 @@ function readValidationWorkers(read: EnvReader, processes: number): number {
   const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
   const workers = read.integer('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
   if (workers < processes && !read.hasFault('VALIDATION_WORKERS') && !read.hasFault('PROCESSES'))
-    read.fault('VALIDATION_WORKERS', String(workers), `at least ${processes}, one for each of PROCESSES`)
+    read.fault('VALIDATION_WORKERS', String(workers), `at least ${processes}, the value of PROCESSES`)
   return workers
 }
 
@@ -189,14 +189,14 @@ function readPlace(read: EnvReader): Place {
   const databaseUrl = readDatabaseUrl(read, 'DATABASE_URL')
   const databaseDirectUrl = readDatabaseUrl(read, 'DATABASE_DIRECT_URL')
   if (databaseDirectUrl && !databaseUrl && !read.hasFault('DATABASE_URL'))
-    read.fault('DATABASE_URL', undefined, "the pooler's URL, where DATABASE_DIRECT_URL names the PostgreSQL behind it")
+    read.fault('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
   return { dataDir: resolve(read.text('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
 }
 
 function readReadUrl(read: EnvReader, databaseUrl: string | undefined): string | undefined {
   const url = readDatabaseUrl(read, 'DATABASE_READ_URL')
   if (url && !databaseUrl && !read.hasFault('DATABASE_URL'))
-    read.fault('DATABASE_URL', undefined, "the primary's URL, where DATABASE_READ_URL names a replica of it")
+    read.fault('DATABASE_URL', undefined, 'the URL of the primary if DATABASE_READ_URL is set')
   return url
 }
 
@@ -223,7 +223,7 @@ function readHmac(read: EnvReader): Config['storageHmac'] {
     ['STORAGE_HMAC_SECRET', 'STORAGE_HMAC_ACCESS_ID'],
   ] as const)
     if (read.text(name) === undefined && read.text(other) !== undefined && !read.hasFault(name))
-      read.fault(name, undefined, `set where ${other} is`)
+      read.fault(name, undefined, `set if ${other} is set`)
   return undefined
 }
 
@@ -239,7 +239,7 @@ function readScannerUrl(read: EnvReader): string | undefined {
   return read.fault(
     'SCANNER_URL',
     urls.join(','),
-    'clamd://host:3310, clamd:///path/to.sock (several with commas between), clamscan:, yara: or none:',
+    'clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:',
   )
 }
 

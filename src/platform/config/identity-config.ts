@@ -41,7 +41,7 @@ function readBootstrap(read: EnvReader): IdentityConfig['bootstrap'] {
       'secret',
     ),
     adminEmail:
-      read.matching('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an e-mail address such as admin@example.com') ??
+      read.matching('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an email address such as admin@example.com') ??
       'admin@localhost',
     adminPassword: read.matching('BOOTSTRAP_ADMIN_PASSWORD', /^[^\0]{8,1024}$/s, 'a password of 8 to 1024 characters', 'secret'),
   }
@@ -61,23 +61,26 @@ function readJwt(read: EnvReader): JwtConfig | undefined {
   const missing = Object.entries({ JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: read.text('JWT_JWKS_URL') }).filter(
     ([, value]) => !value,
   )
-  for (const [name] of missing)
-    read.fault(name, undefined, 'set, since an identity provider needs JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL together')
+  for (const [name] of missing) read.fault(name, undefined, 'set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set')
   return issuer && audience && jwksUrl ? { issuer, audience, jwksUrl, claims } : undefined
 }
 
 function readMasterKey(read: EnvReader, required: boolean): Buffer | undefined {
-  const right = '32 bytes in base64 (44 characters), as from: node -p "crypto.randomBytes(32).toString(\'base64\')"'
+  const right = '32 bytes in base64 (44 characters), such as the output of: node -p "crypto.randomBytes(32).toString(\'base64\')"'
   const value = read.matching('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, right, 'secret')
   if (value !== undefined) return Buffer.from(value, 'base64')
-  if (required && !read.hasFault('MASTER_KEY'))
-    read.fault('MASTER_KEY', undefined, `${right}, when DATABASE_URL names an outside database`)
+  if (required && !read.hasFault('MASTER_KEY')) read.fault('MASTER_KEY', undefined, `${right}, if DATABASE_URL is set`)
   return undefined
 }
 
 function readPreviousMasterKeys(read: EnvReader): Buffer[] {
   const keys = read.list('MASTER_KEY_PREVIOUS')
   if (keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) return keys.map((key) => Buffer.from(key, 'base64'))
-  read.fault('MASTER_KEY_PREVIOUS', keys.join(','), 'former MASTER_KEYs, each 32 bytes in base64, with commas between', 'secret')
+  read.fault(
+    'MASTER_KEY_PREVIOUS',
+    keys.join(','),
+    'previous values of MASTER_KEY, each 32 bytes in base64, separated by commas',
+    'secret',
+  )
   return []
 }

@@ -20,7 +20,7 @@ const longestSecret = 65_536
 /** The file's text without the newline at its end. Throws the reason why it cannot be had. */
 export function readSecretFile(path: string): string {
   const file = statOf(path)
-  if (!file.isFile()) throw new Error('it is no file')
+  if (!file.isFile()) throw new Error('it is not a file')
   if (file.size > longestSecret) throw new Error(`it has more than ${longestSecret} bytes`)
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   if (text.trim() === '') throw new Error('it is empty')
@@ -32,6 +32,6 @@ function statOf(path: string) {
     return statSync(path)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    throw new Error(code === 'ENOENT' ? 'there is none' : String(code))
+    throw new Error(code === 'ENOENT' ? 'it does not exist' : String(code))
   }
 }

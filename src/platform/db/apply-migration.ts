@@ -30,7 +30,7 @@ export async function applyMigration(client: Client, migration: Migration): Prom
   } catch (error) {
     const { message, detail, where } = error as DatabaseError
     const words = [message, detail, where].filter((text) => text).join('; ')
-    throw new Error(`The database could not be migrated (migration '${migration.name}'): ${words}`, { cause: error })
+    throw new Error(`Database migration '${migration.name}' failed: ${words}`, { cause: error })
   }
 }
 

@@ -245,6 +245,6 @@ pg.defaults.parseInputDatesAsUTC = true
 function exactNumber(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))
-    throw new RangeError(`The database holds ${value}, which is beyond the exact numbers of JavaScript (2^53).`)
+    throw new RangeError(`The database contains the number ${value}, which exceeds the exact range of JavaScript (2^53).`)
   return number
 }

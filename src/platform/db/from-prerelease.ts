@@ -30,7 +30,7 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
   const unknown = applied.find((name) => name > lastMigration && !laterNames.includes(name))
   if (!applied.includes(lastMigration) || unknown)
     throw new Error(
-      `The database is of a pre-release version that cannot be converted (its last migration is '${[...applied].sort().at(-1)}'); first start the last pre-release version on it, whose last migration is '${laterNames.at(-1) ?? lastMigration}'.`,
+      `This database of a pre-release version cannot be converted (its last migration is '${[...applied].sort().at(-1)}'). First start the last pre-release version on it, whose last migration is '${laterNames.at(-1) ?? lastMigration}'.`,
     )
   await refuseWhileInUse(client)
   await client.query('BEGIN')
@@ -43,7 +43,7 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK').catch(() => {})
-    throw new Error(`The database could not be converted, and is unchanged: ${(error as Error).message}`, { cause: error })
+    throw new Error(`The database could not be converted and is unchanged: ${(error as Error).message}`, { cause: error })
   }
 }
 
@@ -56,7 +56,7 @@ async function refuseWhileInUse(client: pg.Client): Promise<void> {
   const { connections } = rows[0]!
   if (connections > 0)
     throw new Error(
-      `The service still uses the database (${connections} connection${connections === 1 ? '' : 's'}); stop every replica, then run '${conversionCommand}' again.`,
+      `The service still uses the database (${connections} connection${connections === 1 ? '' : 's'}). Stop all replicas, then run '${conversionCommand}' again.`,
     )
 }
 

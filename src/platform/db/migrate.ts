@@ -89,14 +89,14 @@ async function pending(client: pg.Client, migrations: Migration[]): Promise<Migr
   const newer = known.find(({ migration_name }) => !names.has(migration_name))
   if (newer)
     throw new Error(
-      `The database is of a newer version of Assay (migration '${newer.migration_name}', which this one does not have); start that version, or restore a backup from before it.`,
+      `A newer version of Assay created or migrated this database (migration '${newer.migration_name}' is unknown). Start that version, or restore a backup from before the upgrade.`,
     )
   const finished = new Map(known.filter((row) => row.finished_at).map((row) => [row.migration_name, row.checksum]))
   // Migrations only go forward: an edited one would leave this database different from every new one.
   for (const { name, checksum } of migrations)
     if (finished.has(name) && finished.get(name) !== checksum)
       throw new Error(
-        `Migration '${name}' was changed after it had been applied to this database; restore it, and write what is new as another migration.`,
+        `Migration '${name}' was changed after it was applied to this database. Restore the file, and add a new migration for the change.`,
       )
   return migrations.filter(({ name }) => !finished.has(name))
 }

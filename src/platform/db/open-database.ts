@@ -37,7 +37,7 @@ async function open(place: DatabasePlace, purpose: EmbeddedUse['purpose'], say: 
 
 function external(urls: DatabaseUrls): OpenDatabase {
   const { url, directUrl } = urls
-  const sessions = url === directUrl ? '' : `, sessions at ${withoutSecrets(directUrl)}`
+  const sessions = url === directUrl ? '' : `, direct connections to ${withoutSecrets(directUrl)}`
   return {
     ...urls,
     description: `PostgreSQL at ${withoutSecrets(url)}${sessions}`,

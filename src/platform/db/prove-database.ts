@@ -20,7 +20,7 @@ export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<v
     await using(url, { name: 'DATABASE_URL' }, async (through) => {
       if ((await identify(through)).place === server.place) return
       throw new Error(
-        `DATABASE_URL (${withoutSecrets(url)}) and DATABASE_DIRECT_URL (${withoutSecrets(directUrl)}) lead to different databases; both must lead to the same one.`,
+        `DATABASE_URL (${withoutSecrets(url)}) and DATABASE_DIRECT_URL (${withoutSecrets(directUrl)}) point to different databases. Both must point to the same one.`,
       )
     })
   })
@@ -46,7 +46,7 @@ async function refuseUnsupported(client: pg.Client, url: string): Promise<void> 
   const { rows } = await client.query<{ version: string }>('SELECT version()')
   const { version } = rows[0]!
   const product = Object.keys(unsupported).find((name) => unsupported[name]!.test(version))
-  if (product) throw new Error(`The database ${withoutSecrets(url)} is ${product} (version '${version}'); ${supported}.`)
+  if (product) throw new Error(`The database ${withoutSecrets(url)} is ${product} (version '${version}'). ${supported}.`)
 }
 
 async function identify(client: pg.Client): Promise<Server> {
@@ -60,10 +60,10 @@ async function identify(client: pg.Client): Promise<Server> {
 
 function proveServer({ version, encoding, standby }: Server, url: string): void {
   const place = `The database ${withoutSecrets(url)}`
-  if (version < oldest * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}; ${supported}.`)
+  if (version < oldest * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}. ${supported}.`)
   if (encoding !== 'UTF8')
-    throw new Error(`${place} has the encoding ${encoding}; make it with ENCODING 'UTF8', which names of files need.`)
-  if (standby) throw new Error(`${place} takes no writes (a standby, or read-only); name the primary.`)
+    throw new Error(`${place} has the encoding ${encoding}. Create it with ENCODING 'UTF8', which file names require.`)
+  if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
 /** Two connections at once that meet on one of the server's are a pooler's, which gives each transaction another. */
@@ -72,8 +72,8 @@ async function proveSessions(one: pg.Client, other: pg.Client, name: string): Pr
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
   throw new Error(
     name === 'DATABASE_URL'
-      ? 'DATABASE_URL leads to a pooler in transaction mode; keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, for what needs a session.'
-      : 'DATABASE_DIRECT_URL leads to a pooler in transaction mode; it must lead to PostgreSQL itself, or to a pooler in session mode.',
+      ? 'DATABASE_URL points to a pooler in transaction mode. Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself, because some functions need a session.'
+      : 'DATABASE_DIRECT_URL points to a pooler in transaction mode. It must point to PostgreSQL itself, or to a pooler in session mode.',
   )
 }
 
@@ -111,7 +111,7 @@ async function using(
 export function unreached(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const told = refused
-    ? `${name} leads to a pooler that refuses the start-up parameter '${refused}'; ${name === 'DATABASE_URL' ? 'keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'it must lead to PostgreSQL itself.'}`
-    : `The database ${withoutSecrets(url)} cannot be reached (${error.message || error.code}); check ${name}.`
+    ? `${name} points to a pooler that rejects the start-up parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`
+    : `The database ${withoutSecrets(url)} is unreachable (${error.message || error.code}). Check ${name}.`
   return new Error(told, { cause: error })
 }

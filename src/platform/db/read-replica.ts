@@ -146,12 +146,12 @@ export class ReadReplica implements Queries {
       this.#identity = undefined
       throw error
     })
-    if (rows[0]!.id !== ours) throw new Error('DATABASE_READ_URL leads to another database than DATABASE_URL.')
+    if (rows[0]!.id !== ours) throw new Error('DATABASE_READ_URL points to another database than DATABASE_URL.')
   }
 
   #away(error: unknown): void {
     const { message } = error as Error
-    if (this.#fault !== message) this.#logger.warn({ reason: message }, 'The read replica does not serve; the primary does.')
+    if (this.#fault !== message) this.#logger.warn({ reason: message }, 'The read replica is unavailable. Reads use the primary.')
     this.#fault = message
   }
 
@@ -168,6 +168,6 @@ type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
 
 function positionOf({ rows }: { rows: Standing[] }): bigint {
   const { replays, position } = rows[0]!
-  if (!replays || position === null) throw new Error('DATABASE_READ_URL leads to no replica: it does not replay a log.')
+  if (!replays || position === null) throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log.')
   return lsnOf(position)
 }

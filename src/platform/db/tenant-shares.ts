@@ -50,7 +50,7 @@ export class TenantShares {
   /** Until a statement that ends hands its place on. */
   #wait(line: Line): Promise<void> {
     return new Promise((resolve, reject) => {
-      const refuse = () => reject(overloaded('Too many reads of this tenant are under way; try again in a moment.'))
+      const refuse = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))
       if (line.waiting.length >= mostWaiting) return refuse()
       const enter = () => {
         clearTimeout(timer)

@@ -69,7 +69,7 @@ export const conflict = (message: string, details: Record<string, unknown> = {})
 
 /** The answer names them in `Allow` too. */
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
-  new AssayError('method_not_allowed', `${method} is not allowed here; allowed: ${allowed.join(', ')}.`, { details: { allowed } })
+  new AssayError('method_not_allowed', `${method} is not allowed here. Allowed: ${allowed.join(', ')}.`, { details: { allowed } })
 
 /** Handles every other method where there is only something to read. */
 export function refuseMethod({ method }: { method: string }): never {
@@ -77,13 +77,15 @@ export function refuseMethod({ method }: { method: string }): never {
 }
 
 export const onHold = (fileId: string) =>
-  new AssayError('on_hold', `File '${shown(fileId)}' is on hold: it cannot be deleted.`, { details: { file_id: shown(fileId) } })
+  new AssayError('on_hold', `File '${shown(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
+    details: { file_id: shown(fileId) },
+  })
 
 /** A later scan found a virus, or a restored file waits for its scan. */
 export const quarantined = (fileId: string) =>
   new AssayError(
     'quarantined',
-    `File '${shown(fileId)}' is quarantined: a later scan found a virus in it, or it was restored and waits for its scan.`,
+    `File '${shown(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan.`,
     {
       details: { file_id: shown(fileId) },
     },
@@ -92,7 +94,7 @@ export const quarantined = (fileId: string) =>
 export const idempotencyMismatch = (key: string) =>
   new AssayError(
     'idempotency_mismatch',
-    `Idempotency-Key '${shown(key)}' was used with another request body; send the same body, or another key.`,
+    `Idempotency-Key '${shown(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
 /** A file that failed a check: `reason` is the block reason that decided. */
@@ -122,7 +124,7 @@ export const overloaded = unavailable('overloaded')
 export const outcomeUnknown = (cause: unknown) =>
   new AssayError(
     'database_unavailable',
-    'The database connection was lost during the commit, and it is not known whether the change was stored. Repeat the request with the same Idempotency-Key, or check before you repeat it.',
+    'The database connection was lost during the commit, so the outcome is unknown. Retry with the same Idempotency-Key, or check whether the change was stored.',
     { retryAfter: 5, cause, details: { outcome: 'unknown' } },
   )
 

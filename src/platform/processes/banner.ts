@@ -12,8 +12,8 @@ export function banner({ config, database, started }: { config: Config; database
     '',
     `Assay listens on ${config.host}:${port}${processes}`,
     ...(config.dashboard ? [`  Dashboard ${url}/`] : []),
-    `  API       ${url}/api/v1   (documented at ${url}/docs)`,
-    `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (a page in a browser)' : ''}`,
+    `  API       ${url}/api/v1   (documentation: ${url}/docs)`,
+    `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (Apollo Sandbox in a browser)' : ''}`,
     `  Database  ${database}`,
     `  Store     ${descriptions.storage}`,
     ...descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
@@ -30,10 +30,10 @@ function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url:
     `  Sign-in   ${adminEmail}   ${adminPassword ?? `(the password of ${secretSource('BOOTSTRAP_ADMIN_PASSWORD')})`}`,
   ]
   return [
-    'The first key and the first dashboard user, shown this once:',
+    'First key and first dashboard user (shown only once):',
     ...shownOnce,
     ...(dashboard
-      ? ['', 'Open the dashboard (this link signs in once, within ten minutes):', `  ${url}/#welcome=${welcome}`]
+      ? ['', 'Open the dashboard (this link signs you in once, within ten minutes):', `  ${url}/#welcome=${welcome}`]
       : []),
     '',
     'Try it:',

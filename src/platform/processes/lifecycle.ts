@@ -22,7 +22,7 @@ export class Lifecycle {
   }
 
   refuseToGoOn(): void {
-    if (this.isClosing) throw new Error('Stopped while starting.')
+    if (this.isClosing) throw new Error('Stopped during start-up.')
   }
 
   /** Closes everything; a fault in one does not keep the others open, the first is thrown at the end. */

@@ -38,10 +38,10 @@ function probe(place: Place): Promise<NodeJS.ErrnoException | undefined> {
 
 function listenError(error: NodeJS.ErrnoException, { host, port }: Place): Error {
   if (error.code === 'EADDRINUSE')
-    return new Error(`PORT ${port} is in use on ${host}; stop the program that listens there, or set another PORT.`)
+    return new Error(`PORT ${port} on ${host} is in use. Stop the program that uses it, or set another PORT.`)
   if (error.code === 'EACCES')
-    return new Error(`PORT ${port} on ${host} may not be listened on by this user; set a PORT above 1023.`)
+    return new Error(`This user is not permitted to use PORT ${port} on ${host}. Set a PORT above 1023.`)
   return new Error(
-    `HOST '${host}' with PORT ${port} cannot be listened on (${error.code}); set HOST to an address of this machine, such as 0.0.0.0.`,
+    `The service cannot listen on HOST '${host}' with PORT ${port} (${error.code}). Set HOST to an address of this machine, such as 0.0.0.0.`,
   )
 }

@@ -74,16 +74,18 @@ async function start(service: Service): Promise<void> {
   void database.lost.then(
     () =>
       lifecycle.isClosing ||
-      fail(logger, 'The embedded PostgreSQL ended by itself and cannot be started again; see postgres.log in DATA_DIR.'),
+      fail(logger, 'The embedded PostgreSQL stopped unexpectedly and cannot be restarted. See postgres.log in DATA_DIR.'),
   )
 }
 
 async function stop({ lifecycle, config, leave }: Service, signal: NodeJS.Signals): Promise<void> {
   // A load balancer learns of the stop from readiness only, and late: it sends requests until then. A terminal has none.
   const delayMs = leave && config ? delayAfter(signal, config) : 0
-  if (delayMs > 0) say(`${signal}: serving for another ${delayMs / 1000} s, not ready any more…`)
+  if (delayMs > 0) say(`${signal}: not ready any more. Calls are accepted for another ${delayMs / 1000} s…`)
   await leave?.(signal)
-  say(`${signal}: finishing what is under way (${config?.shutdownGraceSeconds} s at most; a second signal ends it at once)…`)
+  say(
+    `${signal}: finishing calls in progress, for at most ${config?.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
+  )
   await lifecycle.close()
 }
 

@@ -27,7 +27,7 @@ export function endOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): vo
 
 export function endOnFaults(logger: Logger): void {
   for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
-    process.on(event, (error) => fail(logger, 'A fault that nothing handled; the process ends.', error))
+    process.on(event, (error) => fail(logger, 'An unhandled error occurred. The process exits.', error))
   }
 }
 

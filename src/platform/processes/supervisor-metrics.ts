@@ -15,12 +15,12 @@ export class SupervisorMetrics {
     collectDefaultMetrics({ register: this.registry })
     this.#replaced = new Counter({
       name: 'assay_process_replacements_total',
-      help: 'Processes that ended and were replaced.',
+      help: 'Number of processes that exited and were replaced.',
       registers,
     })
     new Gauge({
       name: 'assay_processes',
-      help: 'Processes behind the port: those that serve, and those that should.',
+      help: 'Number of serving processes: running and configured.',
       labelNames: ['state'],
       registers,
       collect() {

@@ -57,7 +57,7 @@ export class Supervisor {
     await Promise.all(numbers.map((number) => this.#begin(number)))
     this.#look = setInterval(() => this.#tellState(), lookMs).unref()
     this.#isStarted = true
-    if (this.#running < this.#parts.processes) throw new Error('A process ended while the others were started; see the log.')
+    if (this.#running < this.#parts.processes) throw new Error('A process exited while the others were starting. See the log.')
     return first
   }
 
@@ -106,7 +106,7 @@ export class Supervisor {
       })
       const ended = (how: string, meant: boolean) => {
         this.#members.delete(number)
-        reject(new Error(`Process ${number} of ${of} ended (${how}) before it served; what it said stands above.`))
+        reject(new Error(`Process ${number} of ${of} exited (${how}) before it was ready. See its output above.`))
         if (this.#isStarted && !this.#stopping) this.#replace(member, { how, meant })
       }
       worker.once('exit', (code, signal) => ended(signal ?? `exit status ${code}`, code === 0))
@@ -121,8 +121,8 @@ export class Supervisor {
     const pauseMs = brief ? Math.min((this.#pausesMs.get(number) ?? 0) * 2 || shortestPauseMs, longestPauseMs) : shortestPauseMs
     this.#pausesMs.set(number, pauseMs)
     const facts = { process: number, pid: worker.process.pid, how, pause_ms: pauseMs }
-    if (meant) this.#parts.logger.info(facts, 'A process ended as it was asked to; another takes its place.')
-    else this.#parts.logger.error(facts, 'A process ended by itself; another takes its place.')
+    if (meant) this.#parts.logger.info(facts, 'A process exited as requested. A new process replaces it.')
+    else this.#parts.logger.error(facts, 'A process exited unexpectedly. A new process replaces it.')
     this.#metrics.replaced()
     void sleep(pauseMs).then(() => {
       // Where it fails again, its own end begins the next one.

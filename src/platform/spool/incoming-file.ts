@@ -21,7 +21,8 @@ export class IncomingFile {
   /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
   async receive(limit: () => number): Promise<Spooled> {
     // What one field received it also disposed of.
-    if (this.#isReceived) throw badUserInput([{ field: 'file', message: 'must be used by one field; send it once for each' }])
+    if (this.#isReceived)
+      throw badUserInput([{ field: 'file', message: 'must be used by only one field. Send the file once for each field' }])
     this.#isReceived = true
     return this.#receive(limit)
   }

@@ -179,5 +179,5 @@ const diskErrors = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFB
 /** Errors of the disk as `storage_unavailable`, any other error as it is. */
 export const toIntakeError = (error: unknown): unknown =>
   !(error instanceof AssayError) && diskErrors.includes((error as { code?: string }).code ?? '')
-    ? storageUnavailable('There is no room to receive the upload at the moment; nothing was stored.', error)
+    ? storageUnavailable('There is not enough disk space to receive the upload. Nothing was stored. Retry later.', error)
     : error

@@ -51,7 +51,10 @@ export class Spool {
       await (await this.#create(file)).close()
       await rm(file, { force: true })
     } catch (error) {
-      throw storageUnavailable(`The spool '${this.directory}' cannot be written (${(error as { code?: string }).code}).`, error)
+      throw storageUnavailable(
+        `The spool directory '${this.directory}' is not writable (${(error as { code?: string }).code}).`,
+        error,
+      )
     }
   }
 

@@ -8,17 +8,17 @@ export const reservedPrefix = '.assay/'
  */
 export function assertBlobPath(path: string): void {
   const problem = pathProblem(path)
-  if (problem) throw new TypeError(`'${path}' is no blob path: ${problem}.`)
+  if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)
 }
 
 function pathProblem(path: string): string | undefined {
-  if (/[\p{Cc}\p{Cs}]/u.test(path)) return 'it holds control characters or half of a character'
+  if (/[\p{Cc}\p{Cs}]/u.test(path)) return 'it contains control characters or unpaired surrogates'
   if (Buffer.byteLength(path) > 900) return 'it is longer than 900 bytes'
   if (path.startsWith(reservedPrefix)) return `'${reservedPrefix}' is reserved`
-  if (path.startsWith('.well-known/acme-challenge/')) return 'a bucket refuses that prefix'
+  if (path.startsWith('.well-known/acme-challenge/')) return 'buckets reject that prefix'
   for (const segment of path.split('/')) {
     if (segment === '') return 'it has an empty segment'
-    if (segment === '.' || segment === '..') return `'${segment}' is no segment`
+    if (segment === '.' || segment === '..') return `'${segment}' is not a valid segment`
     if (Buffer.byteLength(segment) > 200) return 'a segment is longer than 200 bytes'
   }
   return undefined

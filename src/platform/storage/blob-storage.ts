@@ -30,10 +30,14 @@ export interface StoredBlob {
 /** Nothing is ever overwritten: `put` found the path taken. Paths end in a new id, so this is a fault of the program. */
 export class BlobExists extends AssayError {
   constructor(path: string) {
-    super('storage_unavailable', 'The store holds another blob at the place of this one; nothing was overwritten. Try again.', {
-      retryAfter: 1,
-      cause: new Error(`There is a blob at '${path}' already, and blobs are never overwritten.`),
-    })
+    super(
+      'storage_unavailable',
+      'The store already contains another blob with the path of this one. Nothing was overwritten. Retry the request.',
+      {
+        retryAfter: 1,
+        cause: new Error(`A blob already exists at '${path}', and blobs are never overwritten.`),
+      },
+    )
   }
 }
 

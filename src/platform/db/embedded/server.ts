@@ -116,7 +116,9 @@ function startError(folder: string, log: string): Error {
 }
 
 export const diskFull = (folder: string, reason: string) =>
-  new Error(`The disk of '${folder}' is full. PostgreSQL cannot start: make 64 MB of room there, then start again. (${reason})`)
+  new Error(
+    `The disk of '${folder}' is full, so PostgreSQL cannot start. Free at least 64 MB, then start the service again. (${reason})`,
+  )
 
 /** Whether the server at `url` accepts connections. */
 export const isReady = (url: string): Promise<boolean> => succeeds(query(url, 'SELECT 1'))

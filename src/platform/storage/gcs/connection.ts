@@ -82,7 +82,7 @@ export async function textOf(reply: BucketReply): Promise<string> {
     text += chunk
     if (text.length > maxTextLength) throw new BucketAnswer(reply.status, `a response of more than ${maxTextLength} characters`)
   }
-  if (!reply.body.complete) throw Object.assign(new Error('the answer was cut short'), { code: 'ECONNRESET' })
+  if (!reply.body.complete) throw Object.assign(new Error('the response was incomplete'), { code: 'ECONNRESET' })
   return text
 }
 
@@ -97,7 +97,7 @@ export function contentOf(reply: BucketReply, content: { doing: string; length: 
       done(null, chunk)
     },
     flush(done) {
-      done(seen === length ? null : unavailable(doing, new Error(`${seen} of ${length} bytes came`)))
+      done(seen === length ? null : unavailable(doing, new Error(`${seen} of ${length} bytes were received`)))
     },
     destroy(error, done) {
       done(error && unavailable(doing, error))

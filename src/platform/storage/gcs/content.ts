@@ -18,7 +18,7 @@ export function objectFacts(resource: unknown): ObjectFacts {
   // Stand-ins made in Go leave out what is 0.
   const { size = 0, crc32c, generation, metadata } = (resource ?? {}) as Record<string, unknown>
   if (!/^\d+$/.test(String(size)) || !crc32c || !generation)
-    throw new BucketAnswer(502, 'an answer that does not describe an object')
+    throw new BucketAnswer(502, 'a response that does not describe an object')
   const { upload } = (metadata ?? {}) as { upload?: unknown }
   return { size: Number(size), crc32c: String(crc32c), generation: String(generation), upload }
 }
@@ -52,7 +52,7 @@ async function* hashed(content: Content, { start, end }: { start: number; end: n
   }
   if (at === end) return
   throw storageUnavailable(
-    `The upload ended at byte ${at} when it was read again, where ${end} were received; nothing was stored.`,
+    `The upload ended at byte ${at} when it was read again, but ${end} bytes were received. Nothing was stored.`,
   )
 }
 

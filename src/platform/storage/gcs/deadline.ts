@@ -86,7 +86,7 @@ async function within<T>(
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const error = new NoAnswer(`no answer within ${ms} ms`)
+      const error = new NoAnswer(`no response within ${ms} ms`)
       reject(error)
       over.abort(error)
       work.onTimeout?.()
@@ -162,7 +162,7 @@ export function unavailable(doing: string, error: unknown): AssayError {
   const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
   const pauseMs = askedPauseMs(error)
   return storageUnavailable(
-    `The bucket cannot ${doing} at the moment.`,
+    `The bucket currently cannot ${doing}. Retry later.`,
     new Error(`Cannot ${doing}: ${reason}`, { cause: error }),
     pauseMs > 0 ? Math.min(Math.ceil(pauseMs / 1000), longestPauseSeconds) : undefined,
   )

@@ -17,7 +17,7 @@ import { type HmacKey, hmacUrl } from './hmac-url.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 import { sendWhole } from './whole.js'
 
-const probeText = 'Assay writes this to see whether it can.'
+const probeText = 'Assay writes this text to check that it can write.'
 const probeEveryMs = 10 * 60_000
 
 /** Up to here one request carries the whole upload. */
@@ -64,14 +64,14 @@ export class GcsStorage implements BlobStorage {
     await this.#delete(path, { ifGenerationMatch: stored.generation })
     options.signal?.throwIfAborted()
     throw storageUnavailable(
-      'The bucket did not keep the content as it was sent (size or CRC32C differ); it was removed again.',
-      new Error(`It was sent as '${path}'.`),
+      'The bucket changed the content (the size or CRC32C differs). The object was deleted.',
+      new Error(`The blob path is '${path}'.`),
     )
   }
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
     assertBlobPath(path)
-    if (range && range.start > range.end) throw new RangeError(`No bytes from ${range.start} to ${range.end}.`)
+    if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
     return this.#read(this.#name(path), { path, range })
   }
 
@@ -165,7 +165,7 @@ export class GcsStorage implements BlobStorage {
       if (status === undefined || ![400, 401, 403, 404].includes(status)) throw error
       // No outage that passes: the operator has to do something, and reads here what.
       const words = wordsOf(((error as Error).cause as Error).cause)
-      throw storageUnavailable(`The bucket '${this.#access.bucketName}' refuses: ${words}`, error)
+      throw storageUnavailable(`The bucket '${this.#access.bucketName}' rejected the request: ${words}`, error)
     }
   }
 
@@ -180,7 +180,7 @@ export class GcsStorage implements BlobStorage {
       this.#probedAt = performance.now()
     }
     const text = await bytesOf(await this.#read(name, { path: 'a probe', limits }))
-    if (text.toString() !== probeText) throw storageUnavailable('The bucket does not read what was written to it.')
+    if (text.toString() !== probeText) throw storageUnavailable('The bucket does not return the content that was written to it.')
   }
 
   async close(): Promise<void> {
@@ -202,7 +202,7 @@ export class GcsStorage implements BlobStorage {
     let isSecond = false
     // An attempt may take longer than small requests do, and leaves time for another. Giving up waits for the answer, which says what to
     // remove: a request that is called back might still succeed.
-    const attempts = { doing: `keep '${path}'`, attemptMs: limits.callMs * 0.6 }
+    const attempts = { doing: `store '${path}'`, attemptMs: limits.callMs * 0.6 }
     return this.#access.call(attempts, async (signal) => {
       try {
         return { ...(await sendWhole(this.#access, object, signal)), expectedCrc32c }
@@ -215,7 +215,7 @@ export class GcsStorage implements BlobStorage {
         }
         // Refused for an object that is not there, or for bytes that arrived as others: once more.
         if (status !== 412 && status !== 400) throw error
-        if (isSecond) throw unavailable(`keep '${path}'`, error)
+        if (isSecond) throw unavailable(`store '${path}'`, error)
         isSecond = true
         throw new BucketAnswer(503, wordsOf(error))
       }

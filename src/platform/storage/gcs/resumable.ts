@@ -67,7 +67,7 @@ async function openSession({ name, path, content, upload, access, signal, facts 
     'X-Upload-Content-Length': content.size,
   }
   const body = Buffer.from(JSON.stringify({ metadata: { upload: upload.id } }))
-  return access.call({ doing: `keep '${path}'`, signal }, async () => {
+  return access.call({ doing: `store '${path}'`, signal }, async () => {
     // The caller's signal does not apply: the session must be known, so that it can be cancelled.
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
     const reply = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
@@ -96,10 +96,10 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
     })
     if ('stored' in answer) return { ...answer.stored, expectedCrc32c: crc32c.toString() }
     if (answer.received > hashed)
-      throw unavailable(`keep '${path}'`, new Error(`the bucket says that it has ${answer.received} bytes of ${hashed} sent`))
+      throw unavailable(`store '${path}'`, new Error(`the bucket reports ${answer.received} bytes, but ${hashed} were sent`))
     faultPoint('bucket.chunk')
     stalls = answer.received > offset ? 0 : stalls + 1
-    if (stalls > maxStalls) throw unavailable(`keep '${path}'`, new Error(`the upload stands still at byte ${offset}`))
+    if (stalls > maxStalls) throw unavailable(`store '${path}'`, new Error(`the upload makes no progress at byte ${offset}`))
     if (stalls > 0) await sleep(access.limits.pauseMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
     offset = answer.received
   }
@@ -109,7 +109,7 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
 async function sendChunk(upload: ResumableUpload, part: Part): Promise<Answer> {
   const { path, access, signal, content } = upload
   let sent = false
-  return access.call({ doing: `keep '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
+  return access.call({ doing: `store '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
     const headers = sent ? { 'Content-Range': `bytes */${content.size}` } : headersOf(part, content.size)
     const body = sent ? undefined : part.chunk
     sent = true

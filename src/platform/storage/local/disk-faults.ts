@@ -16,18 +16,18 @@ export async function faults<T>(doing: string, work: () => Promise<T>): Promise<
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
-    throw storageUnavailable(`The file store cannot ${doing} at the moment (${reason(code)}).`, error)
+    throw storageUnavailable(`The file store currently cannot ${doing} (${reason(code)}). Retry later.`, error)
   }
 }
 
 const reasons: Record<string, string> = {
   ENOSPC: 'the disk is full',
-  EDQUOT: 'the disk quota is used up',
+  EDQUOT: 'the disk quota is exceeded',
   EROFS: 'the disk is read-only',
-  EACCES: 'no permission',
-  ENOENT: 'its directory is not there',
+  EACCES: 'permission denied',
+  ENOENT: 'its directory does not exist',
   EMFILE: 'too many open files',
-  EIO: 'the disk reports an error',
+  EIO: 'the disk reported an I/O error',
 }
 
 const reason = (code: string) => reasons[code] ?? code

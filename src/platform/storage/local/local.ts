@@ -72,7 +72,7 @@ export class LocalStorage implements BlobStorage {
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
     const target = this.fileOf(path)
-    await faults(`keep '${path}'`, async () => {
+    await faults(`store '${path}'`, async () => {
       await this.#makeRoom(dirname(target))
       if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
         await this.#take({ ...content, path: content.path }, target, { path, signal: options.signal })
@@ -82,7 +82,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
-    if (range && range.start > range.end) throw new RangeError(`No bytes from ${range.start} to ${range.end}.`)
+    if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
     return this.#found(path, async (file) => {
       const handle = await open(file, 'r')
       return handle.createReadStream({ highWaterMark: readSize, ...range })
@@ -140,7 +140,8 @@ export class LocalStorage implements BlobStorage {
       await this.#reserve.keep()
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
-      if (read !== probe) throw storageUnavailable('The file store does not read what was written to it.', new Error(this.#root))
+      if (read !== probe)
+        throw storageUnavailable('The file store does not return the content that was written to it.', new Error(this.#root))
     })
   }
 
@@ -179,7 +180,7 @@ export class LocalStorage implements BlobStorage {
     faultPoint('store.durable')
     if (written === content.size) return
     await unlink(target)
-    throw storageUnavailable(`Only ${written} of the upload's ${content.size} bytes could be read; nothing was stored.`)
+    throw storageUnavailable(`Only ${written} of ${content.size} bytes of the upload could be read. Nothing was stored.`)
   }
 
   // Not by the device's number: two mounts of one file system have the same, and link() refuses to cross from one to the other.
@@ -260,7 +261,7 @@ async function assertWhole(path: string, size: number): Promise<void> {
   const facts = await stat(path)
   if (facts.size !== size)
     throw storageUnavailable(
-      `The upload's temporary file has ${facts.size} bytes where ${size} were received; nothing was stored.`,
+      `The temporary file of the upload has ${facts.size} bytes, but ${size} were received. Nothing was stored.`,
     )
 }
 
