@@ -15,7 +15,7 @@ export const ScopeName = enumOf('Scope', 'Permission of an API key or a dashboar
 })
 export type ScopeName = keyof typeof ScopeName
 
-export const ApiKeyStatus = enumOf('ApiKeyStatus', 'Status of an API key.', {
+export const ApiKeyStatus = enumOf('ApiKeyStatus', 'Status of an API key, which decides if the key is accepted.', {
   active: 'The API key is accepted.',
   disabled: 'The API key is rejected until it is enabled.',
   revoked: 'The API key is permanently rejected.',

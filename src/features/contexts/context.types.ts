@@ -7,7 +7,7 @@ import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { templateFault } from './storage-path.js'
 
 /** Whether a context takes uploads (contract §3). */
-export const ContextStatus = enumOf('ContextStatus', 'Status of a context.', {
+export const ContextStatus = enumOf('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
   active: 'The context accepts uploads.',
   disabled: 'The context rejects uploads. Its files stay available.',
 })

@@ -55,7 +55,7 @@ export class ApiCallStats {
 
 @ObjectType({ simpleResolvers: true, description: 'Storage that one context uses.' })
 export class ContextStorage {
-  @Field(() => String, { description: 'Key of the context.' })
+  @Field(() => String, { description: 'Key of the context to which the figures apply.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
@@ -240,7 +240,7 @@ export class UploadsChart {
 
 @ObjectType({ simpleResolvers: true, description: 'Number of API calls of one context.' })
 export class ContextApiCalls {
-  @Field(() => String, { description: 'Key of the context.' })
+  @Field(() => String, { description: 'Key of the context to which the figures apply.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string
@@ -256,7 +256,7 @@ export class ContextApiCalls {
 
 @ObjectType({ simpleResolvers: true, description: 'Number and size of the files of one context.' })
 export class ContextFiles {
-  @Field(() => String, { description: 'Key of the context.' })
+  @Field(() => String, { description: 'Key of the context to which the figures apply.' })
   contextKey!: string
   @Field(() => String, { description: 'Display name of the context.' })
   contextName!: string

@@ -6,7 +6,7 @@ import { NotNull, Optional, Prose, Rule, Text, Whole } from '../../api/graphql/r
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
-export const WebhookStatus = enumOf('WebhookStatus', 'Status of a webhook.', {
+export const WebhookStatus = enumOf('WebhookStatus', 'Status of a webhook, which decides if it receives events.', {
   active: 'The webhook receives events.',
   disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
 })
@@ -19,7 +19,7 @@ const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Reason why a webh
 })
 type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
-export const DeliveryStatus = enumOf('DeliveryStatus', 'Status of a delivery.', {
+export const DeliveryStatus = enumOf('DeliveryStatus', 'Status of a delivery to the URL of a webhook.', {
   pending: 'The last attempt failed, and the service will retry.',
   delivered: 'The endpoint returned a 2xx status.',
   failed: 'All attempts failed, and the service no longer retries.',

@@ -1,0 +1,99 @@
+// npm run language [-- PATH…]: checks descriptions, messages, comments, names and docs for plain English. It prints counts per folder,
+// or each finding below the given paths. test/unit/language.test.ts checks `clean`, and the OpenAPI document.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parse, visit } from 'graphql'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** `kind path` of texts without findings. Add a folder after its texts were rewritten, such as 'comment src/ledger'. */
+const clean = ['description', 'message scripts', 'message src/cli', 'message src/platform']
+/** Texts that a rule rejects by mistake. */
+const allowed = []
+
+const standardTerms = 'returned, reported, no client, also, permanently, treated as, recently or useful'
+const phrases = /description|message|comment/
+const rules = [
+  [/^(Of|What|Whose|Who|Those|Whether|How|Where|Which|By)\b(?!.*\?$)/, 'headless clause. Start with a noun or verb', phrases],
+  [/\b(told|tells of|nobody|whoever|somebody|likewise|for good|taken for|of late|of use)\b/i, `odd word. Write ${standardTerms}`],
+  [/\b(where|as) (it|he|there|they|one|none|that) (is|was|are|were|has|had|may)\b/i, '"where" for "if". Write "if"'],
+  [/\b(he|him|his)\b/i, 'person. Name the subject: the user, the service or the client'],
+  [/^most[A-Z]/, 'name. Write max…', /name/],
+  [/^(\S+\s*){0,3}$/, 'short description. Write at least four words', /description/],
+]
+const words = (text) => (text.match(/[A-Z]?[a-z]+/g) ?? []).map((word) => word.toLowerCase())
+const repeats = (text, name) => words(text).every((word) => ['a', 'an', 'the', 'of', 'its', ...words(name)].includes(word))
+const isLong = (sentence) => sentence.split(/\s+/).filter((word) => /\w/.test(word)).length > 35
+
+/** The rules that a text breaks, with their fixes. */
+export function brokenRules({ kind, name, text: original }) {
+  const text = original.replace(/`[^`]*`/g, 'x')
+  if (allowed.some((pattern) => pattern.test(text))) return []
+  const broken = rules.filter(([pattern, , kinds]) => (kinds?.test(kind) ?? true) && pattern.test(text)).map(([, rule]) => rule)
+  if (name && repeats(text, name)) broken.push('repeated name. State what the name does not')
+  if (text.split(/(?<=[.!?])\s+|\n\s*[-*]/).some(isLong)) broken.push('long sentence. Use at most 35 words, better 25')
+  return broken
+}
+
+function schemaTexts(source) {
+  const found = []
+  visit(parse(source), { enter: ({ description, name }) => void (description && found.push([description, name.value])) })
+  return found.map(([{ value: text, loc }, name]) => ({ kind: 'description', line: loc.startToken.line, text, name }))
+}
+
+// Comments, then strings and templates, then names. Regular expressions are skipped.
+const tokens =
+  /((?:^[ \t]*\/\/.*\n?)+|\/\/.*|\/\*[\s\S]*?\*\/)|('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)|(?<=[=(,:!&|?;{}[]\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/|\b(most[A-Z]\w*)/gm
+const marks = /^\s*(\/\*\*?|\*\/?|\/\/)|\*\/$/gm
+const message = /^(?=.*[a-z]{3} [a-z])(?!.*\b(SELECT|INSERT|UPDATE|AS|SET) )\S+( \S+){3}/s
+
+function* sourceTexts(source) {
+  for (const { index, 1: comment, 2: literal, 3: name } of source.matchAll(tokens)) {
+    const line = source.slice(0, index).split('\n').length
+    const text = literal?.slice(1, -1).replace(/\$\{[^}]*\}/g, 'x') ?? ''
+    if (name) yield { kind: 'name', line, text: name }
+    if (comment) yield { kind: 'comment', line, text: comment.replace(marks, '').replace(/\s+/g, ' ').trim() }
+    if (message.test(text)) yield { kind: 'message', line, text }
+  }
+}
+
+function* docTexts(source) {
+  const prose = source.replace(/^(```|~~~)[\s\S]*?^\1/gm, (code) => code.replace(/.*/g, ''))
+  for (const { index, 0: text } of prose.matchAll(/[^\n|]+(?:\n(?![\n#|>*\d-])[^\n|]+)*/g))
+    yield { kind: 'docs', line: prose.slice(0, index).split('\n').length, text: text.trim() }
+}
+
+function filesBelow(folder, pattern) {
+  const paths = readdirSync(join(root, folder), { recursive: true }).map((path) => join(folder, path))
+  return paths.filter((path) => pattern.test(path) && !/(^|\/)(node_modules|dist|generated)\//.test(path))
+}
+
+/** All findings in the repository. */
+export function findings() {
+  const sources = ['src', 'packages', 'dashboard', 'scripts', 'test'].flatMap((folder) => filesBelow(folder, /\.(tsx?|mts|mjs)$/))
+  const docs = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...filesBelow('docs', /\.md$/)]
+  const files = [
+    ['schema.graphql', schemaTexts],
+    ...sources.map((file) => [file, sourceTexts]),
+    ...docs.map((file) => [file, docTexts]),
+  ]
+  const texts = files.flatMap(([file, textsOf]) =>
+    Array.from(textsOf(readFileSync(join(root, file), 'utf8')), (item) => ({ ...item, file })),
+  )
+  return texts.flatMap((item) => brokenRules(item).map((rule) => ({ ...item, rule })))
+}
+
+export const isClean = ({ kind, file }) => clean.some((start) => `${kind} ${file}`.startsWith(start))
+export const print = ({ file, line, rule, text }) => `${file}:${line}: ${rule}: "${text.slice(0, 150)}"`
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const paths = process.argv.slice(2)
+  const counts = {}
+  for (const found of findings()) {
+    if (paths.some((path) => found.file.startsWith(path))) console.log(print(found))
+    const folder = `${found.file.split('/', 2).join('/')} (${found.kind})`
+    counts[folder] = (counts[folder] ?? 0) + 1
+  }
+  if (paths.length === 0) for (const [folder, count] of Object.entries(counts).sort()) console.log(`${count}\t${folder}`)
+}

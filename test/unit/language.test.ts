@@ -1,0 +1,53 @@
+import 'reflect-metadata'
+import { expect, test } from '@jest/globals'
+import { buildSchema } from '../../src/api/graphql/schema.js'
+import { openApiDocument } from '../../src/api/openapi/openapi.js'
+import { resolversOf } from '../../src/features/resolvers.js'
+
+interface Item {
+  kind: string
+  text: string
+  name?: string
+}
+interface Language {
+  findings(): Item[]
+  isClean(finding: Item): boolean
+  print(finding: Item): string
+  brokenRules(item: Item): string[]
+}
+const { brokenRules, findings, isClean, print } = (await import(
+  new URL('../../scripts/language.mjs', import.meta.url).href
+)) as Language
+
+test('texts that were rewritten follow the language rules; `npm run language` shows the others', () => {
+  expect(findings().filter(isClean).map(print)).toEqual([])
+})
+
+test('summaries and descriptions of the OpenAPI document follow the language rules', () => {
+  const broken: string[] = []
+  JSON.stringify(openApiDocument(buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))), (key, text) => {
+    // A summary such as "List events" is short on purpose. An example is data.
+    const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined
+    if (kind && typeof text === 'string') broken.push(...brokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))
+    return /^examples?$/.test(key) ? undefined : text
+  })
+  expect(broken).toEqual([])
+})
+
+test.each([
+  ['headless clause', { kind: 'comment', text: 'Of what looks at the file.' }],
+  ['odd word', { kind: 'message', text: 'The token is ended for good.' }],
+  ['"where" for "if"', { kind: 'docs', text: 'Null where there is none.' }],
+  ['person', { kind: 'description', text: 'The user, while he may sign in.' }],
+  ['name', { kind: 'name', text: 'mostLockedMs' }],
+  ['short description', { kind: 'description', text: 'It is.' }],
+  ['repeated name', { kind: 'description', name: 'contextKeyOfFile', text: 'The context key of the file.' }],
+  ['long sentence', { kind: 'docs', text: 'word '.repeat(36) }],
+])('rejects a %s', (rule, item) => {
+  expect(brokenRules(item)).toEqual([expect.stringMatching(`^${rule}`)])
+})
+
+test('accepts plain descriptions, questions and quoted code', () => {
+  for (const text of ['Number of failed calls.', 'What is a context?', 'Text of `where it is` and `he`.'])
+    expect(brokenRules({ kind: 'description', text })).toEqual([])
+})
