@@ -30,7 +30,7 @@ const gone = (fileId: string) => ({ file_id: fileId, deleted: true, error: null 
 const unknown = (fileId: string) => ({
   file_id: fileId,
   deleted: false,
-  error: { code: 'not_found', message: `No file '${fileId}'.` },
+  error: { code: 'not_found', message: `File '${fileId}' was not found.` },
 })
 
 test('a hundred files are deleted at once, each told of in the order that was asked', async () => {
@@ -109,7 +109,7 @@ test('the same in GraphQL, and by the client', async () => {
   )
   expect(body.data.deleteFiles).toEqual([
     { fileId: first, deleted: true, error: null },
-    { fileId: 'x', deleted: false, error: { code: 'not_found', message: "No file 'x'." } },
+    { fileId: 'x', deleted: false, error: { code: 'not_found', message: "File 'x' was not found." } },
   ])
   const client = createClient({ baseUrl: world.url, apiKey: tenant.admin.credential! })
   expect(await client.files.deleteMany([second!, first!])).toEqual([gone(second!), unknown(first!)])

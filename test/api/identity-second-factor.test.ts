@@ -64,7 +64,7 @@ describe('a second factor', () => {
     expect(graphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
     // A wrong password is told as ever, with or without a code.
     const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, nextCodeOf(secret))
-    expect(wrong.body.errors[0].message).toBe('The e-mail address or the password is wrong.')
+    expect(wrong.body.errors[0].message).toBe('The email address or password is wrong.')
     const { token, user: who } = data(await signIn(user, nextCodeOf(secret))).signIn
     expect(who.hasSecondFactor).toBe(true)
     expect((await world.as(token).get('/files')).status).toBe(200)

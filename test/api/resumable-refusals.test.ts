@@ -79,7 +79,7 @@ describe('what an upload by one request is refused for, one in several is, in th
     expect(await blocked()).toMatchObject({ invalid_extension: 1, size_exceeded: 1 })
     const { data } = await uploadCalls()
     expect(data.map(({ error_message: message, context_key: key }: Record<string, string>) => [key, message])).toEqual([
-      [null, "No context 'nowhere'."],
+      [null, "Context 'nowhere' was not found."],
       ['notes', size.body.message],
       ['notes', extension.body.message],
     ])

@@ -168,7 +168,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   test('of a marker that means nothing is refused before anything is changed', async () => {
     const database = await emptyDatabase()
     await expect(migrate(database.url, only('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
-      "Migration '20990101000000_marker' is marked '-- assay: slowly'; right are: -- assay: outside a transaction, -- assay: in batches.",
+      "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
     )
     await database.drop()
   })

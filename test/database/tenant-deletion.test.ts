@@ -111,10 +111,12 @@ test('a deletion that was cut off is not resumed as a tenant, and is gone on wit
   expect(await deleting).toBeInstanceOf(Error)
   await holder.query('ROLLBACK')
   await holder.end()
-  await expect(tenants.resume(tenant.tenantId)).rejects.toThrow(`Tenant '${tenant.tenantId}' is being deleted.`)
+  await expect(tenants.resume(tenant.tenantId)).rejects.toThrow(
+    `Tenant '${tenant.tenantId}' is being deleted and cannot be changed.`,
+  )
   await tenants.deletion.finishAll()
   expect(await traces(tenant.tenantId)).toEqual([])
-  await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow('No tenant')
+  await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow(`Tenant '${tenant.tenantId}' was not found.`)
 })
 
 /** A transaction that holds one of the tenant's files. */

@@ -242,23 +242,26 @@ describe('beside a running service', () => {
     [['tenant', 'create', '--name', 'A', '--quota-mb', 'many'], "--quota-mb is 'many'. It must be a whole number"],
     [['tenant', 'create', '--name', 'A', '--quota-mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['tenant', 'create', '--name', ''], 'name: must be text of 1 to 255 characters'],
-    [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
-    [['tenant', 'delete', '--tenant', 'ten_none', '--name', 'A'], "No tenant 'ten_none'."],
-    [['user', 'list', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
-    [['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'], "No tenant 'ten_none'."],
+    [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found."],
+    [['tenant', 'delete', '--tenant', 'ten_none', '--name', 'A'], "Tenant 'ten_none' was not found."],
+    [['user', 'list', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found."],
+    [
+      ['user', 'create', '--tenant', 'ten_none', '--email', 'a@b', '--name', 'A', '--scopes', 'upload'],
+      "Tenant 'ten_none' was not found.",
+    ],
     [
       ['user', 'create', '--tenant', 'ten_none', '--email', 'a', '--name', '', '--scopes', 'all', '--password', 'short'],
-      '--email must be an e-mail address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes, and must not be a common password.',
+      '--email must be an email address such as ada@example.com; --name must be text of 1 to 255 characters; --scopes must be one or more of upload, download, metadata, delete, admin; --password must have at least 8 characters and at most 512 bytes, and must not be a common password.',
     ],
     [['secrets', 'rotate', '--purpose', 'all'], "--purpose is 'all'. It must be one of download_url, session, receipt, log."],
     [['verify', '--deep', 'now'], "Unexpected argument 'now'"],
-    [['key', 'create', '--tenant', 'ten_none'], "No tenant 'ten_none'."],
+    [['key', 'create', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found."],
     [
       ['key', 'create', '--tenant', 'x', '--scopes', 'upload,all'],
       "--scopes contains 'all'. It must contain one or more of upload,",
     ],
-    [['user', 'set-password', '--tenant', 'ten_none', '--email', 'a@b'], "No tenant 'ten_none'."],
-    [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '5'], "No tenant 'ten_none'."],
+    [['user', 'set-password', '--tenant', 'ten_none', '--email', 'a@b'], "Tenant 'ten_none' was not found."],
+    [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '5'], "Tenant 'ten_none' was not found."],
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['destroy'], "Unknown command 'destroy'."],
     [[], 'Missing command.'],
@@ -273,7 +276,7 @@ describe('beside a running service', () => {
   test('a fault of the operator’s is a sentence on standard error, nothing on standard output, and exit status 1', async () => {
     for (const [words, sentence] of [
       [['destroy'], "Unknown command 'destroy'.\n"],
-      [['tenant', 'suspend', '--tenant', 'ten_none'], "No tenant 'ten_none'.\n"],
+      [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
     ] as const) {
       const { status, result, stderr } = await typed(env, ...words)
       expect({ status, result, stderr }).toEqual({ status: 1, result: undefined, stderr: expect.stringContaining(sentence) })

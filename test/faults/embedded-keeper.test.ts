@@ -40,10 +40,10 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
       expect(await query(database.url, 'SELECT answer FROM kept')).toEqual([{ answer: 42 }])
       expect(postmaster(dataDir)).not.toBe(killed)
     }
-    expect(said.filter((what) => what.includes('ended unexpectedly'))).toHaveLength(2)
+    expect(said.filter((what) => what.includes('stopped unexpectedly'))).toHaveLength(2)
     await database.stop()
     await expect(query(database.url, 'SELECT 1')).rejects.toThrow()
-    expect(said.filter((what) => what.includes('ended unexpectedly'))).toHaveLength(2)
+    expect(said.filter((what) => what.includes('stopped unexpectedly'))).toHaveLength(2)
   },
 )
 

@@ -51,43 +51,43 @@ export class Metrics {
       new Counter({ name, help, labelNames, registers })
     const histogram = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
       new Histogram({ name, help, labelNames, buckets: seconds, registers })
-    this.calls = counter('assay_calls_total', 'Calls by API key, by operation, status and error code.', [
+    this.calls = counter('assay_calls_total', 'Number of API key calls by operation, status and error code.', [
       'operation',
       'status',
       'reason',
     ])
-    this.blocked = counter('assay_files_blocked_total', 'Files that a check refused, by reason.', ['reason'])
-    this.requests = histogram('assay_request_duration_seconds', 'Time to answer a request.', ['edge', 'status'])
+    this.blocked = counter('assay_files_blocked_total', 'Number of rejected files by reason.', ['reason'])
+    this.requests = histogram('assay_request_duration_seconds', 'Duration of a request in seconds.', ['edge', 'status'])
     this.refusedCredentials = counter(
       'assay_refused_credentials_total',
-      'Requests with a credential that was not accepted, by reason.',
+      'Number of requests with a rejected credential, by reason.',
       ['reason'],
     )
     this.downloads = counter(
       'assay_url_downloads_total',
-      'Uses of download URLs of the local store, by outcome: served, refused, cut_off.',
+      'Number of uses of download URLs of the local store, by outcome: served, refused, cut_off.',
       ['outcome'],
     )
     this.securityEvents = counter(
       'assay_security_events_total',
-      'Rejections of a known caller, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
+      'Number of rejected requests of known users and API keys, by reason: sign_in_failed, second_factor_locked, credential_refused, scope_refused, limit_reached.',
       ['reason'],
     )
     this.webhookAttempts = counter(
       'assay_webhook_attempts_total',
-      'Requests to webhooks, by what came of them: delivered, pending (tried again), failed.',
+      'Number of requests to webhooks, by outcome: delivered, pending (will be retried), failed.',
       ['outcome'],
     )
-    this.bytesIn = counter('assay_upload_bytes_total', 'Bytes of the files that were kept.')
-    this.bytesOut = counter('assay_download_bytes_total', 'Bytes of the files for which download URLs were made.')
-    this.scan = histogram('assay_scan_duration_seconds', 'Time of one virus scan.')
-    this.store = histogram('assay_store_duration_seconds', 'Time of one call to the blob store.', ['operation'])
+    this.bytesIn = counter('assay_upload_bytes_total', 'Total size of stored uploads in bytes.')
+    this.bytesOut = counter('assay_download_bytes_total', 'Total size of files with new download URLs, in bytes.')
+    this.scan = histogram('assay_scan_duration_seconds', 'Duration of a virus scan in seconds.')
+    this.store = histogram('assay_store_duration_seconds', 'Duration of a call to the blob store in seconds.', ['operation'])
     this.rescannedFiles = counter(
       'assay_rescanned_files_total',
-      'Kept files that this replica scanned again, by outcome: clean, infected, failed.',
+      'Number of stored files that this replica rescanned, by outcome: clean, infected, failed.',
       ['outcome'],
     )
-    this.rescannedBytes = counter('assay_rescanned_bytes_total', 'Bytes of these files.')
+    this.rescannedBytes = counter('assay_rescanned_bytes_total', 'Total size of rescanned files in bytes.')
     addConnectionMetrics(registers, sources)
     addGauges(registers, sources)
   }
@@ -109,7 +109,7 @@ export class Metrics {
 function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }: Sources): void {
   new Counter({
     name: 'assay_replica_reads_total',
-    help: 'Statements for the read replica, by who served them: replica, primary.',
+    help: 'Number of statements for the read replica, by the server that ran them: replica, primary.',
     labelNames: ['server'],
     registers,
     collect() {
@@ -119,7 +119,7 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
   })
   new Gauge({
     name: 'assay_database_connections',
-    help: 'Connections of the pools of readers and of writers.',
+    help: 'Number of database connections in both pools, by state.',
     labelNames: ['state'],
     registers,
     collect() {
@@ -144,15 +144,23 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
         },
       }),
     })
-  const underWay = gauge('assay_rescans_under_way', 'Contexts of which files are still to be scanned again, of all replicas.')
-  gauge('assay_quarantined_files', 'Files in quarantine, of all replicas.', async () => {
+  const underWay = gauge('assay_rescans_under_way', 'Number of contexts with a rescan in progress, across all replicas.')
+  gauge('assay_quarantined_files', 'Number of files in quarantine, across all replicas.', async () => {
     const { contextsUnderWay, filesQuarantined } = await rescans()
     underWay.set(contextsUnderWay)
     return filesQuarantined
   })
-  gauge('assay_ledger_waiting', 'Entries that wait for their group.', ledgerWaiting)
-  gauge('assay_uploads_under_way', 'Uploads whose body or verdict is not complete yet.', uploadsUnderWay)
-  gauge('assay_storage_findings', 'What the reconciler found and is not mended yet.', storageFindings)
+  gauge('assay_ledger_waiting', 'Number of ledger entries that wait for the next group commit.', ledgerWaiting)
+  gauge(
+    'assay_uploads_under_way',
+    'Number of uploads in progress: receiving the body, or waiting for the verdict.',
+    uploadsUnderWay,
+  )
+  gauge(
+    'assay_storage_findings',
+    'Number of inconsistencies that the reconciler found and that are not repaired yet.',
+    storageFindings,
+  )
 }
 
 /** The scanner, with its times in the metrics. */

@@ -74,7 +74,7 @@ export class FileContextService {
       })
     } catch (error) {
       if (sqlFault(error) === 'duplicate')
-        throw conflict(`Context '${input.contextKey}' exists already. Choose another key.`, { context_key: input.contextKey })
+        throw conflict(`Context '${input.contextKey}' already exists. Choose another key.`, { context_key: input.contextKey })
       throw error
     }
   }

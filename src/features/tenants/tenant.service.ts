@@ -156,7 +156,7 @@ export class TenantService {
     action: AuditRow['action'],
   ): Promise<{ tenantId: string; status: string }> {
     if (!isId('ten', tenantId)) throw notFound('tenant', tenantId)
-    if (await this.deletion.isBegun(tenantId)) throw conflict(`Tenant '${tenantId}' is being deleted.`)
+    if (await this.deletion.isBegun(tenantId)) throw conflict(`Tenant '${tenantId}' is being deleted and cannot be changed.`)
     return this.#ledger.change(tenantId, async (tx) => {
       const locked = await tx.$queryRaw<unknown[]>`SELECT 1 FROM tenants WHERE tenant_id = ${tenantId} FOR UPDATE`
       if (locked.length === 0) throw notFound('tenant', tenantId)

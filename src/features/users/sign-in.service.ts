@@ -111,7 +111,7 @@ export class SignInService {
     { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
     signal?: AbortSignal,
   ): Promise<boolean> {
-    if (actor.kind !== 'user') throw forbidden('Only a dashboard user has a password.')
+    if (actor.kind !== 'user') throw forbidden('Only dashboard users have a password. Sign in as a dashboard user.')
     const isFamiliar = async () => true
     const attempt = await this.#parts.limits.signIns.begin({ email: actor.email ?? actor.id, ip: actor.ip, isFamiliar, signal })
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
@@ -210,7 +210,7 @@ const familiarMs = 30 * 86_400_000
 
 const missingCode = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
 
-const wrongCredentials = () => unauthenticated('The e-mail address or the password is wrong.')
+const wrongCredentials = () => unauthenticated('The email address or password is wrong.')
 
 const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, origin: Origin): Actor => ({
   tenantId,

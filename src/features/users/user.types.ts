@@ -113,7 +113,7 @@ const isEmail = (value: unknown): boolean =>
 @InputType({ description: 'Properties of a new dashboard user.' })
 export class InviteUserInput {
   @Field(() => String, { description: 'Email address of the user, unique in the tenant. It is stored in lower case.' })
-  @Rule(isEmail, 'must be an e-mail address such as ada@example.com')
+  @Rule(isEmail, 'must be an email address such as ada@example.com')
   email!: string
   @Field(() => String, { description: 'Name of the user, 1 to 255 characters.' })
   @Line(1, 255)

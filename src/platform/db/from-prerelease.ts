@@ -65,6 +65,6 @@ const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
 /** The baseline's last section: functions, each of which replaces a function of the same name. */
 function functionsOf({ sql }: Migration): string {
   const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
-  if (section === undefined) throw new Error('The baseline has no section of functions.')
+  if (section === undefined) throw new Error('The baseline migration contains no functions.')
   return section
 }

@@ -36,7 +36,7 @@ function modeOf(name: string, sql: string): MigrationMode {
   const mode = markers[asked]
   if (!mode)
     throw new Error(
-      `Migration '${name}' is marked '-- assay: ${asked}'; right are: ${Object.keys(markers)
+      `Migration '${name}' is marked '-- assay: ${asked}'. Valid markers: ${Object.keys(markers)
         .map((marker) => `-- assay: ${marker}`)
         .join(', ')}.`,
     )

@@ -146,7 +146,10 @@ export class ReadReplica implements Queries {
       this.#identity = undefined
       throw error
     })
-    if (rows[0]!.id !== ours) throw new Error('DATABASE_READ_URL points to another database than DATABASE_URL.')
+    if (rows[0]!.id !== ours)
+      throw new Error(
+        'DATABASE_READ_URL points to another database than DATABASE_URL. It must point to a replica of that database.',
+      )
   }
 
   #away(error: unknown): void {
@@ -168,6 +171,7 @@ type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
 
 function positionOf({ rows }: { rows: Standing[] }): bigint {
   const { replays, position } = rows[0]!
-  if (!replays || position === null) throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log.')
+  if (!replays || position === null)
+    throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log. Use a streaming replica.')
   return lsnOf(position)
 }

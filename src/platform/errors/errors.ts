@@ -62,7 +62,9 @@ export const forbidden = (message: string, details: Record<string, unknown> = {}
 
 /** `noun` as in the specification ('file', 'context', 'API key'). Another tenant's id reads exactly like an unknown one. */
 export const notFound = (noun: string, id: string) =>
-  new AssayError('not_found', `No ${noun} '${shown(id)}'.`, { details: { [noun.toLowerCase().replace(' ', '_')]: shown(id) } })
+  new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${shown(id)}' was not found.`, {
+    details: { [noun.toLowerCase().replace(' ', '_')]: shown(id) },
+  })
 
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
@@ -85,7 +87,7 @@ export const onHold = (fileId: string) =>
 export const quarantined = (fileId: string) =>
   new AssayError(
     'quarantined',
-    `File '${shown(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan.`,
+    `File '${shown(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
     {
       details: { file_id: shown(fileId) },
     },

@@ -30,7 +30,7 @@ export async function chooseAccount(program: string, folder: string): Promise<Ac
     if (await succeeds(run(account, check))) return account
   }
   throw new Error(
-    `PostgreSQL does not run as root. User namespaces are not allowed here, and no other user can access '${program}' and '${folder}'. ` +
+    `PostgreSQL does not run as root. User namespaces are disabled, and no other user can access '${program}' and '${folder}'. ` +
       'Start Assay as an ordinary user, or set DATABASE_URL to your own PostgreSQL.',
   )
 }

@@ -22,7 +22,7 @@ export async function keepRunning(
       if (stopping.signal.aborted || failures === maxFailures) return
       try {
         server = await start(server.socketFolder)
-        say('PostgreSQL ended unexpectedly and was restarted.')
+        say('PostgreSQL stopped unexpectedly and was restarted.')
       } catch (error) {
         say((error as Error).message)
         await sleep(pauseMs * 2 ** failures, undefined, { signal: stopping.signal }).catch(() => {})

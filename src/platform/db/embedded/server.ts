@@ -78,7 +78,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   // Without `sslmode`, PGSSLMODE in the environment would apply to the socket.
   const url = `postgresql://assay@localhost/assay?host=${encodeURIComponent(socketFolder)}&sslmode=disable`
-  const slow = setTimeout(() => say('PostgreSQL is still starting (after a crash, it recovers first)…'), 3000)
+  const slow = setTimeout(() => say('PostgreSQL is still starting (after a crash, this includes recovery)…'), 3000)
   try {
     while (!(await isReady(url))) {
       const hasExited = await Promise.race([exited.then(() => true), sleep(15, false)])
