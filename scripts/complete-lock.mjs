@@ -23,7 +23,7 @@ export function missingOptional(packages) {
 /** '@swc/core-linux-arm64-musl' is for linux, arm64 and musl: every binding's package is named so. */
 function platformOf(name) {
   const [, os, cpu, abi = ''] = /(android|darwin|linux|win32|freebsd|openharmony)-([a-z0-9]+)-?([a-z]*)/.exec(name) ?? []
-  if (!os) throw new Error(`'${name}' does not name its platform. Complete package-lock.json by hand.`)
+  if (!os) throw new Error(`'${name}' contains no known platform name. Complete package-lock.json by hand.`)
   const libc =
     os !== 'linux' ? {} : abi.startsWith('musl') ? { libc: ['musl'] } : abi.startsWith('gnu') ? { libc: ['glibc'] } : {}
   return { cpu: [cpu], ...libc, os: [os] }

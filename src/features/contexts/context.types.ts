@@ -104,7 +104,7 @@ const extensions = () =>
 const template = () =>
   Rule(
     (value) => typeof value === 'string' && templateFault(value) === null,
-    'must be a relative path of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
+    'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
   )
 const megabytes = () => Whole(1, 2_147_483_647)
 

@@ -96,7 +96,7 @@ export class FileResolver {
   @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', step: true } : undefined))
   @Mutation(() => DownloadUrl, {
     description:
-      'Creates a short-lived download URL. A URL of a local store also stops working when its credential does. A quarantined file returns the error `quarantined`.',
+      'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. A quarantined file returns the error `quarantined`.',
   })
   createDownloadUrl(@CurrentAttempt() attempt: Attempt, @Args(() => DownloadUrlArgs) { fileId, once }: DownloadUrlArgs) {
     return this.#files.createDownloadUrl(attempt, fileId, once)

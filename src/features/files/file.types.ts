@@ -154,7 +154,7 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => FileSort, {
       nullable: true,
       description:
-        'Property to sort by. The default is `created_at`. A list with `sort`, or with filters other than context and uploader, is paged with cursors.',
+        'Property to sort by. The default is `created_at`. With `sort`, or with filters other than context and uploader, the next page requires the cursor `after` instead of a page number.',
     })
     sort?: FileSort | null
     @Field(() => SortOrder, {

@@ -55,7 +55,7 @@ export class BucketConnection {
         resolve({ status: body.statusCode ?? 0, headers: body.headers, body })
       })
       outgoing.setTimeout(idleMs, () =>
-        outgoing.destroy(Object.assign(new Error(`silent for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
+        outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
       // The only event after a response with status 101, which also removes the time-out and the signal.

@@ -51,9 +51,7 @@ async function* hashed(content: Content, { start, end }: { start: number; end: n
     yield chunk
   }
   if (at === end) return
-  throw storageUnavailable(
-    `The upload ended at byte ${at} when it was read again, but ${end} bytes were received. Nothing was stored.`,
-  )
+  throw storageUnavailable(`Only ${at} of ${end} received bytes could be read. Nothing was stored. Retry the upload.`)
 }
 
 const chunksOf = (content: Content, start: number, end: number): Iterable<Buffer> | AsyncIterable<Buffer> =>

@@ -180,7 +180,9 @@ export class LocalStorage implements BlobStorage {
     faultPoint('store.durable')
     if (written === content.size) return
     await unlink(target)
-    throw storageUnavailable(`Only ${written} of ${content.size} bytes of the upload could be read. Nothing was stored.`)
+    throw storageUnavailable(
+      `Only ${written} of ${content.size} received bytes could be read. Nothing was stored. Retry the upload.`,
+    )
   }
 
   // Not by the device's number: two mounts of one file system have the same, and link() refuses to cross from one to the other.
@@ -261,7 +263,7 @@ async function assertWhole(path: string, size: number): Promise<void> {
   const facts = await stat(path)
   if (facts.size !== size)
     throw storageUnavailable(
-      `The temporary file of the upload has ${facts.size} bytes, but ${size} were received. Nothing was stored.`,
+      `The temporary file of the upload has ${facts.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
     )
 }
 
