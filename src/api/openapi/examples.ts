@@ -34,7 +34,7 @@ const values: Record<string, unknown> = {
   context_name: 'Invoices',
   tenant_id: `ten_${ulid}`,
   display_name: 'Invoices',
-  description: 'Invoices as they come in',
+  description: 'Incoming invoices',
   allowed_extensions: ['pdf', 'png'],
   max_file_size_mb: 10,
   storage_path_template: '{context_key}/{year}/{month}',

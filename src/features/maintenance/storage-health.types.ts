@@ -7,11 +7,11 @@ import { LongScalar } from '../../api/graphql/scalars.js'
 export class StorageHealthType {
   @Field(() => LongScalar, { description: 'Number of counters that differ from a recount.' })
   countersDrift!: number
-  @Field(() => LongScalar, { description: 'Number of files without a stored object.' })
+  @Field(() => LongScalar, { description: 'Number of files whose blob is missing in the store.' })
   filesWithoutBlob!: number
-  @Field(() => LongScalar, { description: 'Number of stored objects that belong to no file and to no upload in progress.' })
+  @Field(() => LongScalar, { description: 'Number of blobs in the store that belong to no file and to no upload in progress.' })
   blobsWithoutFile!: number
-  @Field(() => LongScalar, { description: 'Number of files whose stored object has a wrong size.' })
+  @Field(() => LongScalar, { description: 'Number of files whose blob has a wrong size.' })
   corrupted!: number
   @Field(() => LongScalar, {
     description:
