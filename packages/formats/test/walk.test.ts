@@ -73,6 +73,18 @@ describe('walk', () => {
     expect(visitor.contents).toContain('text')
   })
 
+  test('reports a damaged 7z as damage, and as a gap inside another container', async () => {
+    const cut = (await sevenZip({ a: noise(5_000) })).subarray(0, 3_000)
+    expect(await walk(new MemorySource(cut), { visitor: new Recorder() })).toMatchObject({
+      gaps: [],
+      damage: [{ container: '7z' }],
+    })
+    const nested = zip([{ name: 'a.7z', data: cut }])
+    const { gaps, damage } = await walk(new MemorySource(nested), { visitor: new Recorder() })
+    expect(gaps).toMatchObject([{ cause: 'damaged', container: '7z', depth: 2 }])
+    expect(damage).toEqual([])
+  })
+
   test('ends as soon as the visitor throws', async () => {
     class Stop extends WalkEnded {}
     const visitor = new Recorder()

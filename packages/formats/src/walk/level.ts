@@ -109,8 +109,8 @@ export class Level implements Members {
     } catch (error) {
       if (error instanceof WalkEnded) throw error
       const problem = `a damaged ${name} (${printable(String((error as Error).message))})`
-      // No format reader checks these containers: the programs that open them may read further than 7-Zip does.
-      if (sevenZipType && container !== '7z') inside.addGap('damaged', `it holds ${problem}`)
+      // Other programs may read further than 7-Zip does. A reader rejects a 7z file, but not a damaged 7z inside another container.
+      if (sevenZipType && !(container === '7z' && inside.#depth === 1)) inside.addGap('damaged', `it holds ${problem}`)
       else if (!isBehind) this.#run.addDamage({ container, depth: inside.#depth, problem })
     }
   }
