@@ -66,6 +66,12 @@ describe('what 7-Zip opens is opened', () => {
     expect(await linked('../a.bin')).toMatchObject({ sound: false, trap: 'archive_link' })
   })
 
+  test('a damaged file in a RAR is an error even if a link has the same name', async () => {
+    const link = { name: file.name, target: 'b', kind: 'symbolic' } as const
+    expect(await verdictOn('rar', rar5(file, link))).toMatchObject({ sound: true, notes: [] })
+    expect(await verdictOn('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
+  })
+
   test('recovery data and updates of Windows may be something else inside', async () => {
     for (const extension of ['rev', 'msu']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: true })
     for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })

@@ -80,7 +80,7 @@ export async function addPackedMembers(
 
 /** If something other than damage stops 7-Zip, that is a gap. Damage is thrown. */
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
-  if (run.complaints.some((text) => /encrypted|password/i.test(text)))
+  if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `it holds a ${name} that is encrypted`)
   else if (outOfMemory(run)) members.addGap('limit', `it holds a ${name} that needs more memory than it may have`)
   else if (unsupported(run)) members.addGap('unsupported', `it holds a ${name} packed by a method that nothing here unpacks`)

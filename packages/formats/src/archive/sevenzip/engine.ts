@@ -3,7 +3,6 @@ import { createRequire } from 'node:module'
 import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
 import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import type { SevenZipCommand } from './command.js'
 
 // The compiler's library for servers does not know WebAssembly: the little of it that is used here.
 declare namespace WebAssembly {
@@ -21,16 +20,28 @@ declare namespace WebAssembly {
   function instantiate(module: Module, imports: Imports): Promise<Instance>
 }
 
-export interface SevenZipRun {
-  exitCode: number
-  complaints: string[]
+export interface SevenZipCommand {
+  /** `l` or `x`, with switches. */
+  command: string[]
+  type: string
+  line?: (text: string) => void
+  /** Receives the standard output as bytes, instead of `line`. The bytes are valid only during the call. */
+  output?: (bytes: Buffer) => void
+  /** Messages that are no errors, each as often as it occurs. */
+  expectedErrors?: string[]
 }
 
-// Enough for a dictionary of 256 MiB; archives that want more are not unpacked, and noted.
-const mostMemory = 384 * 1024 * 1024
+export interface SevenZipRun {
+  exitCode: number
+  /** The first 20 lines of the standard error output, without the expected errors. */
+  errors: string[]
+}
+
+const maxErrors = 20
+
+// Enough for a dictionary of 256 MiB. The reader notes archives that need more.
+const maxMemory = 384 * 1024 * 1024
 const pageSize = 64 * 1024
-/** Of what it complains: some of it is passed over, for every link one line. */
-const mostSaid = 10_000
 
 let compiled: Promise<{ factory: SevenZipModuleFactory; module: WebAssembly.Module }> | undefined
 
@@ -43,28 +54,17 @@ function engine() {
   return compiled
 }
 
-/** Runs `command` (`l`, `t` or `x`, with switches) on the source, which is read as 7-Zip asks for it and never copied whole. */
+/** Runs 7-Zip on the source. 7-Zip reads the parts that it needs: the source is never copied. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  { command, type, line, output, passedOver }: SevenZipCommand,
+  { command, type, line, output, expectedErrors = [] }: SevenZipCommand,
 ): Promise<SevenZipRun> {
-  const { exitCode, said } = await execute(source, limits, { command, type, line, output })
-  const complaints = said.filter((text) => !passedOver?.has(text))
-  const passed = complaints.length < said.length
-  return { exitCode: passed && complaints.length === 0 ? 0 : exitCode, complaints: complaints.slice(0, 20) }
-}
-
-async function execute(
-  source: RandomAccessSource,
-  limits: ReaderLimits,
-  { command, type, line, output }: SevenZipCommand,
-): Promise<{ exitCode: number; said: string[] }> {
-  const said: string[] = []
+  const errors = new ErrorLines(expectedErrors)
   const { factory, module } = await engine()
-  // What is thrown while it empties its buffers at the end, the library swallows.
+  // The library ignores exceptions that are thrown while it flushes its buffers at the end.
   let thrown: { error: unknown } | undefined
-  const heard = (text: string) => {
+  const print = (text: string) => {
     if (thrown) return
     try {
       line?.(text)
@@ -74,10 +74,8 @@ async function execute(
     }
   }
   const sevenZip = await factory({
-    print: heard,
-    printErr: (text) => {
-      if (said.length < mostSaid && text.trim() !== '') said.push(text.slice(0, 300))
-    },
+    print,
+    printErr: (text) => errors.add(text),
     stdin: () => null as unknown as number,
     instantiateWasm: (
       imports: WebAssembly.Imports,
@@ -92,10 +90,32 @@ async function execute(
   } as Parameters<SevenZipModuleFactory>[0])
   mount(sevenZip, source, limits)
   if (output) redirect(sevenZip, output)
-  // A password of our own: without one it would ask, and fail in another way.
+  // An empty password: without one, 7-Zip would ask for it and fail differently.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
-  return { exitCode, said }
+  return { exitCode: errors.areAllExpected ? 0 : exitCode, errors: errors.lines }
+}
+
+class ErrorLines {
+  readonly lines: string[] = []
+  readonly #expected = new Map<string, number>()
+  #found = 0
+
+  constructor(expected: string[]) {
+    for (const text of expected) this.#expected.set(text, (this.#expected.get(text) ?? 0) + 1)
+  }
+
+  get areAllExpected(): boolean {
+    return this.#found > 0 && this.lines.length === 0
+  }
+
+  add(text: string): void {
+    const expected = this.#expected.get(text) ?? 0
+    if (expected > 0) {
+      this.#expected.set(text, expected - 1)
+      this.#found++
+    } else if (this.lines.length < maxErrors && text.trim() !== '') this.lines.push(text.slice(0, 300))
+  }
 }
 
 /** A crash on a file is an answer about that file; what we threw ourselves (a trap, a deadline) passes through. */
@@ -120,8 +140,7 @@ function boundMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue
     value.grow = (pages) => {
-      if (value.buffer.byteLength + pages * pageSize > mostMemory)
-        throw new RangeError('7-Zip wants more memory than it may have')
+      if (value.buffer.byteLength + pages * pageSize > maxMemory) throw new RangeError('7-Zip wants more memory than it may have')
       return WebAssembly.Memory.prototype.grow.call(value, pages)
     }
   }

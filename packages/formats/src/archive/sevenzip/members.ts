@@ -65,8 +65,9 @@ export interface Unpacking {
 /** Lets 7-Zip unpack all members, in one go and to nowhere: it cannot be made to wait, so what takes them does not either. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
-  const links = new Set(members.flatMap(({ name, target }) => (target === undefined ? [] : `ERROR: Data Error : ${name}`)))
-  const options = { command: ['x', '-so'], type, passedOver: links, output: (bytes: Buffer) => splitter.take(bytes) }
+  // One message per link: an error of another member with the same name counts.
+  const expectedErrors = members.flatMap(({ name, target }) => (target === undefined ? [] : `ERROR: Data Error : ${name}`))
+  const options = { command: ['x', '-so'], type, expectedErrors, output: (bytes: Buffer) => splitter.take(bytes) }
   return runSevenZip(source, limits, options).finally(() => splitter.end())
 }
 

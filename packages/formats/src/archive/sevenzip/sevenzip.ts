@@ -133,7 +133,7 @@ export async function unpackNested(source: RandomAccessSource, nested: Nested, n
     const begin = (member: PackedMember) => (seen?.(member) ? undefined : inside.begin(member))
     const run = await unpackMembers(source, { type, members, limits: nest.limits, begin })
     // Where it gave up, what came out may be any member's.
-    if (run.exitCode <= 1 && run.complaints.length === 0) await inside.lookInside()
+    if (run.exitCode <= 1 && run.errors.length === 0) await inside.lookInside()
     return run
   } finally {
     inside.close()
@@ -143,16 +143,16 @@ export async function unpackNested(source: RandomAccessSource, nested: Nested, n
 const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()
 
 export const outOfMemory = (run: SevenZipRun) =>
-  run.exitCode === 8 || run.complaints.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
+  run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
 /** Whole, with bytes behind it: padding of tapes, or signatures. */
 export const endsBefore = (run: SevenZipRun) =>
-  run.complaints.some((text) => /data after the end of/i.test(text)) &&
-  !run.complaints.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
-const asksForPassword = (run: SevenZipRun) => run.complaints.some((text) => /encrypted|password/i.test(text))
-export const unsupported = (run: SevenZipRun) => run.complaints.some((text) => /Unsupported (Method|Feature)/i.test(text))
+  run.errors.some((text) => /data after the end of/i.test(text)) &&
+  !run.errors.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
+const asksForPassword = (run: SevenZipRun) => run.errors.some((text) => /encrypted|password/i.test(text))
+export const unsupported = (run: SevenZipRun) => run.errors.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
 export function reason(run: SevenZipRun): string {
-  const telling = run.complaints.find(
+  const telling = run.errors.find(
     (text) => /error|failed|cannot|unexpected|data/i.test(text) && !/^ERRORS?:?$/i.test(text.trim()),
   )
   return (

@@ -211,7 +211,10 @@ export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'dire
 }
 
 /** RAR 5 with one stored file. */
-export function rar5({ name, bytes }: File, link?: { name: string; target: string; kind: 'symbolic' | 'hard' }): Buffer {
+export function rar5(
+  { name, bytes, method = 0 }: File & { method?: number },
+  link?: { name: string; target: string; kind: 'symbolic' | 'hard' },
+): Buffer {
   const vint = (value: number) => {
     const out: number[] = []
     for (let rest = value; ; rest >>>= 7) {
@@ -230,7 +233,8 @@ export function rar5({ name, bytes }: File, link?: { name: string; target: strin
     vint(bytes.length),
     vint(0o100644),
     u32le(crc32(bytes)),
-    Buffer.from([0, 1]),
+    vint(method << 7),
+    Buffer.from([1]),
     vint(name.length),
     latin(name),
   ])
