@@ -1,3 +1,4 @@
+import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 /** What a reader decided. `trap` names a bomb or a trick (still `corrupt_file`); `notes` are facts for the report. */
@@ -17,12 +18,6 @@ export interface ReaderLimits {
   /** Milliseconds since the epoch after which a reader gives up by throwing `DeadlineExceeded`. */
   deadline: number
 }
-
-/**
- * Receives the members of a zip archive that a reader inflates, by the offset of the local header, so that a scan need not inflate them
- * again. It reads all of the content, or a part of it.
- */
-export type MemberObserver = (offset: number, content: RandomAccessSource | AsyncIterable<Buffer>) => Promise<void>
 
 export type FormatReader = (
   source: RandomAccessSource,

@@ -8,7 +8,6 @@ export {
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
-  type MemberObserver,
   type ReaderLimits,
   sound,
   trapped,
@@ -22,6 +21,7 @@ export {
   inspect,
   openDetected,
 } from './inspect.js'
+export type { MemberObserver } from './member-observer.js'
 export { polyglot } from './polyglot.js'
 export { FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
 export { loadReader, readerName, readerOf } from './readers.js'

@@ -1,17 +1,9 @@
 import { activeContent } from './active-content.js'
 import { type Recognition, recognise } from './detect/detect.js'
 import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
-import {
-  broken,
-  DeadlineExceeded,
-  type FormatReader,
-  type FormatVerdict,
-  type MemberObserver,
-  type ReaderLimits,
-  sound,
-  trapped,
-} from './format.js'
+import { broken, DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from './format.js'
 import { decodeImagesWith, hasImageDecoder } from './image/vips.js'
+import type { MemberObserver } from './member-observer.js'
 import { polyglot } from './polyglot.js'
 import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
 import { loadReader, readerName } from './readers.js'

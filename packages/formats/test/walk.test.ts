@@ -160,13 +160,18 @@ test.each([
 })
 
 describe('a walk that observes a reader', () => {
-  /** Lets the reader open the zip, then destroys the packed members, so that they cannot be inflated again. */
-  async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {
-    const source = new MemorySource(archive, 'zip')
+  async function read(archive: Buffer, extension: string, visitor: Visitor): Promise<Walk> {
+    const source = new MemorySource(archive, extension)
     const observing = new Walk(source, { visitor })
     const { recognised } = await detect(source)
     const { verdict } = await openDetected(source, recognised, defaultLimits(), {}, observing.observer)
     expect(verdict).toMatchObject({ sound: true })
+    return observing
+  }
+
+  /** Lets the reader open the zip, then destroys the packed members, so that they cannot be inflated again. */
+  async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {
+    const observing = await read(archive, 'zip', visitor)
     for (let at = archive.indexOf('PK\x03\x04'); at >= 0; at = archive.indexOf('PK\x03\x04', at + 1))
       archive.fill(0xff, at + 30 + archive.readUInt16LE(at + 26), at + 38 + archive.readUInt16LE(at + 26))
     return observing
@@ -178,6 +183,47 @@ describe('a walk that observes a reader', () => {
     const visitor = new Recorder()
     expect(await (await observed(archive, visitor)).finish()).toEqual({ gaps: [], damage: [] })
     for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
+  })
+
+  test.each([true, false])('visits each member of a zip in a zip while the reader inflates it (stored: %s)', async (stored) => {
+    const text = 'inner text '.repeat(1_000)
+    const inner = zip([{ name: 'b.txt', data: Buffer.from(text) }])
+    const archive = zip([{ name: 'a.zip', data: inner, stored }])
+    const visitor = new Recorder()
+    const observing = await read(archive, 'zip', visitor)
+    archive.fill(0xff, 40, 100)
+    expect((await observing.finish()).gaps).toEqual([])
+    expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
+  })
+
+  test('visits a large member that the reader searches for active content while it is inflated', async () => {
+    const page = Buffer.from(`<!doctype html>${' '.repeat(5_000_000)}`)
+    const visitor = new Recorder()
+    expect(await (await observed(zip([{ name: 'a.html', data: page }]), visitor)).finish()).toEqual({ gaps: [], damage: [] })
+    expect(visitor.contents.filter((each) => each.startsWith('<!doctype'))).toHaveLength(1)
+  })
+
+  test.each(['7z', 'xz', 'bzip2'])('visits each member of a %s while the reader unpacks it, and only then', async (type) => {
+    const text = 'text '.repeat(1_000)
+    const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
+    const archive = await sevenZip(type === '7z' ? { 'a.txt': text, 'b.zip': inner } : { 'a.txt': text }, [], type)
+    const visitor = new Recorder()
+    const observing = await read(archive, type === 'bzip2' ? 'bz2' : type, visitor)
+    archive.fill(0xff, 32, 48)
+    expect(await observing.finish()).toEqual({ gaps: [], damage: [] })
+    expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
+    if (type === '7z') expect(visitor.names).toEqual(['a.txt', 'b.zip', 'b.txt'])
+  })
+
+  test('reports the damage that 7-Zip found for the reader', async () => {
+    const archive = await sevenZip({ 'a.bin': noise(50_000) }, ['-m0=Copy'])
+    archive.fill(0, 100, 110)
+    const source = new MemorySource(archive, '7z')
+    const observing = new Walk(source, { visitor: new Recorder() })
+    const { verdict } = await openDetected(source, { kind: 'binary', type: '7z' }, defaultLimits(), {}, observing.observer)
+    expect(verdict).toMatchObject({ sound: false })
+    archive.fill(0xff, 32, 200)
+    expect((await observing.finish()).damage).toMatchObject([{ container: '7z', problem: expect.stringContaining('CRC Failed') }])
   })
 
   test('visits a member again if the reader stopped before its end', async () => {
@@ -192,7 +238,7 @@ describe('a walk that observes a reader', () => {
       for (let at = 0; at < 8_000_000; at += 64_000) yield tar.subarray(at, at + 64_000)
       throw new Error('it unpacks to more than its header says')
     }
-    await observing.observer(0, untilDamage()).catch(() => {})
+    await observing.observer.member(0, untilDamage()).catch(() => {})
     await observing.finish()
     expect(visitor.contents.includes('the last file')).toBe(true)
   })

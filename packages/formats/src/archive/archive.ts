@@ -1,4 +1,5 @@
-import { type FormatReader, type MemberObserver, type ReaderLimits, sound } from '../format.js'
+import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import type { MemberObserver } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { decided } from '../refusal.js'
 import { ArchiveBudget } from './budget.js'

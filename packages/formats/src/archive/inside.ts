@@ -12,24 +12,27 @@ import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
 import { checkZip } from './zip/check.js'
 
-export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
+export async function lookInside(stream: ByteStream, name: string, nest: ArchiveNest, offset?: number): Promise<void> {
   const head = await stream.peek(tarBlock)
   const kind = archiveKind(head)
   if (!kind) {
     nest.hold(head)
     return searchActive(stream, name, nest)
   }
-  const inner = nest.inside(name)
-  if (kind === 'tar') await checkTar(stream, inner)
-  if (kind === 'gzip') await lookInsideGzip(stream, name, inner)
-  if (kind === 'zip') {
-    await withSource(stream, async (source) => {
-      const facts = await checkZip(source, inner)
-      for (const what of activeByName(facts.names)) inner.budget.active.add(`${what} in ${named(name)}`)
-      if (facts.otherMethods.size > 0) inner.note(`the member ${named(name)} is a zip with members that were not unpacked`)
-    })
-  }
-  if (kind === '7z') await withSource(stream, async (source) => void (await checkSevenZip(source, inner)))
+  if (kind === 'tar') return void (await checkTar(stream, nest.inside(name)))
+  if (kind === 'gzip') return lookInsideGzip(stream, name, nest.inside(name))
+  const inner = nest.inside(name, offset === undefined ? undefined : nest.observer?.inside(offset))
+  await withSource(stream, async (source) => {
+    if (kind === '7z') await checkSevenZip(source, inner)
+    else await lookInsideZip(source, name, inner)
+    if (inner.observer) await nest.observer?.member(offset!, source)
+  })
+}
+
+async function lookInsideZip(source: RandomAccessSource, name: string, inner: ArchiveNest): Promise<void> {
+  const facts = await checkZip(source, inner)
+  for (const what of activeByName(facts.names)) inner.budget.active.add(`${what} in ${named(name)}`)
+  if (facts.otherMethods.size > 0) inner.note(`the member ${named(name)} is a zip with members that were not unpacked`)
 }
 
 /** Documents and pages in an archive are searched for what runs in them, as far as the archive's budget goes. */
@@ -37,7 +40,7 @@ async function searchActive(stream: ByteStream, name: string, nest: ArchiveNest)
   const search = activeSearch(await stream.peek(tarBlock), name)
   if (!search) return
   const most = nest.budget.searchable
-  const held = stream instanceof SourceStream ? undefined : await stream.read(most + 1)
+  const held = stream instanceof SourceStream ? undefined : await stream.peek(most + 1)
   const source = stream instanceof SourceStream ? windowOf(stream) : new MemorySource(held!)
   if (source.size > most) return nest.leaveUnsearched(name)
   nest.budget.search(source.size)

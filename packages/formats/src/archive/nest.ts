@@ -1,4 +1,4 @@
-import type { MemberObserver } from '../format.js'
+import type { MemberObserver } from '../member-observer.js'
 import { named, Refusal, trap } from '../refusal.js'
 import type { ArchiveBudget } from './budget.js'
 import { type Container, recognise } from './containers.js'
@@ -9,7 +9,8 @@ const mostNotes = 10
 // Two bytes are soon there by chance; the others show more in their own reader than here.
 const uncertain = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
-export type MemberLook = (stream: ByteStream, name: string, nest: ArchiveNest) => Promise<void>
+/** `offset` identifies a member of a zip archive for the observer. */
+export type MemberLook = (stream: ByteStream, name: string, nest: ArchiveNest, offset?: number) => Promise<void>
 
 export class ArchiveNest {
   constructor(
@@ -17,7 +18,6 @@ export class ArchiveNest {
     private readonly lookInside: MemberLook,
     readonly notes: string[] = [],
     readonly depth = 0,
-    /** Only of the file itself: not of archives in it. */
     readonly observer?: MemberObserver,
   ) {}
 
@@ -25,17 +25,17 @@ export class ArchiveNest {
     return this.budget.limits
   }
 
-  inside(name: string): ArchiveNest {
+  inside(name: string, observer?: MemberObserver): ArchiveNest {
     if (this.depth + 1 > this.limits.maxNesting) {
       throw trap('nesting', `archives lie more than ${this.limits.maxNesting} deep inside each other, at ${named(name)}`)
     }
-    return new ArchiveNest(this.budget, this.lookInside, this.notes, this.depth + 1)
+    return new ArchiveNest(this.budget, this.lookInside, this.notes, this.depth + 1, observer)
   }
 
   /** Damage inside a member is that member's own: it is noted. Bombs and tricks are the whole file's. */
-  async look(stream: ByteStream, name: string): Promise<void> {
+  async look(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
-      await this.lookInside(stream, name, this)
+      await this.lookInside(stream, name, this, offset)
     } catch (error) {
       if (!(error instanceof Refusal) || error.isTrap) throw error
       this.note(`the member ${named(name)} is an archive that does not open: ${error.message}`)

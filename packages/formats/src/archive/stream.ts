@@ -56,12 +56,17 @@ export class PulledStream implements ByteStream {
   }
 
   async peek(length: number): Promise<Buffer> {
-    while (this.held.length < length) {
-      if (this.held.length > 0) this.held = Buffer.from(this.held)
+    const parts = [this.held]
+    for (let bytes = this.held.length; bytes < length; ) {
+      const last = parts.pop()!
+      // A chunk is valid until the next one is requested.
+      if (last.length > 0) parts.push(Buffer.from(last))
       const next = await this.iterator.next()
       if (next.done) break
-      this.held = this.held.length === 0 ? next.value : Buffer.concat([this.held, next.value])
+      parts.push(next.value)
+      bytes += next.value.length
     }
+    this.held = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
     return this.held.subarray(0, length)
   }
 

@@ -1,4 +1,4 @@
-import type { PartSink } from '../archive/zip/member.js'
+import type { PartSink } from '../member-observer.js'
 import { trap } from '../refusal.js'
 import { XmlEntities } from '../text/xml-entities.js'
 

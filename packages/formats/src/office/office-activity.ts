@@ -1,5 +1,5 @@
-import type { PartSink } from '../archive/zip/member.js'
 import { keyOf } from '../archive/zip/package.js'
+import type { PartSink } from '../member-observer.js'
 
 /** Of relationships to elsewhere these wait for a click, or ask first. */
 const waiting = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
@@ -87,17 +87,3 @@ const unescaped = (text: string): string =>
     })
     .replaceAll('&quot;', '"')
     .replaceAll('&amp;', '&')
-
-export const both = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
-  one && other
-    ? {
-        write: (chunk) => {
-          one.write(chunk)
-          other.write(chunk)
-        },
-        end: () => {
-          one.end()
-          other.end()
-        },
-      }
-    : (one ?? other)

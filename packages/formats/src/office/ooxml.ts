@@ -1,11 +1,12 @@
 import { archiveReader, checkWholeZip } from '../archive/archive.js'
 import type { ZipWatch } from '../archive/zip/check.js'
-import type { PartSink } from '../archive/zip/member.js'
+import { bothSinks } from '../archive/zip/member.js'
 import { keyOf, resolvePart, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader, ReaderLimits } from '../format.js'
+import type { PartSink } from '../member-observer.js'
 import { damaged } from '../refusal.js'
 import { EntityWatch, isXmlPart } from './entities.js'
-import { both, OfficeActivity } from './office-activity.js'
+import { OfficeActivity } from './office-activity.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
 
 export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
@@ -31,7 +32,7 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
     const { limits } = nest
     const plan = planParts(new ZipPackage(source, limits), kind)
     const activity = new OfficeActivity()
-    const watch: ZipWatch = ({ name }) => both(activity.watch(name), structureOf(name, plan, limits))
+    const watch: ZipWatch = ({ name }) => bothSinks(activity.watch(name), structureOf(name, plan, limits))
     const { entries, unpackedBytes } = await checkWholeZip(source, nest, watch)
     return {
       main_part: plan.main,

@@ -1,7 +1,7 @@
 import { TextDecoder } from 'node:util'
 import { SaxesParser } from 'saxes'
-import type { PartSink } from '../archive/zip/member.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
+import type { PartSink } from '../member-observer.js'
 import { damaged, Refusal, trap } from '../refusal.js'
 
 export interface XmlElement {

@@ -1,29 +1,37 @@
 import { type Container, headLength, isTar, recognise, recogniseTail, tailLength } from '../archive/containers.js'
 import { HeldBytes } from '../archive/held-bytes.js'
 import { PulledStream } from '../archive/stream.js'
-import type { PartSink } from '../archive/zip/member.js'
+import type { PartSink } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
 import { printable } from '../refusal.js'
-import type { Members, Opener } from './opener.js'
+import type { Members, Observed, Opener } from './opener.js'
 import { containerKinds } from './openers.js'
 import { PushedMembers } from './pushed-members.js'
 import type { WalkRun } from './run.js'
-import { openTar, openTarStream } from './tar.js'
+import { openTarStream } from './tar.js'
 import { type GapCause, LimitExceeded, WalkEnded } from './visitor.js'
 import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
 
 const archiveBehind = 'it holds a large file with an archive at its end, which is not unpacked'
+
+interface OpenOptions {
+  open?: Opener | undefined
+  isBehind?: boolean
+  observed?: Observed | undefined
+}
 
 /** One level of nesting: the members of one container. Level 0 has the file itself as its only content. */
 export class Level implements Members {
   readonly #run: WalkRun
   readonly #depth: number
   readonly #container: Container | undefined
+  readonly #observed: Observed | undefined
 
-  constructor(run: WalkRun, depth = 0, container?: Container) {
+  constructor(run: WalkRun, depth = 0, container?: Container, observed?: Observed) {
     this.#run = run
     this.#depth = depth
     this.#container = container
+    this.#observed = observed
   }
 
   get fileSize(): number {
@@ -44,18 +52,27 @@ export class Level implements Members {
 
   readonly begin = (name: string): void => this.#run.member(name)
 
-  /** A reader is observed only while it unpacks the file itself. */
   wasObserved(offset: number): boolean {
-    return this.#depth === 1 && this.#run.wasObserved(offset)
+    if (!this.#observed?.members.has(offset)) return false
+    if (this.#run.endedBy) throw this.#run.endedBy
+    return true
+  }
+
+  observedSevenZip(type: string) {
+    const observed = this.#observed?.sevenZip
+    if (observed?.type !== type) return undefined
+    const { listing, run } = observed
+    if (this.#run.endedBy) throw this.#run.endedBy
+    return run && { listing, run }
   }
 
   addGap(cause: GapCause, reason: string): void {
     this.#run.addGap({ cause, ...(this.#container && { container: this.#container }), depth: this.#depth, reason })
   }
 
-  add(source: RandomAccessSource): Promise<void> {
+  async add(source: RandomAccessSource, observed?: Observed): Promise<void> {
     this.#run.count(source.size)
-    return this.visit(source)
+    await this.visit(source, observed)
   }
 
   async addStream(chunks: AsyncIterable<Buffer>): Promise<void> {
@@ -70,9 +87,7 @@ export class Level implements Members {
   }
 
   async addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void> {
-    const content = () => this.#run.visitor.content()
-    const missed = () => this.addGap('unsupported', archiveBehind)
-    const members = new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
+    const members = this.pushedMembers(maxBytes)
     try {
       const damage = await unpack(members.sink).catch((error) => {
         if (error instanceof WalkEnded) throw error
@@ -85,22 +100,32 @@ export class Level implements Members {
     }
   }
 
-  /** Visits a content, and what is inside it. */
-  async visit(source: RandomAccessSource): Promise<void> {
+  pushedMembers(maxBytes: number): PushedMembers {
+    const content = () => this.#run.visitor.content()
+    const missed = () => this.addGap('unsupported', archiveBehind)
+    return new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
+  }
+
+  /** Visits a content, and what is inside it, except for what was observed. */
+  async visit(source: RandomAccessSource, observed?: Observed): Promise<void> {
     visitSource(source, this.#run.visitor.content(), this.step)
     const head = source.read(0, headLength)
     const container = recognise(head)
-    if (container) await this.#open(container, containerKinds[container].open, source)
+    if (container) await this.#open(container, source, { observed })
     // The signatures of PDF and mail may stand in the first member of a tar, or in its name.
-    if (container !== 'tar' && isTar(head)) await this.#open('tar', openTar, source)
+    if (container !== 'tar' && isTar(head)) await this.#open('tar', source)
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
-    if (behind) await this.#open(behind, containerKinds[behind].open, source, true)
+    if (behind) await this.#open(behind, source, { isBehind: true, observed })
   }
 
-  async #open(container: Container, open: Opener | undefined, source: RandomAccessSource, isBehind = false): Promise<void> {
+  async #open(
+    container: Container,
+    source: RandomAccessSource,
+    { open = containerKinds[container].open, isBehind = false, observed }: OpenOptions = {},
+  ): Promise<void> {
     const { name, sevenZipType } = containerKinds[container]
-    const inside = new Level(this.#run, this.#depth + 1, container)
+    const inside = new Level(this.#run, this.#depth + 1, container, observed)
     if (!open) return inside.addGap('unsupported', `it holds a ${name}, which nothing here unpacks`)
     const { maxNesting } = this.limits
     if (inside.#depth > maxNesting) throw new LimitExceeded(`it holds archives in archives, ${maxNesting} deep and more`)
@@ -145,7 +170,10 @@ export class Level implements Members {
     if (!container) {
       for await (const chunk of rest) view.push(chunk)
       if (view.endsAsArchive) this.addGap('unsupported', archiveBehind)
-    } else await this.#open('tar', (_, inside) => openLargeTar(window, view, rest, inside), new MemorySource(window))
+    } else {
+      const open: Opener = (_, inside) => openLargeTar(window, view, rest, inside)
+      await this.#open('tar', new MemorySource(window), { open })
+    }
     view.end()
   }
 

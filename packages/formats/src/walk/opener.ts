@@ -1,7 +1,15 @@
-import type { PartSink } from '../archive/zip/member.js'
 import type { ReaderLimits } from '../format.js'
+import type { PartSink, SevenZipListing, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { GapCause, WalkLimits } from './visitor.js'
+
+/** What a format reader unpacked of a container while the walk observed it. */
+export interface Observed {
+  /** Members of a zip archive, by the offset of their local header. */
+  members: Set<number>
+  /** `run` is unset if the walk ended before 7-Zip had finished. */
+  sevenZip?: { type: string; listing: SevenZipListing; run: SevenZipRun | undefined }
+}
 
 /** Accepts the members of one container. Every method may throw `WalkEnded`, which the opener must not catch. */
 export interface Members {
@@ -11,8 +19,9 @@ export interface Members {
   readonly readerLimits: ReaderLimits
   /** Counts a member. Its content follows, or a gap. */
   readonly begin: (name: string) => void
-  /** Whether a member of a zip archive, by the offset of its local header, was visited before. */
+  /** What was visited before. Throws `WalkEnded` if that ended the walk. */
   wasObserved(offset: number): boolean
+  observedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   add(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
   /** For an unpacker that cannot wait: `unpack` writes each member to a sink of its own, at most `maxBytes` in total. */

@@ -67,3 +67,7 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   dmg: sevenZip('macOS disk image', 'Dmg'),
   tar: { name: 'tar archive', open: openTar },
 }
+
+/** The container that 7-Zip calls `type`. */
+export const fromSevenZipType = (type: string): Container | undefined =>
+  (Object.keys(containerKinds) as Container[]).find((container) => containerKinds[container].sevenZipType === type)

@@ -1,6 +1,6 @@
 import { headLength, mayHold, recognise } from '../archive/containers.js'
 import { HeldBytes } from '../archive/held-bytes.js'
-import type { PartSink } from '../archive/zip/member.js'
+import type { PartSink } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { LimitExceeded, type WindowReceiver } from './visitor.js'
 import { returnWindow, StreamWindow, takeWindow, windowBytes } from './windows.js'

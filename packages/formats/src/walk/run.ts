@@ -1,13 +1,5 @@
 import type { ReaderLimits } from '../format.js'
-import {
-  type Damage,
-  type Gap,
-  LimitExceeded,
-  type Visitor,
-  type WalkEnded,
-  type WalkLimits,
-  type WalkResult,
-} from './visitor.js'
+import { type Damage, type Gap, LimitExceeded, type Visitor, WalkEnded, type WalkLimits, type WalkResult } from './visitor.js'
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
@@ -15,13 +7,10 @@ const freeBytes = 64 * 1024 * 1024
 /** The budget and the results of one walk, over all levels of nesting. */
 export class WalkRun {
   readonly gaps: Gap[] = []
-  /** Offsets of the local headers of the members that a format reader inflated while the walk observed it. */
-  readonly observed = new Set<number>()
-  /** What ended the walk while it observed the reader. */
+  /** Ended the walk while it observed a reader. */
   endedBy: WalkEnded | undefined
+  used = { bytes: 0, members: 0 }
   readonly #damage = new Map<string, Damage>()
-  #unpacked = 0
-  #members = 0
 
   constructor(
     readonly size: number,
@@ -42,23 +31,25 @@ export class WalkRun {
   member(name: string): void {
     this.visitor.member?.(name)
     const { maxMembers } = this.limits
-    if (++this.#members > maxMembers) throw new LimitExceeded(`it has more than ${maxMembers} members`)
+    const { bytes, members } = this.used
+    this.used = { bytes, members: members + 1 }
+    if (this.used.members > maxMembers) throw new LimitExceeded(`it has more than ${maxMembers} members`)
   }
 
   count(bytes: number): void {
     this.step()
-    this.#unpacked += bytes
+    const unpacked = this.used.bytes + bytes
+    this.used = { bytes: unpacked, members: this.used.members }
     const { maxUnpackedBytes, maxRatio } = this.limits
-    if (this.#unpacked > maxUnpackedBytes) throw new LimitExceeded(`it unpacks to more than ${maxUnpackedBytes} bytes`)
-    if (this.#unpacked > freeBytes && this.#unpacked > maxRatio * this.size)
+    if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`it unpacks to more than ${maxUnpackedBytes} bytes`)
+    if (unpacked > freeBytes && unpacked > maxRatio * this.size)
       throw new LimitExceeded(`it unpacks to more than ${maxRatio} times its size`)
   }
 
-  /** Whether the member was visited before. Throws what ended the walk then. */
-  wasObserved(offset: number): boolean {
-    if (!this.observed.has(offset)) return false
-    if (this.endedBy) throw this.endedBy
-    return true
+  /** For an error during the observation of a reader. Every other error than the end of the walk is thrown. */
+  readonly end = (error: unknown): void => {
+    if (!(error instanceof WalkEnded)) throw error
+    this.endedBy = error
   }
 
   addGap(gap: Gap): void {

@@ -1,13 +1,13 @@
 import { headLength } from '../archive/containers.js'
-import type { SevenZipRun } from '../archive/sevenzip/engine.js'
-import { listMembers, type PackedMember, unpackMembers, unsized } from '../archive/sevenzip/members.js'
+import { listMembers, unpackMembers, unsized } from '../archive/sevenzip/members.js'
 import { endsBefore, isHiddenSevenZip, outOfMemory, reason, unsupported } from '../archive/sevenzip/sevenzip.js'
+import type { PackedMember, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { Refusal } from '../refusal.js'
 import type { Members, Opener } from './opener.js'
 
 /** 7-Zip in WebAssembly unpacks about 40 MB/s: more would take minutes. */
-const maxUnpackedBytes = 1024 * 1024 * 1024
+export const maxUnpackedBytes = 1024 * 1024 * 1024
 
 /** A 7z archive without members has only its start header. */
 const emptyBytes = 32
@@ -18,13 +18,14 @@ const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 export const openSevenZip =
   (type: string, name: string): Opener =>
   async (source, members) => {
+    const observed = members.observedSevenZip(type)
     if (streams.has(type)) {
-      members.begin('')
+      if (!observed) members.begin('')
       return addPackedMembers(source, { type, name, packed: [unsized('')], members })
     }
     const start = type === '7z' ? readStart(source) : {}
     if (start.isHidden) return members.addGap('encrypted', 'it holds a 7z archive that is encrypted, its directory too')
-    const { run, members: packed } = await listMembers(source, type, members.readerLimits, members.begin)
+    const { run, members: packed } = observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.begin))
     if (start.damage && run.exitCode > 0) throw start.damage
     checkRun(run, name, members)
     if (packed.some(({ encrypted }) => encrypted)) return members.addGap('encrypted', `it holds a ${name} with encrypted members`)
@@ -65,12 +66,17 @@ interface Packed {
   wanted?: ReadonlySet<PackedMember>
 }
 
+export const unpackedBytes = (members: PackedMember[]): number =>
+  members.reduce((sum, { size }) => sum + (Number.isFinite(size) ? size : 0), 0)
+
 export async function addPackedMembers(
   source: RandomAccessSource,
   { type, name, packed, members, wanted }: Packed,
 ): Promise<void> {
-  const total = packed.reduce((sum, { size }) => sum + (Number.isFinite(size) ? size : 0), 0)
-  if (total > maxUnpackedBytes) return members.addGap('limit', `it holds a ${name} that unpacks to more than is looked at`)
+  const observed = members.observedSevenZip(type)
+  if (observed) return checkRun(observed.run, name, members)
+  if (unpackedBytes(packed) > maxUnpackedBytes)
+    return members.addGap('limit', `it holds a ${name} that unpacks to more than is looked at`)
   await members.addPushed(maxUnpackedBytes, async (sink) => {
     const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
     const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })

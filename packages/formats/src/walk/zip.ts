@@ -1,9 +1,9 @@
 import { atOnce, inflated, inflatedAtOnce } from '../archive/inflate.js'
-import type { PackedMember } from '../archive/sevenzip/members.js'
 import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
 import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../archive/zip/hidden.js'
 import { hidesZipDirectory } from '../archive/zip/hidden-directory.js'
 import { knownToSevenZip } from '../archive/zip/other-methods.js'
+import type { PackedMember } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import { named } from '../refusal.js'
 import type { Members, Opener } from './opener.js'
@@ -83,6 +83,7 @@ async function addEntry(
   members: Members,
 ): Promise<unknown> {
   if (!local) return new Error(`the member ${named(entry.name)} is not where the zip directory says`)
+  if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {
     const length = Math.min(dataStart + entry.compressedSize, source.size) - dataStart
@@ -97,8 +98,7 @@ async function addEntry(
 
 /** Small members are inflated in one call: documents have thousands, and a stream for each would cost more than the inflating. */
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
-  const { compressedSize, uncompressedSize, localHeaderOffset } = entry
-  if (members.wasObserved(localHeaderOffset)) return
+  const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
     const bytes = inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
     if (bytes) return members.add(new MemorySource(bytes))

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { SevenZipModule, SevenZipModuleFactory } from '7z-wasm'
 import { checkDeadline, type ReaderLimits } from '../../format.js'
+import type { SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 
 // The compiler's library for servers does not know WebAssembly: the little of it that is used here.
@@ -29,12 +30,6 @@ export interface SevenZipCommand {
   output?: (bytes: Buffer) => void
   /** Messages that are no errors, each as often as it occurs. */
   expectedErrors?: string[]
-}
-
-export interface SevenZipRun {
-  exitCode: number
-  /** The first 20 lines of the standard error output, without the expected errors. */
-  errors: string[]
 }
 
 const maxErrors = 20

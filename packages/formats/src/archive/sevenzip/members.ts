@@ -1,19 +1,8 @@
 import type { ReaderLimits } from '../../format.js'
+import type { PackedMember, PartSink, SevenZipListing, SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged } from '../../refusal.js'
-import type { PartSink } from '../zip/member.js'
-import { runSevenZip, type SevenZipRun } from './engine.js'
-
-export interface PackedMember {
-  name: string
-  /** Infinity where only unpacking tells. */
-  size: number
-  symlink: boolean
-  encrypted: boolean
-  folder?: boolean
-  /** Where a link leads whose target stands in the directory: 7-Zip has nothing to unpack, and calls that damage. */
-  target?: string
-}
+import { runSevenZip } from './engine.js'
 
 export const unsized = (name: string): PackedMember => ({
   name,
@@ -28,7 +17,7 @@ export async function listMembers(
   type: string,
   limits: ReaderLimits,
   began?: (name: string) => void,
-): Promise<{ run: SevenZipRun; members: PackedMember[] }> {
+): Promise<SevenZipListing> {
   const members: PackedMember[] = []
   let packed = 0
   const line = (text: string) => {

@@ -1,3 +1,4 @@
+import type { PackedMember, PartSink } from '../../member-observer.js'
 import { named } from '../../refusal.js'
 import { activeSearch } from '../active-members.js'
 import { HeldBytes } from '../held-bytes.js'
@@ -6,8 +7,6 @@ import type { ArchiveLinks } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
 import { SourceStream } from '../stream.js'
 import { tarBlock } from '../tar/header.js'
-import type { PartSink } from '../zip/member.js'
-import type { PackedMember } from './members.js'
 
 const keptAtMost = 256 * 1024 * 1024
 const longestLink = 4096

@@ -5,17 +5,17 @@ import { ArchiveLinks } from '../names.js'
 import { unsized } from './members.js'
 import { checkMembers, judgeUnpacking, type SevenZipKind, unpackNested } from './sevenzip.js'
 
-export const readRar: FormatReader = (source, limits) => {
+export const readRar: FormatReader = (source, limits, observer) => {
   if (!starts(source, 'Rar!\x1a\x07')) return otherwise(source, ['rev'])
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
   if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
-  return withDirectory({ type, called: 'RAR archive' })(source, limits)
+  return withDirectory({ type, called: 'RAR archive' })(source, limits, observer)
 }
 
-export const readCab: FormatReader = (source, limits) => {
+export const readCab: FormatReader = (source, limits, observer) => {
   if (!starts(source, 'MSCF')) return otherwise(source, ['msu'])
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
-  return withDirectory({ type: 'cab', called: 'cabinet' })(source, limits)
+  return withDirectory({ type: 'cab', called: 'cabinet' })(source, limits, observer)
 }
 
 const withDirectory = (kind: SevenZipKind): FormatReader =>
@@ -34,18 +34,25 @@ const largestStream = 32 * 1024 * 1024
 
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
-  (source, limits) => {
+  (source, limits, observer) => {
     if (source.size > largestStream) return sound(['too large to be unpacked here: checked for its signature only'])
-    // Half of the time there is, so that what takes longer is still answered.
-    const deadline = Date.now() + (limits.deadline - Date.now()) / 2
-    return unpackStream(kind)(source, { ...limits, deadline })
+    const spareMs = (limits.deadline - Date.now()) / 2
+    const halved = {
+      ...limits,
+      get deadline() {
+        return limits.deadline - spareMs
+      },
+    }
+    return unpackStream(kind)(source, halved, observer)
   }
 
 const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
   archiveReader(async (source, nest) => {
     const links = new ArchiveLinks()
     try {
-      judgeUnpacking(await unpackNested(source, { type, members: [unsized('content')], links }, nest), called, nest)
+      const listing = { run: { exitCode: 0, errors: [] }, members: [unsized('')] }
+      const members = [unsized('content')]
+      judgeUnpacking(await unpackNested(source, { type, members, links, listing }, nest), called, nest)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
       nest.note('unpacking takes too long: looked at only as far as there was time')

@@ -1,11 +1,12 @@
 import { crc32 } from 'node:zlib'
 import type { ReaderLimits } from '../../format.js'
+import type { PackedMember, SevenZipListing, SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { damaged } from '../../refusal.js'
 import { ArchiveLinks, checkName } from '../names.js'
 import type { ArchiveNest } from '../nest.js'
-import type { SevenZipRun } from './engine.js'
-import { listMembers, type PackedMember, unpackMembers } from './members.js'
+import { bothSinks } from '../zip/member.js'
+import { listMembers, unpackMembers } from './members.js'
 import { NestedMembers } from './nested.js'
 
 // 7-Zip in WebAssembly unpacks LZMA at some 40 MB/s here; half of that for slower machines.
@@ -34,10 +35,11 @@ export interface SevenZipKind {
 
 export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest, kind: SevenZipKind): Promise<SevenZipFacts> {
   const { type, called } = kind
-  const { run, members } = await listMembers(source, type, nest.limits, (name) => {
+  const listing = await listMembers(source, type, nest.limits, (name) => {
     nest.budget.addEntries(1)
     checkName(name)
   })
+  const { run, members } = listing
   const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + bytesOf(size), 0) }
   if (outOfMemory(run)) {
     nest.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
@@ -54,7 +56,7 @@ export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest
   if (encrypted > 0) {
     nest.budget.encrypted = true
     nest.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
-  } else await testMembers(source, members, { ...kind, unpackedBytes: facts.unpackedBytes }, nest)
+  } else await testMembers(source, listing, { ...kind, unpackedBytes: facts.unpackedBytes }, nest)
   return facts
 }
 
@@ -88,7 +90,7 @@ export const isHiddenSevenZip = (source: RandomAccessSource): boolean => hidesDi
 
 async function testMembers(
   source: RandomAccessSource,
-  members: PackedMember[],
+  listing: SevenZipListing,
   { type, called, unpackedBytes }: SevenZipKind & { unpackedBytes: number },
   nest: ArchiveNest,
 ): Promise<void> {
@@ -97,12 +99,9 @@ async function testMembers(
     return
   }
   const links = new ArchiveLinks()
-  for (const { name, target, symlink } of members) if (target !== undefined) links.add(name, target, symlink)
-  const run = await unpackNested(
-    source,
-    { type, members: members.map((each) => ({ ...each, size: bytesOf(each.size) })), links },
-    nest,
-  )
+  for (const { name, target, symlink } of listing.members) if (target !== undefined) links.add(name, target, symlink)
+  const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : bytesOf(each.size) }))
+  const run = await unpackNested(source, { type, members, links, listing }, nest)
   judgeUnpacking(run, called, nest)
   links.check()
 }
@@ -123,20 +122,25 @@ interface Nested {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
+  /** Passed to an observer. Unset: the container is not observed. */
+  listing?: SevenZipListing
   seen?(member: PackedMember): boolean
 }
 
 export async function unpackNested(source: RandomAccessSource, nested: Nested, nest: ArchiveNest): Promise<SevenZipRun> {
-  const { type, members, links, seen } = nested
+  const { type, members, links, listing, seen } = nested
   const inside = new NestedMembers(nest, links)
+  const observer = listing && nest.observer?.sevenZip(type, listing)
+  let run: SevenZipRun | undefined
   try {
-    const begin = (member: PackedMember) => (seen?.(member) ? undefined : inside.begin(member))
-    const run = await unpackMembers(source, { type, members, limits: nest.limits, begin })
+    const begin = (member: PackedMember) => (seen?.(member) ? undefined : bothSinks(inside.begin(member), observer?.begin()))
+    run = await unpackMembers(source, { type, members, limits: nest.limits, begin })
     // Where it gave up, what came out may be any member's.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.lookInside()
     return run
   } finally {
     inside.close()
+    await observer?.end(run)
   }
 }
 

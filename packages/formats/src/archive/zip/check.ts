@@ -1,4 +1,5 @@
 import { checkDeadline } from '../../format.js'
+import type { PartSink } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { named, trap } from '../../refusal.js'
 import { ArchiveLinks, checkName } from '../names.js'
@@ -7,7 +8,7 @@ import { readZipDirectory, type ZipEntry } from './directory.js'
 import { unknownOffsets } from './hidden.js'
 import { hidesZipDirectory } from './hidden-directory.js'
 import { locateMembers, type ZipMember } from './local.js'
-import { type PartSink, readSmallMember, verifyMember } from './member.js'
+import { readSmallMember, verifyMember } from './member.js'
 
 export type ZipWatch = (entry: ZipEntry) => PartSink | undefined
 

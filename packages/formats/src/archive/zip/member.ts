@@ -1,4 +1,5 @@
 import { crc32, inflateRawSync } from 'node:zlib'
+import type { PartSink } from '../../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
 import { damaged, named } from '../../refusal.js'
 import { atOnce, inflated, inflateFault, roomFor } from '../inflate.js'
@@ -7,10 +8,19 @@ import { PulledStream, SourceStream } from '../stream.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './local.js'
 
-export interface PartSink {
-  write(chunk: Buffer): void
-  end(): void
-}
+export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
+  one && other
+    ? {
+        write: (chunk) => {
+          one.write(chunk)
+          other.write(chunk)
+        },
+        end: () => {
+          one.end()
+          other.end()
+        },
+      }
+    : (one ?? other)
 
 /** Unpacks a stored or deflated member and compares size and checksum; `sink` gets its content, else it is looked into. */
 export async function verifyMember(
@@ -34,8 +44,14 @@ export async function verifyMember(
   }
   sum.compare()
   sink?.end()
-  if (held && method !== 0) await nest.observer?.(entry.localHeaderOffset, new MemorySource(held))
-  if (!sink) await nest.look(held ? new SourceStream(new MemorySource(held)) : new SourceStream(source, dataStart, end), name)
+  const { localHeaderOffset } = entry
+  if (!sink)
+    await nest.look(
+      held ? new SourceStream(new MemorySource(held)) : new SourceStream(source, dataStart, end),
+      name,
+      localHeaderOffset,
+    )
+  if (held && method !== 0) await nest.observer?.member(localHeaderOffset, new MemorySource(held))
 }
 
 async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
@@ -44,9 +60,9 @@ async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nes
   const rest = () => writtenTo(sink, stream.take(Number.POSITIVE_INFINITY))
   const { name, localHeaderOffset } = member.entry
   try {
-    if (!sink) await nest.look(stream, name)
-    // The observer needs all of the content: it unpacks an archive that was looked into by itself.
-    if (stream.taken === 0) await nest.observer?.(localHeaderOffset, rest())
+    if (!sink) await nest.look(stream, name, localHeaderOffset)
+    // Only if the reader of an archive in it has not read the content.
+    if (stream.taken === 0) await nest.observer?.member(localHeaderOffset, rest())
     for await (const _ of rest());
   } finally {
     await stream.close()

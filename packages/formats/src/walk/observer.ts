@@ -1,0 +1,79 @@
+import type { MemberObserver, SevenZipListing, SevenZipObserver } from '../member-observer.js'
+import type { RandomAccessSource } from '../random-access-source.js'
+import { Level } from './level.js'
+import type { Observed } from './opener.js'
+import { fromSevenZipType } from './openers.js'
+import type { WalkRun } from './run.js'
+import { maxUnpackedBytes, unpackedBytes } from './sevenzip.js'
+
+/** Visits the members of one container while a format reader unpacks them. The reader continues after the walk has ended. */
+export class ContainerObserver implements MemberObserver {
+  readonly observed: Observed = { members: new Set() }
+  readonly #run: WalkRun
+  readonly #depth: number
+  readonly #inside = new Map<number, Observed>()
+
+  constructor(run: WalkRun, depth = 1) {
+    this.#run = run
+    this.#depth = depth
+  }
+
+  inside(offset: number): MemberObserver | undefined {
+    if (this.#depth >= this.#run.limits.maxNesting) return undefined
+    const observer = new ContainerObserver(this.#run, this.#depth + 1)
+    this.#inside.set(offset, observer.observed)
+    return observer
+  }
+
+  async member(offset: number, content: RandomAccessSource | AsyncIterable<Buffer>): Promise<void> {
+    const run = this.#run
+    const { members } = this.observed
+    if (run.endedBy || members.has(offset)) return
+    const level = new Level(run, this.#depth, 'zip')
+    const inside = this.#inside.get(offset)
+    this.#inside.delete(offset)
+    // A reader may stop at a wrong size or checksum, which the level may take for damage of a container in the member.
+    let isComplete = false
+    const complete = async function* (chunks: AsyncIterable<Buffer>) {
+      yield* chunks
+      isComplete = true
+    }
+    if (Symbol.asyncIterator in content) await level.addStream(complete(content)).catch(run.end)
+    else {
+      await level.add(content, inside).catch(run.end)
+      isComplete = true
+    }
+    if (isComplete || run.endedBy) members.add(offset)
+  }
+
+  sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined {
+    const run = this.#run
+    if (run.endedBy || unpackedBytes(listing.members) > maxUnpackedBytes) return undefined
+    const level = new Level(run, this.#depth, fromSevenZipType(type))
+    const { used } = run
+    const attempt = (work: () => void) => {
+      if (run.endedBy) return
+      try {
+        work()
+      } catch (error) {
+        run.end(error)
+      }
+    }
+    attempt(() => {
+      for (const { name } of listing.members) run.member(name)
+    })
+    const members = level.pushedMembers(maxUnpackedBytes)
+    return {
+      begin: () => {
+        const sink = members.sink()
+        return { write: (chunk) => attempt(() => sink.write(chunk)), end: () => attempt(() => sink.end()) }
+      },
+      end: async (result) => {
+        if (result && !run.endedBy) await members.visitHeld((source) => level.visit(source)).catch(run.end)
+        members.close()
+        if (result || run.endedBy) this.observed.sevenZip = { type, listing, run: result }
+        else run.used = used
+      },
+    }
+  }
+}
