@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { oddControls } from '../../packages/formats/src/text/odd-controls.js'
+import { oddControls } from '../../packages/formats/src/text/text.js'
 import { type Anchor, AnchorSearch } from '../../src/inspection/scanners/yara/anchors.js'
 
 const anchors: Anchor[] = [

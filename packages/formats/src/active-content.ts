@@ -2,7 +2,6 @@ import { activeByName } from './archive/active-names.js'
 import { listZipEntries } from './archive/zip/directory.js'
 import type { Recognition } from './detect/detect.js'
 import { endsAsZip } from './detect/zip.js'
-import { textTypeFor } from './extensions.js'
 import type { FormatVerdict, ReaderLimits } from './format.js'
 import { behindPicture } from './image/behind.js'
 import { listOleStreams } from './office/ole/container.js'
@@ -25,7 +24,7 @@ export function activeContent(
   limits: ReaderLimits,
   read: FormatVerdict,
 ): string[] {
-  if (recognised.kind === 'text') return isPage(source.extension) ? activeInPage(source, recognised.sign, limits) : []
+  if (recognised.kind === 'text') return activeInPage(source, recognised.sign, limits)
   if (recognised.kind !== 'binary') return []
   const { type } = recognised
   if (zipDocuments.has(type)) return activeByName((listZipEntries(source, limits) ?? []).map(({ name }) => name))
@@ -39,10 +38,6 @@ export const activeInOle = (source: RandomAccessSource): string[] => {
   const names = (listOleStreams(source) ?? []).map(({ name }) => name)
   return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)
 }
-
-/** Whether a text of that name is opened by a browser, and runs its scripts. */
-export const isPage = (extension: string): boolean =>
-  textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 
 const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
 

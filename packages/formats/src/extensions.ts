@@ -19,6 +19,10 @@ const textTypeOf = ownTypes(textTypes)
 
 export const textTypeFor = (extension: string): string | undefined => textTypeOf.get(extension)
 
+/** Whether browsers open a text file with this extension and run its scripts. */
+export const isPage = (extension: string): boolean =>
+  textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
+
 export const binaryTypeFor = (extension: string): string | undefined =>
   textTypeOf.has(extension) ? undefined : binaryTypeOf.get(extension)
 

@@ -1,6 +1,5 @@
-export { isPage } from './active-content.js'
 export type { Recognition } from './detect/detect.js'
-export { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor, types } from './extensions.js'
+export { binaryTypeFor, isPage, mimeOf, mimeOfExtension, standsFor, textTypeFor, types } from './extensions.js'
 export {
   broken,
   checkDeadline,

@@ -1,6 +1,6 @@
 import { activeContent } from './active-content.js'
-import { type Recognition, recognise } from './detect/detect.js'
-import { binaryTypeFor, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
+import { pdfHeaderAt, type Recognition, recognise } from './detect/detect.js'
+import { binaryTypeFor, isPage, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
 import { broken, DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from './format.js'
 import { decodeImagesWith, hasImageDecoder } from './image/vips.js'
 import type { MemberObserver } from './member-observer.js'
@@ -80,7 +80,7 @@ export async function openDetected(
   readers: Record<string, FormatReader> = {},
   observer?: MemberObserver,
 ): Promise<Inspection> {
-  const ambiguity = polyglot(source, recognised, limits)
+  const ambiguity = findPolyglot(source, recognised, limits)
   if (ambiguity) return { verdict: trapped(ambiguity.trap, ambiguity.problem), reader: null }
   const name = readerName(source.extension, recognised)
   const reader = readers[source.extension] ?? (name && (await loadReader(name)))
@@ -88,7 +88,7 @@ export async function openDetected(
   if (textProblem) return { verdict: broken(textProblem), reader: name ?? null }
   const verdict = await verdictOf(async () => {
     const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognised)
-    return withActiveContent(read, activeContent(source, recognised, limits, read))
+    return addActiveContent(read, { source, recognised, limits })
   })
   const note = unusualName(source.extension, recognised)
   if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
@@ -97,9 +97,9 @@ export async function openDetected(
 
 /** Checks a file of a type that has no reader: only its first bytes, and that it is no polyglot. */
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
-  const ambiguity = polyglot(source, recognised, limits)
+  const ambiguity = findPolyglot(source, recognised, limits)
   const verdict = ambiguity ? trapped(ambiguity.trap, ambiguity.problem) : checkSignature(source, recognised)
-  return { verdict: withActiveContent(verdict, activeContent(source, recognised, limits, verdict)), reader: null }
+  return { verdict: addActiveContent(verdict, { source, recognised, limits }), reader: null }
 }
 
 /** XML named .json, or JSON named .xml. Only content that really parses as the other type is detected as it. */
@@ -119,7 +119,18 @@ async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): 
   return reader && (await verdictOf(() => reader(source, limits))).sound ? other : undefined
 }
 
-function withActiveContent(verdict: FormatVerdict, found: string[]): FormatVerdict {
+/** Text without the header of a PDF cannot be opened as anything else. */
+const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
+  recognised.kind === 'text' && pdfHeaderAt(source) < 0 ? undefined : polyglot(source, recognised, limits)
+
+interface Examined {
+  source: RandomAccessSource
+  recognised: Recognition
+  limits: ReaderLimits
+}
+
+function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }: Examined): FormatVerdict {
+  const found = recognised.kind === 'text' && !isPage(source.extension) ? [] : activeContent(source, recognised, limits, verdict)
   const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])
   return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }

@@ -8,7 +8,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
 import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
 import { oleType } from './ole.js'
-import { binarySignature, textLikeSignature } from './signatures.js'
+import { binarySignature } from './signatures.js'
 import { endsAsZip, zipType } from './zip.js'
 
 export type Recognition =
@@ -24,7 +24,7 @@ export type Recognition =
  */
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
-  const family = byFamily(source, limits) ?? textLikeSignature(source)
+  const family = byFamily(source, limits) ?? byTextLikeSignature(source)
   if (family) return binary(family)
   const sign = textSign(source)
   if (sign && !binaryStart(source)) {
@@ -57,8 +57,18 @@ function byFamily(source: RandomAccessSource, limits: ReaderLimits): string | un
   if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return zipType(source, limits)
   if (head.equals(compoundFile)) return oleType(source)
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gz'
-  return isoMediaType(source, limits)
+  return firstBox.test(head.toString('latin1', 4, 8)) ? isoMediaType(source, limits) : undefined
 }
+// First box of ISO base media files. Old QuickTime files have no `ftyp`.
+const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
+
+/** Types whose files may look like text. A disk image (dmg) has its signature at its end. */
+function byTextLikeSignature(source: RandomAccessSource): string | undefined {
+  if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
+  const isDmg = source.extension === 'dmg' && source.read(source.size - 512, 8).toString('latin1') === 'koly\0\0\0\x04'
+  return isDmg ? 'dmg' : undefined
+}
+
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
 async function fileType(source: RandomAccessSource): Promise<{ ext: string; mime: string } | undefined> {

@@ -5,19 +5,16 @@ import { mp3Frame } from '../media/mp3-frame.js'
 import { afterId3 } from '../media/tags.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-// Boxes with which files of the family start. `ftyp` is usual; QuickTime's older files go without.
-const firstBoxes = new Set(['ftyp', 'styp', 'moov', 'mdat', 'wide', 'free', 'skip', 'pnot', 'moof', 'sidx'])
 const iso3gp = /^(3g|kddi|mmp4)/
 const stillBrands: [type: string, brands: RegExp][] = [
   ['avif', /^(avif|avis|MA1A|MA1B)$/],
   ['heic', /^(heic|heix|heim|heis|hevc|hevx|hevm|hevs|mif1|mif2|msf1)$/],
 ]
 
-/** Which of the ISO base media files it is (mp4, m4a, mov, 3gp, avif, heic), by its brands and its tracks; undefined for none of them. */
+/** Type of an ISO base media file (mp4, m4a, mov, 3gp, avif, heic), by its brands and tracks. Undefined for other types. */
 export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 16)
   const first = head.toString('latin1', 4, 8)
-  if (head.length < 8 || !firstBoxes.has(first)) return undefined
   if (first !== 'ftyp')
     return first === 'styp' || first === 'moof' || first === 'sidx' ? 'mp4' : plausibleSize(source, head) ? 'mov' : undefined
   const box = source.read(8, Math.min(256, Math.max(0, head.readUInt32BE(0) - 8)))

@@ -7,12 +7,7 @@ const at =
   (source) =>
     pattern.test(source.read(offset, 64).toString('latin1'))
 
-const ofTexts: Record<string, Signature> = {
-  fits: at(0, /^SIMPLE {2}= {18,20} *[TF]/),
-  // Whatever the disk in it begins like; its facts stand behind it.
-  dmg: (source) => source.extension === 'dmg' && at(source.size - 512, /^koly\0\0\0\x04/)(source),
-}
-const ofBinaries: Record<string, Signature> = {
+const signatures: Record<string, Signature> = {
   iso: at(32_769, /^(CD001|BEA01)/),
   avro: at(0, /^Obj\x01/),
   exr: at(0, /^v\/1\x01/),
@@ -33,11 +28,8 @@ const ofBinaries: Record<string, Signature> = {
   'is-cab': at(0, /^ISc\(/),
 }
 
-const find = (table: Record<string, Signature>, source: RandomAccessSource): string | undefined =>
-  Object.keys(table).find((type) => table[type]!(source))
-
-export const textLikeSignature = (source: RandomAccessSource): string | undefined => find(ofTexts, source)
-export const binarySignature = (source: RandomAccessSource): string | undefined => find(ofBinaries, source)
+export const binarySignature = (source: RandomAccessSource): string | undefined =>
+  Object.keys(signatures).find((type) => signatures[type]!(source))
 
 function isDbf(source: RandomAccessSource): boolean {
   const head = source.read(0, 32)
