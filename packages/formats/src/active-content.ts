@@ -17,7 +17,7 @@ const streams: [RegExp, string][] = [
 const zipDocuments = new Set('docx docm xlsx xlsm xlsb pptx pptm vsdx ooxml odt ods odp odg odf'.split(' '))
 const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 
-/** What of a file runs or loads by itself, or is a program, beyond what its reader tells of it. */
+/** Lists active content that the reader does not report: macros, scripts, embedded programs. */
 export function activeContent(
   source: RandomAccessSource,
   recognised: Recognition,
@@ -33,7 +33,7 @@ export function activeContent(
   return pictures.has(type) ? behind(source, type, limits, read) : []
 }
 
-/** By the names of its streams. */
+/** Finds active content by the names of the streams. */
 export const activeInOle = (source: RandomAccessSource): string[] => {
   const names = (listOleStreams(source) ?? []).map(({ name }) => name)
   return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)

@@ -5,7 +5,7 @@ export { types }
 const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
 const programs = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
-/** Extension to type: the first row that names it, but a type's own name wins over a row that merely may be called so. */
+/** Maps each extension to the first type that lists it. The type with that name takes precedence. */
 function ownTypes(table: Record<string, TypeRow>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [type, { extensions }] of Object.entries(table))
@@ -30,7 +30,7 @@ export function standsFor(extension: string, type: string): boolean {
   if (anything.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
-  // An extension that we do not know stands for what it is: its operator allowed it. Programs are nothing that it may turn out to be.
+  // An operator who allows an unknown extension accepts any content, except for programs.
   return !programs.has(type)
 }
 
@@ -46,7 +46,7 @@ export function mimeOfExtension(extension: string): string | null {
 
 const coarse = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-damaged', 'ogx', 'iso-damaged'])
 
-/** The content type of a file recognised as `type` and called `extension`: the finer of the two where they agree. */
+/** Returns the content type of a file detected as `type`. The extension decides between the content types of one type. */
 export function mimeOf(type: string, extension: string): string | null {
   const known = types[type] ?? textTypes[type]
   if (!known) return mimeOfExtension(extension)

@@ -1,21 +1,24 @@
 import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
-/** What a reader decided. `trap` names a bomb or a trick (still `corrupt_file`); `notes` are facts for the report. */
+/**
+ * Result of a reader. `trap` names a malicious construction, which is reported as `corrupt_file`. `notes` are shown in the
+ * report.
+ */
 export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
   | { sound: false; problem: string; trap?: string; evidence?: Record<string, unknown> }
 
-/** Bounds that a reader keeps, so that no upload takes more memory or time than its share. */
+/** Limits of memory and time for a reader. */
 export interface ReaderLimits {
   maxUnpackedBytes: number
   maxRatio: number
   maxEntries: number
   maxNesting: number
-  /** Of an image as it is decoded: width x height x bits. */
+  /** Size of a decoded image: width x height x bits per pixel. */
   maxPictureBits: number
   maxDepth: number
-  /** Milliseconds since the epoch after which a reader gives up by throwing `DeadlineExceeded`. */
+  /** In milliseconds since the epoch. Later, a reader throws `DeadlineExceeded`. */
   deadline: number
 }
 
@@ -46,14 +49,14 @@ export const trapped = (trap: string, problem: string, evidence: Record<string, 
   evidence,
 })
 
-/** Call it in every loop that the file's content drives. */
+/** Must be called in every loop whose length depends on the content. */
 export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('the file takes too long to read')
 }
 
 /**
- * A deadline that is over after so many looks at it, whatever the clock says: counted, since a clock would tell how busy the machine is, and
- * not how long the file takes.
+ * Creates a deadline that expires after a number of checks. A count does not depend on the load of the machine, as a clock
+ * does.
  */
 export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
   let left = steps
@@ -65,8 +68,8 @@ export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINI
 }
 
 /**
- * The verdict on a film or recording that ends too early, or is damaged between sound parts, but plays: contract §6 asks whether
- * a usual program opens it, and players open these and play what is there. So it passes, and the report says what is missing.
+ * Verdict on audio or video that ends early, or is damaged between intact parts. Players open it and play the intact parts, so
+ * it passes (contract §6). The report states what is missing.
  */
 export const playsInPart = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   sound([...notes, `${what}; players play what is there`], { ...evidence, incomplete: true })

@@ -10,34 +10,34 @@ import { loadReader, readerName } from './readers.js'
 
 const megabyte = 1024 * 1024
 
-/** Limits that suit files of unknown clients. A file that exceeds one is not sound. `deadlineMs` counts from now. */
+/** Limits for files of unknown clients. A file beyond a limit is rejected. `deadlineMs` counts from now. */
 export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
   return {
     maxUnpackedBytes: 4096 * megabyte,
     maxRatio: 200,
     maxEntries: 200_000,
     maxNesting: 5,
-    // 256 MiB, or 89,478,485 pixels of 24 bits: the size above which Pillow warns of a decompression bomb.
+    // 256 MiB, or 89,478,485 pixels of 24 bits. Above this size, Pillow warns of a decompression bomb.
     maxPictureBits: 2 ** 31,
     maxDepth: 1000,
     deadline: Date.now() + deadlineMs,
   }
 }
 
-/** What a file is, as far as its content shows it. */
+/** Type of a file according to its content. */
 export interface Detection {
   recognised: Recognition
-  /** A row of `types` or `textTypes`; null if the content shows no type. */
+  /** A row of `types` or `textTypes`. Null if the type is unknown. */
   type: string | null
   mime: string | null
   /** Whether a file of this type may have the source's extension. */
   fits: boolean
 }
 
-/** What a format reader decided about a file. */
+/** Result of opening the file. */
 export interface Inspection {
   verdict: FormatVerdict
-  /** Name of the reader that opened the file; null if only its signature was checked. */
+  /** Name of the reader that opened the file. Null if only the signature was checked. */
   reader: string | null
 }
 
@@ -56,8 +56,9 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
 }
 
 /**
- * Detects the type of a file and opens it as the common program for that type does. Never throws for a damaged file: the verdict
- * says what is wrong. Images are decoded in this process, unless `decodeImagesWith` has set another decoder. `type` is the extension that the file should have; its default is the source's own.
+ * Detects the type of a file and opens it as the common program for that type does. Never throws for a damaged file: the
+ * verdict contains the problem. Images are decoded in this process, unless `decodeImagesWith` has set another decoder. `type`
+ * is the expected extension. The default is the source's own extension.
  */
 export async function inspect(
   source: RandomAccessSource,
@@ -72,7 +73,10 @@ export async function inspect(
   return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
 }
 
-/** Opens a file whose type is known already. `readers` replaces readers by extension. `observer` receives the members that the reader unpacks. */
+/**
+ * Opens a file of a known type. `readers` replaces readers by extension. `observer` receives the members that the reader
+ * unpacks.
+ */
 export async function openDetected(
   source: RandomAccessSource,
   recognised: Recognition,
@@ -95,14 +99,14 @@ export async function openDetected(
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
 
-/** Checks a file of a type that has no reader: only its first bytes, and that it is no polyglot. */
+/** Checks the signature of a file without a reader, and that it is no polyglot. */
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
   const ambiguity = findPolyglot(source, recognised, limits)
   const verdict = ambiguity ? trapped(ambiguity.trap, ambiguity.problem) : checkSignature(source, recognised)
   return { verdict: addActiveContent(verdict, { source, recognised, limits }), reader: null }
 }
 
-/** XML named .json, or JSON named .xml. Only content that really parses as the other type is detected as it. */
+/** Detects XML named .json, or JSON named .xml. The content must parse as the other type. */
 async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
   const named = textTypeFor(source.extension)
   const first = source
@@ -119,7 +123,7 @@ async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): 
   return reader && (await verdictOf(() => reader(source, limits))).sound ? other : undefined
 }
 
-/** Text without the header of a PDF cannot be opened as anything else. */
+/** Text without the header of a PDF cannot be opened as another type. */
 const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
   recognised.kind === 'text' && pdfHeaderAt(source) < 0 ? undefined : polyglot(source, recognised, limits)
 
@@ -135,7 +139,7 @@ function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }
   return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }
 
-/** Names text that office programs write with the extension of an older format. Such programs open it with a warning. */
+/** Detects text that office programs write with the extension of an older format. Such programs open it with a warning. */
 function textAsDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
   if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
@@ -152,7 +156,7 @@ function unusualName(extension: string, recognised: Recognition): string | undef
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'is a Matroska file by its type' : undefined
 }
 
-/** The verdict on a type without a reader: only the first bytes are checked. */
+/** Verdict on a file without a reader. Only the first bytes are checked. */
 function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
   if (recognised.kind === 'binary') return sound(['checked for its signature only'])
   if (typesWithSignature.has(source.extension) && !isArmoured(source, recognised))
@@ -165,14 +169,14 @@ const isArmoured = (source: RandomAccessSource, { kind }: Recognition): boolean 
   binaryTypeFor(source.extension) === 'der' &&
   /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im.test(source.read(0, 4096).toString('latin1'))
 
-// Extensions without a reader whose files always start with a signature that `recognise` finds.
+// Extensions without a reader whose files always start with a known signature.
 const typesWithSignature = new Set(
   'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg avro shp exr djvu npy h5 fits nii p12 pfx p7s p7m p7b p7c der'.split(
     ' ',
   ),
 )
 
-/** Runs a reader. If it throws, the file misled it: the verdict is about the file, not about the service. */
+/** Runs a reader. An unexpected error means that the file is damaged. */
 async function verdictOf(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()

@@ -23,12 +23,12 @@ export interface SevenZipRun {
 
 export interface PackedMember {
   name: string
-  /** Infinity where only unpacking tells. */
+  /** Infinity if the size is known only after unpacking. */
   size: number
   symlink: boolean
   encrypted: boolean
   folder?: boolean
-  /** Where a link leads whose target stands in the directory: 7-Zip has nothing to unpack, and calls that damage. */
+  /** Target of a link that the directory contains. 7-Zip has nothing to unpack then, and reports a data error. */
   target?: string
 }
 

@@ -13,8 +13,8 @@ export interface Polyglot {
 }
 
 /**
- * A file that another program would open as something else: made to look harmless and to do harm
- * when opened. Archives and pages that lie *inside* of a PDF (attachments) or of an archive do not count.
+ * Detects a file that another program would open as another type, with a harmless appearance. Archives and pages inside a PDF
+ * (attachments) or an archive are allowed.
  */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsAsZip(source, limits))
@@ -28,7 +28,7 @@ export function polyglot(source: RandomAccessSource, recognised: Recognition, li
   return recognised.kind === 'binary' && noContainer.has(recognised.type) ? mediumAndPdf(source, recognised.type) : undefined
 }
 
-// What has no room for a whole PDF but on purpose: archives and compound files may start with one.
+// Types that contain a whole PDF only on purpose. Archives and compound files may start with a stored PDF.
 const noContainer = new Set(
   'jpg png gif bmp tif webp heic avif ico psd jp2 mp3 wav flac ogg-audio ogg-opus ogg-video mp4 mp4-audio m4a mov webm mkv avi exe elf'.split(
     ' ',
@@ -55,7 +55,7 @@ function pdfAnd(source: RandomAccessSource, header: number, limits: ReaderLimits
   return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is an HTML page as well') : undefined
 }
 
-/** An archive behind the document's end, which more bytes behind it do not hide. Attachments lie before that end. */
+/** Whether a zip archive follows the end of the document. Attachments come before that end. */
 function zipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
@@ -64,7 +64,7 @@ function zipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
 
 const startsAsZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
-/** A stored member may be a PDF; a header in front of or beside the members makes the whole file one. */
+/** A stored member may be a PDF. A header outside the members makes the whole file a PDF. */
 function zipAndPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)

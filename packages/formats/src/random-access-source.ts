@@ -1,24 +1,27 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 const defaultChunk = 64 * 1024
-// Readers look at headers a few bytes at a time: one system call serves many of them.
+// Readers request a few bytes at a time. One system call serves many requests.
 const windowSize = 64 * 1024
-/** Files up to this size are read once, page by page as they are asked for, into memory that the thread keeps for the next one. */
+/** Files up to this size are read page by page, once, into a buffer that the thread reuses. */
 const keptBytes = 4 * 1024 * 1024
 const pageBytes = 256 * 1024
-/** Undefined while a file is in it. Fresh memory for every file would have all of a thread's heap looked through for each few of them. */
+/** Undefined while a file uses it. New memory for every file would cause frequent garbage collection. */
 let kept: Buffer | undefined
 
 export class TooLarge extends Error {
   override readonly name = 'TooLarge'
 }
 
-/** Random access to a file under test, or to a part of one. Reads are synchronous: a worker does one file at a time. */
+/** Random access to a file, or to a part of one. Reads are synchronous, because a worker processes one file at a time. */
 export abstract class RandomAccessSource {
   abstract readonly size: number
   readonly extension: string = ''
 
-  /** Up to `length` bytes from `offset`; shorter at the end. Never throws for being out of range; never overwritten by a later read. */
+  /**
+   * Returns up to `length` bytes from `offset`, fewer at the end. Accepts any range. A later read does not overwrite the
+   * result.
+   */
   abstract read(offset: number, length: number): Buffer
 
   whole(limit: number): Buffer {
@@ -27,19 +30,19 @@ export abstract class RandomAccessSource {
     return this.read(0, this.size)
   }
 
-  /** As `read`; what is not in memory already is written to `room`, which is no shorter. */
+  /** Like `read`, but bytes that are not in memory are written to `room`, which has at least `length` bytes. */
   readInto(_room: () => Buffer, offset: number, length: number): Buffer {
     return this.read(offset, length)
   }
 
-  /** The content in chunks of at most `chunkSize`. A chunk is valid until the next is asked for. */
+  /** Returns the content in chunks of at most `chunkSize`. A chunk is valid until the next one is requested. */
   *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
     const last = within(end, this.size)
     for (let at = within(start, this.size); at < last; at += chunkSize) yield this.read(at, Math.min(chunkSize, last - at))
   }
 }
 
-/** Bytes that are held in memory: every read is a view of the same bytes. */
+/** Bytes in memory. Every read returns a view of them. */
 export class MemorySource extends RandomAccessSource {
   readonly size: number
   readonly #bytes: Buffer
@@ -82,7 +85,7 @@ export class WindowSource extends RandomAccessSource {
 
 export class FileSource extends RandomAccessSource {
   readonly size: number
-  /** Of a small file: its content, as far as its pages were read. */
+  /** Content of a small file, as far as its pages were read. */
   #content: Buffer | undefined
   readonly #pages: Uint8Array
   #window: Buffer = Buffer.alloc(0)
@@ -132,7 +135,7 @@ export class FileSource extends RandomAccessSource {
     }
   }
 
-  /** Nothing may be read any more, nor looked at that was. */
+  /** Closes the file. Buffers that were returned are invalid afterwards. */
   close(): void {
     closeSync(this.#fd)
     this.#closed = true
@@ -154,7 +157,7 @@ export class FileSource extends RandomAccessSource {
       while (after <= last && !this.#pages[after]) after++
       const [from, to] = [page * pageBytes, Math.min(this.size, after * pageBytes)]
       const filled = this.#fill(content.subarray(from, to), from)
-      // What is no longer there is not the file before it.
+      // Clears bytes of the previous file if this file became shorter.
       content.fill(0, from + filled.length, to)
       this.#pages.fill(1, page, after)
       page = after

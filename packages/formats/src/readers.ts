@@ -4,8 +4,8 @@ import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
 
-// The types that each reader opens; it is called by the first. Loaded when first wanted: a worker that sees only pictures
-// never holds PDFium in memory.
+// Types that each reader opens. The first one is its name. Readers are loaded on demand: a worker that only reads images does
+// not load PDFium.
 const table: [types: string, load: Load][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 
@@ -64,7 +64,7 @@ const readers = new Map(
   table.flatMap(([types, load]) => types.split(' ').map((type, _, [name]) => [type, { name: name as string, load }] as const)),
 )
 
-// What may be any of several types: there the extension says which reader is asked.
+// Types that do not determine the reader. The extension decides.
 const generic = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
 export function readerName(extension: string, recognised: Recognition): string | undefined {
@@ -73,7 +73,7 @@ export function readerName(extension: string, recognised: Recognition): string |
   if (recognised.kind !== 'binary') return readerOf(byName)
   if (byName === undefined) return readerOf(recognised.type)
   const asCalled = readerOf(byName)
-  // A document that is called .zip is judged as the archive that it is, too.
+  // A document with the extension .zip is checked as an archive.
   return asCalled === undefined || byName === 'zip' || generic.has(recognised.type) ? asCalled : readerOf(recognised.type)
 }
 
@@ -81,7 +81,7 @@ export const readerOf = (type: string | undefined): string | undefined => reader
 
 const loaded = new Map<string, Promise<FormatReader> | undefined>()
 
-/** To import is to look the module up by its URL each time: what was loaded is kept. */
+/** Caches the reader, because every `import()` resolves the module again. */
 export function loadReader(name: string): Promise<FormatReader> | undefined {
   if (!loaded.has(name)) loaded.set(name, readers.get(name)?.load())
   return loaded.get(name)

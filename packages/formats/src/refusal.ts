@@ -29,11 +29,11 @@ export async function decided(work: () => FormatVerdict | Promise<FormatVerdict>
   }
 }
 
-/** Text from inside a file, for a message: at most 100 characters, without control characters. */
+/** Text of a file, for a message: at most 100 characters, without control characters. */
 export function printable(text: string): string {
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** A name from inside an archive, for a message. */
+/** Name of a member, for a message. */
 export const named = (name: string): string => `'${printable(name)}'`

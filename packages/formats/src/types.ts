@@ -1,6 +1,6 @@
 /**
- * What each recognised type may be called, and which content type it has. A type is named after its usual extension.
- * A row reads: a file recognised as `docx` may be called `docx` or `zip`.
+ * Extensions and content type of each type. A type is named after its usual extension. For example, a file detected as `docx`
+ * may have the extension `docx` or `zip`.
  */
 export interface TypeRow {
   mime: string
@@ -12,12 +12,12 @@ const row = (mime: string, extensions: string): TypeRow => ({ mime, extensions: 
 const ooxml = 'application/vnd.openxmlformats-officedocument'
 const odf = 'application/vnd.oasis.opendocument'
 
-// Programs keep their own formats in a zip, a compound file or a TIFF; what cannot be told apart from the container may be called all of these.
+// Extensions of formats that are stored in a zip, a compound file or a TIFF, and cannot be told apart from it.
 const zipBased =
   'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'
 
-/** Binary types, and text types whose first bytes leave no doubt (PDF, RTF, PostScript). */
+/** Binary types, and text types with a clear signature (PDF, RTF, PostScript). */
 export const types: Record<string, TypeRow> = {
   pdf: row('application/pdf', 'pdf ai'),
   rtf: row('application/rtf', 'rtf doc'),
@@ -38,7 +38,7 @@ export const types: Record<string, TypeRow> = {
   jp2: row('image/jp2', 'jp2 jpg2 j2k j2c jpf jpx jpm mj2 mjp2 jpc'),
   jxl: row('image/jxl', 'jxl'),
 
-  // Java opens any zip as a library, with or without a manifest and classes.
+  // Java accepts any zip as a library, with or without a manifest and classes.
   zip: row('application/zip', `${zipBased} jar war ear aar`),
   docx: row(`${ooxml}.wordprocessingml.document`, 'docx docm dotx dotm zip'),
   docm: row('application/vnd.ms-word.document.macroEnabled.12', 'docm dotm zip'),
@@ -85,7 +85,7 @@ export const types: Record<string, TypeRow> = {
   msg: row('application/vnd.ms-outlook', 'msg oft'),
   vsd: row('application/vnd.visio', 'vsd vst vss'),
   pub: row('application/x-mspublisher', 'pub'),
-  // A password turns an OOXML document into a compound file.
+  // An OOXML document with a password is a compound file.
   'encrypted-ooxml': row(
     'application/x-ole-storage',
     'docx docm dotx dotm xlsx xlsm xltx xltm xlsb xlam pptx pptm potx potm ppsx ppsm',
@@ -110,14 +110,14 @@ export const types: Record<string, TypeRow> = {
   'ogg-video': row('video/ogg', 'ogv ogg ogm ogx'),
   ogx: row('application/ogg', 'ogg oga ogv ogx ogm spx opus'),
   m4a: row('audio/mp4', 'm4a m4b m4p m4r aac'),
-  // Sound alone in a plain MPEG-4 file: players and shops call it either.
+  // An MPEG-4 file with audio only. Players and shops use both extensions.
   'mp4-audio': row('audio/mp4', 'm4a mp4 m4b m4p m4r mpg4 mp4a aax 3gp'),
   mp4: row('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
-  // Cameras and phones write 3GPP brands into files that they call .mp4.
+  // Cameras and phones write 3GPP brands into .mp4 files.
   '3gp': row('video/3gpp', '3gp 3gpp 3g2 3gpp2 mp4 m4v'),
   mov: row('video/quicktime', 'mov qt movie mp4 m4v'),
   'mov-mp4': row('video/mp4', 'mp4 m4v mov qt'),
-  // Cut off before the part that tells what is in it.
+  // Truncated before the part that contains the tracks.
   'iso-damaged': row('video/mp4', 'mp4 m4a m4v m4b m4p m4r 3gp 3g2 f4v'),
   webm: row('video/webm', 'webm weba mkv mka mks mk3d'),
   mkv: row('video/x-matroska', 'mkv mka mks mk3d webm weba'),
@@ -163,7 +163,7 @@ export const types: Record<string, TypeRow> = {
   nii: row('application/x-nifti', 'nii'),
 }
 
-/** Text types, by what they must parse as. Every text may be called any of the plain ones. */
+/** Text types. A file with the extension must parse as the type. Any text may have one of the plain extensions. */
 export const textTypes: Record<string, TypeRow> = {
   json: row('application/json', 'json geojson topojson webmanifest jsonld har ipynb gltf'),
   jsonl: row('application/x-ndjson', 'jsonl ndjson'),
@@ -185,7 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// The content type of extensions that their type's row would tell too coarsely.
+// Content types of extensions that are more specific than the row of their type.
 export const finerMime: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

@@ -27,7 +27,7 @@ const inSvg: Search = async (source, limits) => told(await readSvg(source, limit
 
 const told = (verdict: FormatVerdict | undefined): string[] => (verdict?.evidence?.active_content as string[] | undefined) ?? []
 
-/** What a member is searched for that may run; undefined for what holds nothing of the kind. The name of a macro project tells already. */
+/** Returns the search for active content that fits the member, or undefined. The name of a macro project is evidence enough. */
 export function activeSearch(head: Buffer, name: string): Search | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : inOle
@@ -37,7 +37,7 @@ export function activeSearch(head: Buffer, name: string): Search | undefined {
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? inPage : undefined
 }
 
-/** What runs or loads by itself in a member. One that is damaged is no archive's fault, and shows nothing. */
+/** Returns the active content of a member. A damaged member has none: the archive itself is intact. */
 export async function activeIn(source: RandomAccessSource, search: Search, limits: ReaderLimits): Promise<string[]> {
   try {
     return [...new Set(await search(source, limits))]

@@ -7,7 +7,7 @@ const parts: [RegExp, string][] = [
   [/^Scripts\//, 'scripts'],
 ]
 
-/** What runs in a document that is a zip, by the names of its members. */
+/** Finds active content in a zip-based document by the names of its members. */
 export const activeByName = (names: Iterable<string>): string[] => {
   const all = [...names]
   return parts.filter(([pattern]) => all.some((name) => pattern.test(name))).map(([, what]) => what)

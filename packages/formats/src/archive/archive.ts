@@ -18,14 +18,14 @@ export const openNest = (source: RandomAccessSource, limits: ReaderLimits, obser
 
 const mostNamed = 20
 
-/** What has its files scanned calls none clean of which a part wants a password, or cannot be unpacked. */
+/** Evidence for the scan: encrypted members and containers that are not unpacked here must not count as clean. */
 export const closedIn = ({ budget: { encrypted, holds, active } }: ArchiveNest) => ({
   ...(active.size > 0 && { active_content: [...active].slice(0, mostNamed) }),
   ...(encrypted && { encrypted }),
   ...(holds.size > 0 && { holds: [...holds] }),
 })
 
-/** Reads with a check that answers what the report is to tell of a sound archive. */
+/** Creates a reader from a check that returns the evidence of an intact archive. */
 export const archiveReader =
   (check: (source: RandomAccessSource, nest: ArchiveNest) => Promise<Record<string, unknown>>): FormatReader =>
   (source, limits, observer) =>
@@ -37,39 +37,39 @@ export const archiveReader =
       return sound(nest.notes, { ...facts, ...closed, ...(active.length > 0 && { active_content: active }) })
     })
 
-/** A zip, also those of its members that only 7-Zip unpacks. */
+/** Checks a zip, including the members that only 7-Zip can unpack. */
 export async function checkWholeZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
   const facts = await checkZip(source, nest, watch)
   await testOtherMethods(source, facts, nest)
   return facts
 }
 
-/** Zip archives: as `unzip -t` and 7-Zip judge them. */
+/** Checks zip archives as strictly as `unzip -t` and 7-Zip. */
 export const readZip = archiveReader(async (source, nest) => {
   const { entries, unpackedBytes } = await checkWholeZip(source, nest)
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Java archives: a sound zip; the manifest is optional. */
+/** Checks Java archives: an intact zip. The manifest is optional. */
 export const readJar = archiveReader(async (source, nest) => {
   const { entries, unpackedBytes, names } = await checkWholeZip(source, nest)
   if (!names.has('META-INF/MANIFEST.MF')) nest.note('the archive has no manifest')
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Tar archives: as GNU tar lists them. */
+/** Checks tar archives as strictly as GNU tar. */
 export const readTar = archiveReader(async (source, nest) => {
   const { entries, contentBytes } = await checkTar(new SourceStream(source), nest)
   return { entries, content_bytes: contentBytes }
 })
 
-/** 7z archives: as `7z t` judges them. */
+/** Checks 7z archives as strictly as `7z t`. */
 export const readSevenZip = archiveReader(async (source, nest) => {
   const { entries, unpackedBytes } = await checkSevenZip(source, nest)
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
-/** Gzip files, whole; a tar or another archive in one is looked into. */
+/** Checks a whole gzip file, and a tar or another archive in it. */
 export const readGzip = archiveReader(async (source, nest) => {
   const facts = { members: 0, unpacked_bytes: 0 }
   const chunks = gunzipped(source, {
@@ -101,7 +101,7 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, m
   }
   const content = new PulledStream(watched())
   try {
-    // A compressed tar counts as one archive; what it holds lies inside.
+    // A compressed tar counts as one level of nesting.
     const isTar = looksLikeTar(await content.peek(tarBlock))
     if (mustBeTar) await checkTar(content, nest)
     else await nest.look(content, isTar ? 'tar' : 'content')
@@ -109,6 +109,6 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, m
   } finally {
     await content.close()
   }
-  // The damage of the gzip data may have looked like damage of the archive in it.
+  // Damage of the gzip data may look like damage of the archive in it.
   if (fault) throw fault
 }

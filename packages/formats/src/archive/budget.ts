@@ -1,12 +1,12 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import { trap } from '../refusal.js'
 
-// Less is no bomb, however well it is packed: zeros, white pages, logs.
+// Below this size, no ratio is suspicious: zeros, white pages and logs compress well.
 const freeBytes = 16 * 1024 * 1024
-// A single member may be this large before its own ratio counts: a white bitmap is no bomb.
+// Ratio checks of a single member start at this size, because a white bitmap is harmless.
 const memberRatioFrom = 32 * 1024 * 1024
 
-/** Bytes, and of one member: documents and pages in an archive beyond it are not searched for what runs in them. */
+/** Maximum bytes to search for active content, per archive and per member. */
 const mostSearched = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
 
 export class ArchiveBudget {
@@ -14,9 +14,9 @@ export class ArchiveBudget {
   unpacked = 0
   entries = 0
   encrypted = false
-  /** Containers in it that are not looked into here: a scanner may not be able to either. */
+  /** Containers in the archive that are not unpacked here. A scanner may not unpack them either. */
   readonly holds = new Set<string>()
-  /** What runs in documents in it. */
+  /** Active content of the documents in the archive. */
   readonly active = new Set<string>()
 
   constructor(
@@ -40,7 +40,7 @@ export class ArchiveBudget {
     this.judge(this.unpacked)
   }
 
-  /** The bytes of the next member that may be searched. */
+  /** Maximum size of the next member that may be searched. */
   get searchable(): number {
     return Math.max(0, Math.min(mostSearched.one, this.#mostSearched - this.#searched))
   }
@@ -49,17 +49,17 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** Where little may be unpacked, less may be searched: a page costs more than its inflation. */
+  /** A small unpacking limit also limits the search: searching a page costs more than inflating it. */
   get #mostSearched(): number {
     return Math.min(mostSearched.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }
 
-  /** Refuses from the headers alone: `bytes` are still to be unpacked. */
+  /** Checks the limits from the headers alone, before `bytes` are unpacked. */
   announce(bytes: number): void {
     this.judge(this.unpacked + bytes)
   }
 
-  /** One member's own ratio, so that a bomb does not hide beside honest ballast. */
+  /** Checks the ratio of one member, because incompressible members could hide a bomb. */
   judgeMember(name: string, unpacked: number, packed: number): void {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
       throw trap(

@@ -8,14 +8,14 @@ const at = (offset: number, ...magics: string[]): Begins => {
   return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
 }
 
-/** How what may hold something inside begins: in the order in which it is recognised, what shows least last. */
+/** Signatures of containers, in the order of the checks. The least specific ones come last. */
 const beginnings = {
   zip: at(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
   gzip: at(0, '\x1f\x8b\x08'),
   '7z': at(0, "7z\xbc\xaf'\x1c"),
   xz: at(0, '\xfd7zXZ\0'),
   bzip2: (head) => /^BZh[1-9](1AY&SY|\x17rE8P\x90)/.test(head.toString('latin1', 0, 10)),
-  // A frame that readers skip may come first.
+  // A skippable frame may come first.
   zstd: (head) => /^(\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18)/.test(head.toString('latin1', 0, 4)),
   lzma: isLzma,
   z: (head) => head.readUInt16BE() === 0x1f9d && (head[2]! & 0x60) === 0,
@@ -58,7 +58,7 @@ export type Container = keyof typeof beginnings
 
 const known = Object.entries(beginnings) as [Container, Begins][]
 
-/** Enough of a file's beginning for `recognise`: the field that makes a message one may stand behind many others. */
+/** Number of bytes that `recognise` needs. A MIME header may follow many other mail headers. */
 export const headLength = 256 * 1024
 
 export function recognise(head: Buffer): Container | undefined {
@@ -66,7 +66,10 @@ export function recognise(head: Buffer): Container | undefined {
   return known.find(([, begins]) => begins(head))?.[0]
 }
 
-/** LZMA alone has no magic: the usual properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and a size that is plausible or unknown. */
+/**
+ * Raw LZMA has no signature. Checks for the usual properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and a plausible or
+ * unknown size.
+ */
 function isLzma(head: Buffer): boolean {
   if (head.length < 14 || head[0] !== 0x5d || head[13] !== 0) return false
   const dictionary = head.readUInt32LE(1)
@@ -101,7 +104,7 @@ const isBootable = at(510, '\x55\xaa')
 const isVolume = anyOf(at(3, 'NTFS    '), at(54, 'FAT12   ', 'FAT16   '), at(82, 'FAT32   '))
 const isExt = at(1080, '\x53\xef')
 
-/** The header's checksum: old tars have no magic, and text may begin like anything. */
+/** Checks the checksum of the header: old tar files have no signature, and text may start with any bytes. */
 export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
 }
@@ -109,7 +112,10 @@ export function isTar(head: Buffer): boolean {
 const firstField = /^(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
 const mimeField = /^(?:mime-version|content-type|content-transfer-encoding):/im
 
-/** Header fields, of which one says how the rest is packed: what has none of these is plain text, which is scanned as it is. RFC 5322, RFC 2045 */
+/**
+ * Checks for mail headers with a MIME field. Without one, a message is plain text, which is scanned as it is. RFC 5322, RFC
+ * 2045
+ */
 function isMail(head: Buffer): boolean {
   if (!firstField.test(head.toString('latin1', 0, 512))) return false
   return mimeField.test(head.toString('latin1').split(/\r?\n\r?\n/, 1)[0]!)
@@ -117,7 +123,7 @@ function isMail(head: Buffer): boolean {
 
 export const tailLength = 66_000
 
-/** By its last bytes, behind something that may look like anything from the front. */
+/** Recognises a container by its last bytes, whatever comes before it. */
 export function recogniseTail(tail: Buffer): Container | undefined {
   if (tail.includes('PK\x05\x06', 0, 'latin1')) return 'zip'
   return tail.toString('latin1', tail.length - 512, tail.length - 504) === 'koly\0\0\0\x04' ? 'dmg' : undefined

@@ -8,11 +8,17 @@ const smallMember = 64 * 1024
 export interface GzipWatch {
   member(): void
   unpacked(bytes: number): void
-  /** Damage beside the data: a checksum, a length, a header's flag, what follows the last member. Where it does not throw, unpacking goes on. */
+  /**
+   * Reports damage outside the compressed data: checksum, length, header flags or trailing bytes. If it does not throw,
+   * unpacking continues.
+   */
   fault(fault: Refusal): void
 }
 
-/** The content of a gzip file, every member's checksum and length compared on the way. Throws a `Refusal` where the data does not unpack. */
+/**
+ * Unpacks a gzip file and compares the checksum and length of every member. Throws a `FormatError` if the data cannot be
+ * inflated.
+ */
 export async function* gunzipped(source: RandomAccessSource, watch: GzipWatch): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
     if (at > 0 && !startsMember(source, at)) return checkRest(source, at, watch)
@@ -23,7 +29,7 @@ export async function* gunzipped(source: RandomAccessSource, watch: GzipWatch): 
 
 const startsMember = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
-/** Tapes and some writers pad with zeros; gzip and 7-Zip complain of anything else, a damaged second member for one. */
+/** Tapes and some programs pad with zeros. gzip and 7-Zip report any other trailing bytes, such as a damaged second member. */
 function checkRest(source: RandomAccessSource, at: number, watch: GzipWatch): void {
   for (const chunk of source.chunks(at)) {
     watch.unpacked(0)
@@ -58,7 +64,7 @@ async function* member(source: RandomAccessSource, start: number, watch: GzipWat
   return checkTrailer(source, dataStart + consumed, { sum, size }, watch)
 }
 
-/** A member that is small, at one go: files of a hundred thousand members exist, and an inflater for each takes too long. */
+/** Inflates a small member in one call. Files with 100,000 members exist, and an inflater for each would be too slow. */
 function inflateSmall(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
     const packed = source.read(dataStart, smallMember)

@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileSource, MemorySource, type RandomAccessSource } from '../random-access-source.js'
 
-// A nested archive up to this size stays in memory while it is looked into.
+// Nested archives up to this size stay in memory.
 const heldInMemory = 8 * 1024 * 1024
 
-/** Bytes that are written in order and then read at random: in memory while they are few. `close` when done. */
+/**
+ * Bytes that are written in order and then read at random. They move from memory to a temporary file if they are many. The
+ * caller must call `close`.
+ */
 export class HeldBytes {
   #parts: Buffer[] = []
   #size = 0
@@ -43,7 +46,9 @@ export async function holding<T>(chunks: AsyncIterable<Buffer>, use: (source: Ra
   }
 }
 
-/** A temporary file that has already lost its name: it goes with its descriptor, even if this worker is killed. */
+/**
+ * Opens a temporary file and deletes its name, so that the file disappears with its descriptor even if the worker is killed.
+ */
 function openUnnamed(): number {
   const folder = mkdtempSync(join(tmpdir(), 'assay-'))
   try {

@@ -1,6 +1,6 @@
 import { constants, createGunzip, createInflate, createInflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 
-/** The codes with which zlib says that the data, and not we, are at fault. */
+/** Error codes of zlib that mean invalid data. */
 const dataFaults = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT', 'Z_STREAM_ERROR', 'ERR_TRAILING_JUNK_AFTER_STREAM_END'])
 
 export function inflateFault(error: unknown): string | undefined {
@@ -14,10 +14,13 @@ type Kind = keyof typeof engines
 
 const nothing = Buffer.alloc(0)
 const roomBytes = 64 * 1024
-/** Kept by the thread for the next stream: one for each that was open at once. */
+/** Inflaters that the thread reuses. */
 const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
-/** Inflates in bounded memory: a chunk is valid until the next is asked for. `consumed` hears how many bytes of the input the deflate data really had. */
+/**
+ * Inflates in bounded memory. A chunk is valid until the next one is requested. `consumed` receives the number of input bytes
+ * that belong to the deflate data.
+ */
 export async function* inflated(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -44,21 +47,21 @@ interface ZlibHandle {
 }
 
 /**
- * zlib below Node's streams, in the way that npm's own `minizlib` takes it: a stream allocates what it gives, and goes to another thread
- * and back for every piece, which takes longer than most pieces.
+ * Uses the zlib binding below Node's streams, as npm's `minizlib` does. A stream allocates its output and uses another thread
+ * for every chunk, which takes longer than inflating most chunks.
  */
 class Inflater {
   consumed = 0
-  /** Whether the deflate data was over before its input. */
+  /** Whether the deflate data ended before its input. */
   ended = false
   readonly #handle: ZlibHandle
-  /** What the last call left of its room, and of its input. */
+  /** Free output bytes and unread input bytes after the last call. */
   readonly #left: Uint32Array
   readonly #room = Buffer.allocUnsafeSlow(roomBytes)
   #fault: Error | undefined
 
   constructor(kind: Kind) {
-    // Without a size, the first stream's own window would be the most that the next may have.
+    // Without this option, the window size of the first stream would limit the next one.
     const stream = engines[kind]({ chunkSize: 64, windowBits: 15 }) as unknown as {
       _handle: ZlibHandle
       _writeState: Uint32Array
@@ -94,10 +97,10 @@ class Inflater {
 
 export const atOnce = { input: 256 * 1024, output: 1024 * 1024 }
 
-/** One buffer for all of it and a byte more: zlib's own chunks of 16 KiB would be put together again. */
+/** One buffer for the whole output and one more byte. Otherwise zlib would join chunks of 16 KiB. */
 export const roomFor = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), atOnce.output + 1)
 
-/** Undefined where it is damaged, or more than `most`: a stream gives what there is. */
+/** Returns undefined if the data is damaged or larger than `maxBytes`. A stream returns the part that can be inflated. */
 export function inflatedAtOnce(kind: 'raw' | 'zlib', packed: Buffer, most: number, announced = 0): Buffer | undefined {
   const options = { maxOutputLength: most, ...(announced > 0 && { chunkSize: roomFor(announced) }) }
   try {

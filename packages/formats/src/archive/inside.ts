@@ -35,7 +35,7 @@ async function lookInsideZip(source: RandomAccessSource, name: string, inner: Ar
   if (facts.otherMethods.size > 0) inner.note(`the member ${named(name)} is a zip with members that were not unpacked`)
 }
 
-/** Documents and pages in an archive are searched for what runs in them, as far as the archive's budget goes. */
+/** Searches documents and pages for active content, within the budget of the archive. */
 async function searchActive(stream: ByteStream, name: string, nest: ArchiveNest): Promise<void> {
   const search = activeSearch(await stream.peek(tarBlock), name)
   if (!search) return
@@ -47,7 +47,7 @@ async function searchActive(stream: ByteStream, name: string, nest: ArchiveNest)
   for (const what of await activeIn(source, search, nest.limits)) nest.budget.active.add(`${what} in ${named(name)}`)
 }
 
-/** A compressed tar counts as one archive, not two. */
+/** A compressed tar counts as one level of nesting. */
 async function lookInsideGzip(stream: ByteStream, name: string, inner: ArchiveNest): Promise<void> {
   const content = new PulledStream(counted(inflated('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
   try {
@@ -69,7 +69,7 @@ async function* counted(chunks: AsyncIterable<Buffer>, nest: ArchiveNest): Async
   }
 }
 
-/** A zip is read from its end: what is not a part of the file already is held for the time being. */
+/** A zip needs random access. Content that is not part of the file is stored first. */
 function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
   if (stream instanceof SourceStream) return use(windowOf(stream))
   return holding(stream.take(Number.POSITIVE_INFINITY), use)

@@ -8,7 +8,9 @@ export function checkName(name: string): void {
   if (path.split('/').includes('..')) throw trap('archive_path', `the member ${named(name)} points outside the archive`)
 }
 
-/** Symbolic and hard links of one archive, judged together at its end: a link may lead through another one. */
+/**
+ * Symbolic and hard links of one archive. They are checked together at its end, because a link may lead through another one.
+ */
 export class ArchiveLinks {
   private readonly links: { name: string; target: string; symbolic: boolean }[] = []
 
@@ -28,7 +30,7 @@ export class ArchiveLinks {
     const at = symbolic ? segments(name).slice(0, -1) : []
     for (const segment of segments(path)) {
       if (segment !== '..') at.push(segment)
-      // What lies above a link is decided by where that link points: not by its name.
+      // The parent of a symbolic link depends on the target of that link, not on its name.
       else if (at.length === 0 || links.has(at.join('/'))) throw refusal()
       else at.pop()
     }

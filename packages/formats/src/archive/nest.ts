@@ -6,7 +6,7 @@ import type { ByteStream } from './stream.js'
 
 const mostNotes = 10
 
-// Two bytes are soon there by chance; the others show more in their own reader than here.
+// These signatures also occur by chance, or have a reader that checks more.
 const uncertain = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
 /** `offset` identifies a member of a zip archive for the observer. */
@@ -32,7 +32,7 @@ export class ArchiveNest {
     return new ArchiveNest(this.budget, this.lookInside, this.notes, this.depth + 1, observer)
   }
 
-  /** Damage inside a member is that member's own: it is noted. Bombs and tricks are the whole file's. */
+  /** Notes damage of a nested archive. A malicious construction in it rejects the whole file. */
   async look(stream: ByteStream, name: string, offset?: number): Promise<void> {
     try {
       await this.lookInside(stream, name, this, offset)
@@ -47,7 +47,7 @@ export class ArchiveNest {
     if (kind && !uncertain.has(kind)) this.budget.holds.add(kind)
   }
 
-  /** Where nothing may lie inside, as in what is looked at in place, more is a worker's. */
+  /** Where nothing may be nested, the file needs a worker with higher limits. The error makes the caller use one. */
   leaveUnsearched(name: string): void {
     if (this.limits.maxNesting === 0) throw trap('nesting', `the member ${named(name)} is larger than is searched`)
     this.note(`the member ${named(name)} was not searched for active content`)

@@ -7,12 +7,12 @@ const mostBytes = 16 * 1024
 const mostEntries = 64
 
 /**
- * Within these a small archive is looked at on the event loop, in less time than handing it to a worker takes. What goes beyond them is no
- * trap yet, but a worker's.
+ * Limits of archives that are checked on the event loop, which is faster than passing them to a worker. A file beyond them goes
+ * to a worker.
  */
 export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: mostEntries, maxNesting: 0 }
 
-/** One that zlib unpacks, with few members. */
+/** Whether zlib can unpack the archive, and it has few members. */
 export function isSmallArchive(source: RandomAccessSource): boolean {
   if (source.size > mostBytes) return false
   const kind = recognise(source.read(0, headLength))

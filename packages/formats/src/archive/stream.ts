@@ -1,11 +1,11 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Bytes in order, from a file (where skipping is free) or from an inflater. */
+/** Sequential bytes of a file, where skipping costs nothing, or of an inflater. */
 export interface ByteStream {
   peek(length: number): Promise<Buffer>
   read(length: number): Promise<Buffer>
   skip(length: number): Promise<number>
-  /** The next `length` bytes in chunks, each valid until the next is asked for. */
+  /** Returns the next `length` bytes in chunks. A chunk is valid until the next one is requested. */
   take(length: number): AsyncIterable<Buffer>
 }
 

@@ -13,14 +13,14 @@ import { endsAsZip, zipType } from './zip.js'
 
 export type Recognition =
   | { kind: 'empty' }
-  /** `type` is a row of `types`, or the name that file-type gives it. `mime` only where it is no row. */
+  /** `type` is a row of `types`, or the name that file-type uses. `mime` is set only if there is no such row. */
   | { kind: 'binary'; type: string; mime?: string }
   | { kind: 'text'; sign: TextSign }
   | { kind: 'unknown' }
 
 /**
- * Recognises the content: file-type first, then deeper where that is coarse (the zip and compound file families, MP4, text)
- * or guesses from two bytes. A guess that nothing confirms counts as unknown: the reader of the extension then decides.
+ * Detects the type of the content with file-type. Our own checks follow if file-type is too coarse (zip and compound files,
+ * MP4, text) or uses only two bytes. An unconfirmed guess counts as unknown, and the reader of the extension decides.
  */
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
@@ -41,7 +41,7 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   return deeper ? binary(deeper) : { kind: 'unknown' }
 }
 
-/** Sound and pictures may look like text in an old encoding for pages; their headers do not. UTF-16 text has zeros everywhere. */
+/** Audio and images may look like text in an old encoding, except for their headers. UTF-16 text contains zeros everywhere. */
 function binaryStart(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
@@ -50,7 +50,7 @@ function binaryStart(source: RandomAccessSource): boolean {
 const binary = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// file-type would inflate gzip and zip data to see what is inside, and knows one name for all compound files: these families are ours.
+// Own checks for zip, gzip and compound files: file-type would inflate the first two, and has one name for all compound files.
 function byFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
@@ -76,7 +76,7 @@ async function fileType(source: RandomAccessSource): Promise<{ ext: string; mime
   try {
     return await (source.size <= wholeLimit ? fileTypeFromBuffer(source.whole(wholeLimit)) : fileTypeFromBlob(asBlob(source)))
   } catch {
-    // A damaged file may lead it anywhere: then it has not recognised it.
+    // A damaged file may make file-type throw.
     return undefined
   }
 }
@@ -107,7 +107,7 @@ const alias: Record<string, string> = {
 }
 
 const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// How these begin, behind what file-type passes over. Other text needs none of the 150 signatures that it would be compared with.
+// Starts of textual formats, behind bytes that file-type skips. Other text need not be compared with its 150 signatures.
 const mayBeTextual = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
@@ -130,7 +130,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   gif: (source) => /^GIF8[79]a$/.test(source.read(0, 6).toString('latin1')),
   exe: (source) => source.size >= 64,
   sqlite: (source) => source.read(0, 16).toString('latin1') === 'SQLite format 3\0',
-  // A bare codestream has no more than two bytes for a signature.
+  // A bare codestream has a signature of only two bytes.
   jxl: (source) => source.read(0, 1)[0] === 0 || source.extension === 'jxl',
   mpg: (source) => /^\0\0\x01(\xb3|\xba[\x21-\x2f\x44-\x7f])/.test(source.read(0, 5).toString('latin1')),
   dwg: (source) => /^AC10\d\d\0/.test(source.read(0, 7).toString('latin1')),
@@ -146,10 +146,10 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   aif: (source) => /^FORM....AIF[FC]$/s.test(source.read(0, 12).toString('latin1')),
 }
 
-// Where something right behind the signature is odd, file-type gives up; the reader of the type tells what it is.
+// file-type rejects these if the bytes after the signature are unusual. The reader of the type decides.
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
-/** What file-type does not find: by the end of the file, further in, or by structure alone. */
+/** Detects types that file-type does not find: by the end of the file, at other offsets, or by structure. */
 function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (pdfInside(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
@@ -164,7 +164,7 @@ function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string 
   return isMpegSound(source) ? 'mp3' : undefined
 }
 
-/** Readers find a PDF's header anywhere in its first 1024 bytes. */
+/** Readers find the header of a PDF anywhere in the first 1024 bytes. */
 export const pdfHeaderAt = (source: RandomAccessSource): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
 
 function pdfInside(source: RandomAccessSource): boolean {
@@ -176,7 +176,7 @@ function isOldTar(source: RandomAccessSource): boolean {
   return block.length === 512 && block[0] !== 0 && checksumHolds(block)
 }
 
-/** Text is text, unless readers would find a PDF in it. */
+/** Content that is text and also opens as a PDF is a PDF. */
 function asText(source: RandomAccessSource, sign: TextSign): Recognition {
   const at = pdfHeaderAt(source)
   return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }

@@ -24,7 +24,7 @@ export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): 
   return byBrands(brands) ?? byTracks(source, limits)
 }
 
-// "Buy free stuff" is text: as a size its first letters would be half a gigabyte.
+// "Buy free stuff" is text: its first letters would be a box of half a gigabyte.
 const plausibleSize = (source: RandomAccessSource, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
 
 function byBrands(brands: string[]): string | undefined {
@@ -32,7 +32,7 @@ function byBrands(brands: string[]): string | undefined {
   const rest = brands.slice(1)
   for (const [type, pattern] of stillBrands) {
     if (!pattern.test(major)) continue
-    // `mif1` says only that it is a picture; the other brands say which.
+    // `mif1` only states that it is an image. The other brands state the format.
     return type === 'heic' && !/^he/.test(major) && rest.some((brand) => stillBrands[0]![1].test(brand)) ? 'avif' : type
   }
   if (major === 'crx ') return 'cr3'

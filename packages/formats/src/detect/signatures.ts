@@ -13,7 +13,7 @@ const signatures: Record<string, Signature> = {
   exr: at(0, /^v\/1\x01/),
   djvu: at(0, /^AT&TFORM....DJV[UMI]/s),
   npy: at(0, /^\x93NUMPY[\x01-\x03]\0/),
-  // A block of the user's own may come before it.
+  // A user block may come before the signature.
   h5: (source) => [0, 512, 1024, 2048].some((place) => at(place, /^\x89HDF\r\n\x1a\n/)(source)),
   nii: (source) => at(344, /^n[+i]1\0/)(source) || at(4, /^n[+i]2\0/)(source),
   shp: (source) => at(0, /^\0\0\x27\x0a\0{20}/)(source) && at(28, /^\xe8\x03\0\0/)(source),
@@ -21,7 +21,7 @@ const signatures: Record<string, Signature> = {
   tga: (source) => at(source.size - 18, /^TRUEVISION-XFILE\.\0/)(source),
   der: isDer,
   bplist: at(0, /^bplist00/),
-  // The older frame, and one that readers skip, which Zstandard has too.
+  // The legacy frame, and a skippable frame, which Zstandard also has.
   lz4: (source) =>
     at(0, /^\x02\x21\x4c\x18/)(source) || (source.extension === 'lz4' && at(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
   tta: at(0, /^TTA[12]/),
@@ -42,7 +42,7 @@ function isDbf(source: RandomAccessSource): boolean {
   )
 }
 
-/** A sequence whose length is the rest of the file, or open: certificates, keys, signatures. */
+/** A sequence that spans the file, or has an indefinite length: certificates, keys, signatures. */
 function isDer(source: RandomAccessSource): boolean {
   const head = source.read(0, 13)
   if (/^\x30\x80(\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07|\x02\x01\x03)/.test(head.toString('latin1'))) return true

@@ -23,7 +23,7 @@ const mainParts: [type: string, part: RegExp][] = [
   ['pptx', /^ppt\/presentation\d*\.xml$/],
   ['vsdx', /^visio\/document\d*\.xml$/],
 ]
-// With macros it is no plain document any more, whatever it is called: Office refuses to open it under that name.
+// A document with macros is another type. Office does not open it with the extension of a plain document.
 const withMacros: Record<string, string> = { docx: 'docm', xlsx: 'xlsm', pptx: 'pptm' }
 
 const folders: [type: string, folder: string][] = [
@@ -34,16 +34,16 @@ const folders: [type: string, folder: string][] = [
 ]
 
 /**
- * Which member of the zip family it is, by the names in its directory. Without a readable directory it is `zip-damaged`:
- * a document cut off in the middle is a broken document, whatever it was.
+ * Detects the type of a zip-based file by the names in its directory. The type is `zip-damaged` if the directory cannot be
+ * read: a truncated document is damaged, whatever its type was.
  */
 export function zipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
   if (!entries) return hidesZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
-  // Some writers use backslashes, a leading slash, or their own spelling of upper and lower case: Office reads them all.
+  // Office accepts backslashes, a leading slash and any case.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
   const type = office(names) ?? byMimetype(source, entries) ?? byTelltales(names)
-  // A directory that breaks off tells too little to call it a plain archive.
+  // A truncated directory is not evidence of a plain archive.
   return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
 }
 
@@ -58,7 +58,7 @@ function office(names: Set<string>): string | undefined {
   return found.length === 1 ? found[0]![0] : 'ooxml'
 }
 
-/** OpenDocument and EPUB tell their type in a member of its own, which is stored as it is. */
+/** OpenDocument and EPUB store their type in an uncompressed member. */
 function byMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
   const entry = entries.find(({ name }) => name === 'mimetype')
   if (entry?.method !== 0 || entry.compressedSize > 200) return undefined
@@ -82,8 +82,8 @@ function byTelltales(names: Set<string>): string | undefined {
 const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
 
 /**
- * An archive that whatever stands before it does not hide. The end record's comment reaches to the very end: so it is the
- * file's own archive, not an attachment's.
+ * Whether the file ends with a zip archive, whatever comes before it. The comment of the end record must reach the end of the
+ * file. Otherwise the archive belongs to an attachment.
  */
 export function endsAsZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)

@@ -31,7 +31,7 @@ function startOf(source: RandomAccessSource, at: number): string | undefined {
   return starts.find(([start]) => start.test(text))?.[1]
 }
 
-/** Where the end is known, whatever stands behind it may be looked at. */
+/** Finds content after the end of an image whose end is known. */
 function further(source: RandomAccessSource, at: number): string | undefined {
   const text = source.read(at, windowBytes).toString('latin1')
   if (/PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c/.test(text)) return archive

@@ -8,7 +8,9 @@ interface RleImage {
   nibbles: boolean
 }
 
-/** Follows the runs of an RLE bitmap to its end mark. Runs that reach over a row's end pass, as they do in readers; missing data does not. */
+/**
+ * Follows the runs of an RLE bitmap to its end mark. Like readers, accepts runs beyond the end of a row, but not missing data.
+ */
 export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
   const bytes = new ByteReader(source, image.offset)
   let x = 0
@@ -17,7 +19,7 @@ export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image
     if ((steps & 4095) === 0) checkDeadline(limits)
     const first = bytes.next()
     const second = bytes.next()
-    // Readers take the end of the file for the end mark once the last row is full.
+    // Like readers, accepts the end of the file instead of the end mark after the last row.
     if (first < 0 || second < 0)
       return row >= image.rows - 1 && (x >= image.width || row >= image.rows)
         ? undefined

@@ -12,10 +12,10 @@ interface Header {
   colours: number
 }
 
-// BITMAPCOREHEADER, OS/2 2.x (16 to 64), and Windows' versions 3, the two undocumented ones, 4 and 5.
+// BITMAPCOREHEADER, OS/2 2.x (16 to 64), and Windows versions 3, the two undocumented ones, 4 and 5.
 const knownHeaders = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
 
-/** BMP by hand, because the bundled libvips does not read it: headers, then that every row of pixels is there. */
+/** Checks BMP headers, and that every row of pixels exists. The bundled libvips does not read BMP. */
 export const readBmp: FormatReader = (source, limits) => {
   const start = source.read(0, 18)
   if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM') return broken('does not start with a whole BMP header')
@@ -29,7 +29,7 @@ export const readBmp: FormatReader = (source, limits) => {
   const fault = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : faultOf(header)
   if (fault) return broken(fault, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
-  // Pixels that are not compressed have to be there: no more of them than the file has bytes for.
+  // Uncompressed pixels cannot have more bytes than the file.
   if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
   return pixelFlood('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
 }
@@ -52,7 +52,7 @@ const infoHeader = (bytes: Buffer): Header => ({
   colours: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
 })
 
-/** Compressions that viewers open. JPEG and PNG in a BMP (4, 5) and two bits a pixel ImageMagick and ffmpeg refuse, too. */
+/** Compressions that viewers open. ImageMagick and ffmpeg also reject JPEG and PNG in a BMP (4, 5), and two bits per pixel. */
 const depthsOf: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
 function faultOf(header: Header): string | undefined {
@@ -80,7 +80,7 @@ function checkPixels(
     const fault = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
     return fault ? broken(fault, evidence) : sound([], evidence)
   }
-  // Rows are padded to four bytes; some readers also open the few files that leave the padding out, in all rows or in the last.
+  // Rows are padded to four bytes. Some readers also open the few files without padding in all rows, or in the last one.
   const bare = Math.ceil((header.width * header.depth) / 8)
   const padding = -bare & 3
   const there = source.size - offset

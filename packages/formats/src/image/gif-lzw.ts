@@ -52,10 +52,10 @@ export class GifFrameData {
       this.ended = true
       return
     }
-    // The one code that may be used while it is being defined is the next one.
+    // The only code that may be used while it is being defined is the next one.
     const known = code < this.clear || (code > this.clear + 1 && code < this.next)
     if (!known && !(code === this.next && this.previous >= 0 && this.next < 4096)) {
-      // Readers stop looking once every pixel is there.
+      // Readers stop once every pixel exists.
       if (this.pixels >= this.wanted) this.ended = true
       else this.problem = `its data uses code ${code} before defining it`
       return

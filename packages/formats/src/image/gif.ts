@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { pixelFlood } from './pixels.js'
 
-/** GIF, block by block. libvips' reader paints over damage that other programs refuse. Codes are counted, never kept. */
+/** Checks GIF block by block. The reader of libvips hides damage that other programs reject. Codes are counted, not stored. */
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
@@ -44,7 +44,7 @@ class GifWalk {
       if (fault && typeof fault !== 'string') return fault
       if (fault) return this.broken(fault)
     }
-    // Readers take the end of the file for the end of the pictures, as long as each one is whole.
+    // Like readers, accepts the end of the file after a whole image.
     return this.frames > 0
       ? sound(['the end mark is missing; readers do without it'], this.facts())
       : this.broken('the GIF has no picture in it')

@@ -10,19 +10,19 @@ export interface Extent {
 export interface HeifItem {
   id: number
   type: string
-  /** Undefined where its data is of a kind that is not looked at (another file, another item). */
+  /** Undefined if the data is in another file or item. */
   extents: Extent[] | undefined
   properties: Box[]
   sources: number[]
-  /** Pictures that it belongs to: of its transparency, say. */
+  /** Images that this item belongs to, for example as their transparency. */
   belongsTo: number[]
-  /** Where its entry stands in the list of items: a version, and flags of which the last hides it. */
+  /** Offset of the entry in the list of items: a version, then flags. The last flag hides the item. */
   entry: number
 }
 
 export interface HeifItems {
   primary: number | undefined
-  /** Where the box stands that names the primary one. */
+  /** Offset of the box that names the primary item. */
   primaryBox: Box | undefined
   items: Map<number, HeifItem>
 }
@@ -47,7 +47,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     try {
       readReferences(source, limits, boxes.get('iref'), found)
     } catch (error) {
-      // Readers go on without it, unless the picture is made of others: then it has no sources, which tells.
+      // Readers continue without it. An image that consists of others then has no sources, which is detected later.
       if (!(error instanceof RangeError)) throw error
     }
     return found
@@ -66,7 +66,7 @@ function readTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | 
     const entry = listOf(source, { start, end })!
     if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
     left--
-    // Versions 0 and 1 are for files of other kinds.
+    // Versions 0 and 1 are for other kinds of files.
     if (entry.version < 2) continue
     const id = entry.number(entry.version === 2 ? 2 : 4)
     entry.number(2)
@@ -97,7 +97,7 @@ function readPlaces(
     for (let left = list.number(2); left > 0; left--) {
       list.number(indexSize)
       const start = base + list.number(offsetSize)
-      // Without a length it is all there is.
+      // Without a length, the extent is the whole data.
       extents.push({ start, length: list.number(lengthSize) || Math.max(0, size - start) })
       if (extents.length > 1 && offsetSize + lengthSize === 0) break
     }

@@ -3,14 +3,14 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type Change, decode } from './vips.js'
 
-// What libheif says of their data; it may also miss something of a tile that only a picture has.
+// Errors of libheif about the data. It may also miss properties that only an image has.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
 
 const decodedTiles = 256
 
 /**
- * What is wrong with the tiles that a picture is made of. libheif leaves a tile that it cannot decode blank and says nothing, so
- * each is shown to it as the picture: named the primary item, and not hidden.
+ * Checks the tiles of an image. libheif leaves a tile blank if it cannot decode it, without an error. Therefore each tile is
+ * decoded as an image: named as the primary item, and visible.
  */
 export async function tileFault(
   source: RandomAccessSource,

@@ -7,12 +7,12 @@ import { hevcFault } from './hevc.js'
 import { pixelFlood } from './pixels.js'
 import { type Change, decode } from './vips.js'
 
-// What the bundled decoder leaves out: HEVC (patents), and some layouts of AV1.
+// The bundled decoder lacks HEVC (patents) and some layouts of AV1.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
-// There is no AV1 that libaom does not decode: it says this of damage.
+// libaom decodes all AV1, and reports damage with this error.
 const damage = /Bitstream not supported by this decoder/
 
-/** AVIF: box structure and size, then the picture by libvips. */
+/** Checks the box structure and the size of AVIF, then decodes the image with libvips. */
 export const readAvif: FormatReader = (source, limits) => readHeif(source, limits, 'AVIF', /^(avif|avis|mif1|miaf|MA1A|MA1B)$/)
 
 export const readHeic: FormatReader = (source, limits) =>
@@ -28,7 +28,7 @@ async function readHeif(
   const fault = faultOf(source, boxes, name, brands)
   if (fault) return broken(fault)
   const meta = boxes.find((box) => box.type === 'meta')
-  // An image sequence may come as a film only.
+  // An image sequence may contain only a track.
   if (!meta)
     return boxes.some((box) => box.type === 'moov')
       ? sound(['an image sequence: looked at its structure only'])
@@ -62,13 +62,13 @@ async function decodedFault(
   return (picture && propertyFault(source, picture)) ?? (await tileFault(source, limits, items, changes))
 }
 
-/** libvips looks at the first brand only and does not know those of image sequences, which have a picture like all others. */
+/** libvips reads only the first brand and does not know those of image sequences, which contain an image like all others. */
 function brandChanges(source: RandomAccessSource): Change[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
-/** Why the picture was not decoded, where that is not its fault; a verdict where it is. */
+/** Returns the reason why the image was not decoded if the image is not at fault, otherwise a verdict. */
 async function undecoded(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -92,7 +92,7 @@ function faultOf(source: RandomAccessSource, boxes: Box[], name: string, brands:
   return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
 }
 
-/** What is wrong with the picture that a reader shows, and with those that it is made of. Thumbnails and descriptions it can do without. */
+/** Checks the image that a reader shows, and the images that it consists of. Thumbnails and descriptions are optional. */
 function faultOfPicture(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'it does not say which of its items is the picture'
@@ -111,7 +111,7 @@ function faultOfPicture(source: RandomAccessSource, limits: ReaderLimits, { prim
   return undefined
 }
 
-// What depth and brightness maps are is another matter: readers do without.
+// Depth and brightness maps are optional for readers.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
 const transparencyOf = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
@@ -121,7 +121,7 @@ const transparencyOf = (source: RandomAccessSource, { id }: HeifItem, items: Hei
       properties.some(({ type, start }) => type === 'auxC' && transparency.test(source.read(start + 4, 64).toString('latin1'))),
   )
 
-// Made of other pictures, and coded by themselves. ISO/IEC 23008-12 and its supplements.
+// Images that consist of others, and images that are coded themselves. ISO/IEC 23008-12 and its supplements.
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
@@ -154,7 +154,7 @@ function propertyFault(source: RandomAccessSource, item: HeifItem): string | und
   return odd && `a property of its picture ('${odd.type}') is damaged`
 }
 
-/** A size of nothing, or another number of channels than there are depths for. */
+/** Detects an empty size, or a number of channels that differs from the number of depths. */
 function isImpossible(source: RandomAccessSource, { type, start, end }: Box): boolean {
   const bytes = source.read(start + 4, 8)
   if (type === 'ispe') return bytes.length < 8 || end - start < 12 || bytes.readUInt32BE(0) === 0 || bytes.readUInt32BE(4) === 0

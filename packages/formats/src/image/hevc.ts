@@ -3,13 +3,13 @@ import type { Box } from '../media/boxes.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Extent, HeifItem } from './heif-items.js'
 
-// Kinds of units (ISO/IEC 23008-2 table 7-1) without which nothing can be decoded, and the first that is no slice.
+// Unit types (ISO/IEC 23008-2 table 7-1) that are needed for decoding, and the first type that is no slice.
 const [sequenceParameters, pictureParameters, firstNoSlice] = [33, 34, 32]
 const maxConfiguration = 1024 * 1024
 
 /**
- * A picture of HEVC as far as it can be followed without decoding it: its configuration, then units whose lengths add up, each
- * with a head that is possible and without the sequences of zeros that the format keeps out of its data. Gives what is wrong.
+ * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. Each unit needs a valid header,
+ * and no sequences of zeros that the format excludes. Returns the problem.
  */
 export function hevcFault(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
@@ -45,7 +45,7 @@ function readConfiguration(source: RandomAccessSource, box: Box): Configuration 
       if (headKind(unit[0]!, unit[1]!) !== kind)
         return 'its decoder configuration (hvcC) holds units of another kind than it says'
       if (hasBareZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
-      // What belongs to another layer is not for this picture.
+      // Units of other layers do not belong to this image.
       if (!isLayered(unit)) kinds.add(kind)
       at += 2 + length
     }
@@ -92,13 +92,13 @@ const chunk = 64 * 1024
 function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
   for (let at = 0; at < length; at += chunk) {
     checkDeadline(limits)
-    // Two bytes of the next chunk, so that no sequence falls between two.
+    // Includes two bytes of the next chunk, so that a sequence across chunks is found.
     if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the data of its picture is damaged'
   }
   return undefined
 }
 
-/** Encoders put a 3 after two zeros, so that no start mark stands in the data by chance: 0 0 0, 0 0 1 and 0 0 2 are damage. */
+/** Encoders insert a 3 after two zeros, so that data never looks like a start code. 0 0 0, 0 0 1 and 0 0 2 are damage. */
 function hasBareZeros(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(pair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(pair, at + 1))
     if (bytes[at + 2]! < 3) return true

@@ -9,13 +9,13 @@ export interface JpegFrame {
   width: number
   height: number
   components: FrameComponent[]
-  /** Every reader takes it: eight bits, grey, three colours or four, sampled up to four times. */
+  /** Whether every reader supports it: eight bits, grey, three or four colours, sampling factors up to four. */
   usual: boolean
 }
 
 const widest = 65_500
 
-/** The frame header of a sequential JPEG; undefined where it makes no picture. */
+/** Parses the frame header of a sequential JPEG. Returns undefined if it is invalid. */
 export function readJpegFrame(body: Buffer): JpegFrame | undefined {
   if (body.length < 6) return undefined
   const count = body[5]!

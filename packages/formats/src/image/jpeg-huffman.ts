@@ -1,17 +1,20 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Of the bits of data that come next: the length of the code that they start with (high byte) and its symbol; 0 where none starts so. */
+/** Maps the next bits of data to the length of their code (high byte) and its symbol, or to 0 if no code matches. */
 export interface HuffmanTable {
-  /** By ten bits, which stays in the processor's nearest memory; 0 for longer codes. */
+  /** Indexed by ten bits, which fits into the processor cache. 0 for longer codes. */
   short: Uint16Array
-  /** By sixteen. */
+  /** Indexed by 16 bits. */
   whole: Uint16Array
 }
 
 const shortBits = 10
 
-/** A table from its DHT segment: how many codes there are of each length, and their symbols. Undefined where no such code exists. */
+/**
+ * Builds a table from a DHT segment: the number of codes of each length, and their symbols. Returns undefined if the lengths
+ * are invalid.
+ */
 export function huffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
   const whole = new Uint16Array(65536)
   const short = new Uint16Array(1 << shortBits)
@@ -36,7 +39,7 @@ export interface ScanComponent {
   ac: HuffmanTable
 }
 
-/** The bits of a scan up to its next marker, zeros stuffed in after 0xff left out, zeros in the place of what is missing. */
+/** Bits of a scan up to the next marker. Removes the zeros stuffed after 0xff, and returns zeros for missing data. */
 class ScanBits {
   private window: Buffer = Buffer.alloc(0)
   private index = 0
@@ -62,8 +65,8 @@ class ScanBits {
   }
 
   /**
-   * Passes over the codes of one block; true where they stand for more than its 64 coefficients. Readers take a code that starts none for
-   * 17 bits that mean 0. In one piece and on locals: this is where the time goes.
+   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like readers, treats an invalid code as 17
+   * bits that mean 0. Uses local variables in one function, because most time is spent here.
    */
   skipBlock(dc: HuffmanTable, ac: HuffmanTable): boolean {
     let { window, index, held, count } = this
@@ -76,7 +79,7 @@ class ScanBits {
           index = 0
         }
         const byte = window[index]
-        // Nearly always; the rest tells where it ends, and what is stuffed into it.
+        // The common case. The rest handles the end and stuffed bytes.
         if (byte !== undefined && byte !== 0xff) {
           held = (held << 8) | byte
           count += 8
@@ -98,7 +101,7 @@ class ScanBits {
         count -= found === 0 ? 17 : found >> 8
         break
       }
-      // What is not there yet is passed over with the next bytes.
+      // The next bytes cover the missing bits.
       count -= (found === 0 ? 17 : found >> 8) + size
       if (at === 0) ({ short, whole } = ac)
       else at += symbol >> 4
@@ -125,7 +128,7 @@ class ScanBits {
     this.count += 8
   }
 
-  /** The window that begins so far behind the beginning of this one. */
+  /** Offset of the next window from the start of this one. */
   private turn(index: number): Buffer {
     this.base += index
     return this.source.read(this.base, 16_384)
@@ -137,7 +140,9 @@ export interface Followed {
   displaced: boolean
 }
 
-/** Follows the codes of a sequential scan for a number of units, as readers do, without making pixels of them. Undefined where they run out. */
+/**
+ * Follows the codes of a sequential scan for a number of units, without computing pixels. Returns undefined if the data ends.
+ */
 export function followCodes(
   source: RandomAccessSource,
   limits: ReaderLimits,

@@ -3,29 +3,28 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
 import { type Followed, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
 
-/** What following the scans shows. `plain`: every code of a picture that is put together as it should be was followed. */
+/** Result of following the scans. `plain` means that every code of a common image was followed. */
 export interface ScansWalked {
   fault?: string
   plain: boolean
 }
 
-/** What cameras leave before a marker: few bytes, or many of the same. More are codes that damage has displaced. */
+/** Cameras leave a few bytes, or a run of equal bytes, before a marker. More bytes are codes that damage has displaced. */
 const paddingBytes = 16
-/** The first and the last coefficient of a sequential scan, and no refinement. */
+/** First and last coefficient of a sequential scan, without refinement. */
 const wholeSpectrum = 0x003f00
-/** Of one unit, in all components: readers have room for no more. */
+/** Maximum number of blocks per unit over all components. Readers support no more. */
 const mostBlocks = 10
 const noEnd = 'it ends without its end marker: it is truncated'
 
 /**
- * Follows the data of a sequential JPEG to its end, further than libvips looks: codes are left over, or the end is missing. What is coded
- * or put together otherwise has no fault here, nor is it plain.
+ * Follows the data of a sequential JPEG to its end, further than libvips does. Finds trailing codes and a missing end. Other
+ * coding processes have neither an error nor the result `plain`.
  */
 export const walkScans = (source: RandomAccessSource, limits: ReaderLimits): ScansWalked => new ScanWalk(source, limits).run()
 
 /**
- * True where `count` bytes that a reader found in front of a marker, behind the start of the first scan, are displaced codes:
- * nowhere in front of such a marker do as many bytes of padding stand.
+ * Whether `count` bytes before a marker after the first scan are displaced codes. No padding before such a marker is that long.
  */
 export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
@@ -95,7 +94,7 @@ class ScanWalk {
     if (!usual) this.plain = false
   }
 
-  /** False for what is coded in another way: progressive, lossless, arithmetic, hierarchical, of a height that comes later. */
+  /** False for other processes: progressive, lossless, arithmetic, hierarchical, or with a height that follows later. */
   private takesSegment(code: number, body: Buffer): boolean {
     if (code === 0xc4) this.readTables(body)
     else if (code === 0xdb) this.readQuantisations(body)
@@ -121,7 +120,7 @@ class ScanWalk {
       const which = body[at]!
       if (table) this.tables.set(which, table)
       this.expect(table !== undefined && size <= 256 && (which & 0xef) <= 3)
-      // The length of a difference, in bits.
+      // Length of a difference, in bits.
       if (which < 0x10) this.expect(symbols.every((symbol) => symbol <= 15))
       at += 17 + size
     }
@@ -137,7 +136,7 @@ class ScanWalk {
     this.expect(at === body.length)
   }
 
-  /** The place behind the scan. */
+  /** Offset of the end of the scan. */
   private followScan(body: Buffer, start: number): number | ScansWalked {
     const parts = this.frame && this.partsOf(this.frame, body)
     if (!parts) return odd
@@ -154,7 +153,7 @@ class ScanWalk {
         return { fault: 'codes are left over where a part of its picture ends', plain: false }
       this.expect(!followed.displaced)
       if (done >= parts.units) return followed.end
-      // Where another marker stands, readers complain themselves.
+      // Readers report an unexpected marker themselves.
       if (marker.code < 0xd0 || marker.code > 0xd7) return odd
       this.expect(marker.after - 2 === followed.end && marker.code === 0xd0 + (restarts++ & 7))
       at = marker.after

@@ -20,20 +20,20 @@ interface Frame {
   process: number
 }
 
-// What cameras and old encoders write and every viewer shows without a word: not damage.
+// Warnings about bytes that cameras and old encoders write, and every viewer accepts.
 const harmless =
   /extraneous bytes before marker|Invalid SOS parameters|Inconsistent progression|Adobe|JFIF|Ancient|out of order|APP\d|thumbnail/i
 const extraneous = /(\d+) extraneous bytes before marker 0x(\w\w)/
-// Processes that browsers do not show either, but medical and technical programs do.
+// Processes that browsers do not support, but medical and technical programs do.
 const unsupported =
   /Unsupported JPEG (data precision|process)|Unsupported marker type 0xf7|arithmetic|SOF type|Sampling factors too large|CCIR601|fractional sampling/i
 
-// Telephones take photographs of 200 megapixels.
+// Phones take photos of 200 megapixels.
 const cameraTimes = 2.25
 
 /**
- * JPEG: the frame header, then every scan. Those of plain sequential ones are followed here, code by code; what is coded or put together
- * otherwise libvips decodes. A missing end and damaged scans are refused, bytes after the image pass.
+ * Checks the frame header of a JPEG, then every scan. Common sequential scans are followed here, code by code. libvips decodes
+ * all others. A missing end and damaged scans are rejected. Bytes after the image are accepted.
  */
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
@@ -69,10 +69,10 @@ export const readJpeg: FormatReader = async (source, limits) => {
   )
 }
 
-// Photographs have some ten before their frame header.
+// Photos have about ten segments before the frame header.
 const mostSteps = 500
 
-/** Whether it is coded so that only libvips decodes it, as far as its header soon tells: asked on the event loop, of any upload. */
+/** Whether only libvips can decode the image, according to its header. Runs on the event loop for any upload. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
     const frame = findFrame(source, countedDeadline(mostSteps))
@@ -109,7 +109,7 @@ const isFrameHeader = (code: number) => code >= 0xc0 && code <= 0xcf && code !==
 function readFrame(code: number, head: Buffer, length: number): Frame | string {
   if (length < 8 || head.length < 8) return 'the frame header of the JPEG is cut off'
   const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
-  // A height of 0 is legal on paper (a DNL marker gives it later), and no program opens it.
+  // A height of 0 is valid (a DNL marker follows later), but no program opens it.
   if (frame.width === 0 || frame.height === 0) return `the JPEG gives an impossible size, ${frame.width}x${frame.height}`
   const lossless = frame.process === 3 || frame.process === 11
   if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)

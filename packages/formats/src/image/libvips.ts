@@ -6,10 +6,12 @@ import { type Change, type Decoded, type DecodeTask, nothingSaid } from './vips.
 sharp.cache(false)
 sharp.concurrency(1)
 
-// Up to here the rows are kept: to set up the sink that forgets them takes 0.3 ms, as much as decoding a thumbnail.
+// Up to this size, the rows are kept: creating the sink that discards them takes 0.3 ms, as long as decoding a thumbnail.
 const keptPixels = 1_048_576
 
-/** Decodes every row. A PNG to the null device is the one sink of libvips that asks for all pixels in order and forgets them. */
+/**
+ * Decodes every row. A PNG to the null device is the only sink of libvips that requests all pixels in order and discards them.
+ */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
@@ -17,7 +19,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
-      // Readers have refused floods by the header.
+      // Readers have rejected oversized images by their header.
       limitInputPixels: maxPixels ?? false,
       ...(page === undefined ? {} : { page }),
       ...(pages === undefined ? {} : { pages }),
@@ -39,8 +41,8 @@ async function changed(image: Buffer | string, changes: Change[]): Promise<Buffe
   return copy
 }
 
-// libvips repeats itself, one line for each row it could not read, ends with what its sink thinks of it, and counts looking
-// for more at the end of a file among the faults.
+// libvips repeats the message for each row, adds a message of the sink, and reports a search beyond the end of the file as an
+// error.
 function firstWords(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

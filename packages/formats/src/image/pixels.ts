@@ -4,11 +4,14 @@ export interface PictureSize {
   width: number
   height: number
   bits: number
-  /** How many times the usual bound holds, where decoders never have all of it at once. */
+  /** Factor for the usual limit, for decoders that never hold the whole image. */
   times?: number
 }
 
-/** Refuses by the header an image that takes too much memory to show. The file's size does not count: padding costs nothing. */
+/**
+ * Rejects an image that needs too much memory, by its header. The size of the file is irrelevant, because padding costs
+ * nothing.
+ */
 export function pixelFlood(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined
@@ -17,5 +20,6 @@ export function pixelFlood(format: string, size: PictureSize, limits: ReaderLimi
   return trapped('pixel_flood', problem, { width, height })
 }
 
-// Viewers hold scans in black and white and small palettes as they are, everything else in three colours of eight bits or more.
+// Viewers store black-and-white scans and small palettes unchanged, and everything else with three channels of at least eight
+// bits.
 const shownBits = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)

@@ -5,12 +5,12 @@ import type { RandomAccessSource } from '../random-access-source.js'
 export interface PngPicture {
   width: number
   height: number
-  /** Of a pixel. */
+  /** Bits per pixel. */
   bits: number
   interlaced: boolean
 }
 
-/** A part of the compressed data: an IDAT chunk's content. */
+/** Content of an IDAT chunk. */
 export interface DataPart {
   start: number
   end: number
@@ -19,8 +19,8 @@ export interface DataPart {
 const mostSurplus = 1024 * 1024
 
 /**
- * What is wrong with the pixels: rows that do not inflate, or are packed by a filter that does not exist, or are missing, or a checksum of
- * theirs that is wrong. Readers do not mind data behind the last row.
+ * Checks the pixels: rows that cannot be inflated, have an unknown filter or are missing, and the checksum. Like readers,
+ * accepts data after the last row.
  */
 export async function pixelFault(
   source: RandomAccessSource,
@@ -47,7 +47,7 @@ function* packed(source: RandomAccessSource, parts: DataPart[]): Generator<Buffe
   for (const { start, end } of parts) yield* source.chunks(start, end)
 }
 
-/** The seven passes of an interlaced picture: first column and row, and the steps from one to the next. */
+/** The seven passes of an interlaced image: first column and row, and the steps. */
 const adam7 = [
   [0, 0, 8, 8],
   [4, 0, 8, 8],
@@ -65,7 +65,7 @@ class Rows {
   #taken = 0
   #pass = 0
   #row = 0
-  /** Of the next filter, from the start of what comes next. */
+  /** Distance from the start of the next data to the next filter byte. */
   #next = 0
 
   constructor({ width, height, bits, interlaced }: PngPicture) {

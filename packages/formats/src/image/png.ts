@@ -21,7 +21,7 @@ interface Walk {
   data: DataPart[]
 }
 
-/** PNG and APNG: chunk order, the CRC of every chunk, and every row of the picture. Bytes after IEND pass. */
+/** Checks PNG and APNG: the order of chunks, the CRC of every chunk, and every row. Accepts bytes after IEND. */
 export const readPng: FormatReader = async (source, limits) => {
   if (!source.read(0, 8).equals(signature)) return broken('does not start with the PNG signature')
   const header = readHeader(source.read(8, 25))
@@ -61,7 +61,7 @@ function readHeader(chunk: Buffer): Header | string {
   return { width, height, colourType, bits: depth * (channels[colourType] ?? 1), interlaced: interlace === 1 }
 }
 
-/** The place where the picture ends, or what is wrong. */
+/** Returns the offset of the end of the image, or the problem. */
 function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, { notes, data }: Walk): number | string {
   const seen = new Set<string>()
   let at = 8
@@ -75,7 +75,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
     if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `at byte ${at} of the PNG stands something that is no chunk`
     if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is cut off in its ${type} chunk`
     if (!crcMatches(source, limits, at + 4, length + 4)) {
-      // Upper case means that the picture cannot be read without it; readers leave out the other chunks and go on, but not all without tRNS.
+      // An upper-case letter marks a critical chunk. Readers skip other unknown chunks, but some need tRNS.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
       notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
     }

@@ -1,17 +1,19 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Bytes of one value of each field type. TIFF 6.0 §2, and 13, 16 to 18 from later supplements. */
+/** Bytes per value of each field type. TIFF 6.0 §2, and 13, 16 to 18 from later supplements. */
 const typeSizes = [0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8]
 
 interface Field {
   type: number
   count: number
   offset: number
-  /** Where its entry stands in the directory. */
+  /** Offset of the entry in the directory. */
   entryAt: number
 }
 
-/** The byte order and widths of a TIFF, classic or big, and reads of its directories. Nothing is allocated by a count from the file. */
+/**
+ * Byte order and integer widths of a TIFF or BigTIFF, and access to its directories. No count from the file allocates memory.
+ */
 export class TiffReader {
   private constructor(
     private readonly source: RandomAccessSource,
@@ -42,7 +44,7 @@ export class TiffReader {
     for (let index = 0; index < count; index++) {
       const at = offset + countSize + index * entrySize
       const field = this.field(entries.subarray(index * entrySize), at)
-      // Readers keep the first of two fields with the same tag.
+      // Readers use the first of two fields with the same tag.
       if (!fields.has(field.tag)) fields.set(field.tag, field)
     }
     return { fields, next: this.number(offset + countSize + count * entrySize, this.big ? 8 : 4) }
@@ -58,7 +60,7 @@ export class TiffReader {
     return { tag, type, count, offset: inline ? place : this.decode(entry, 4 + width, width), entryAt: at }
   }
 
-  /** An entry of one short number, as it stands in a directory. */
+  /** Encodes a directory entry with one 16-bit number. */
   entry(tag: number, value: number): Buffer {
     const bytes = Buffer.alloc(this.big ? 20 : 12)
     const write = (number: number, at: number) =>

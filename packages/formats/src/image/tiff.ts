@@ -4,9 +4,9 @@ import { pixelFlood } from './pixels.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { type Change, decode, nothingSaid } from './vips.js'
 
-// Maps and scans are decoded strip by strip, tile by tile: with this, 268 million pixels of 24 bits.
+// Maps and scans are decoded by strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
 const stripTimes = 3
-/** Pages that are decoded; of the others the directories and the places of their data are looked at. */
+/** Number of pages to decode. Of the others, only the directories and the offsets are checked. */
 const decodedPages = 32
 
 const tag = {
@@ -23,22 +23,22 @@ const tag = {
   oldJpeg: 513,
 }
 
-// What libtiff knows, and what scanners and medical programs have registered. Another number is damage, but in raw photos.
+// Compressions that libtiff supports, or that are registered. Another number is damage, except in raw photos.
 const compressions = new Set([
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 262, 32766, 32767, 32769, 32770, 32771, 32773, 32809, 32867, 32895, 32896, 32897, 32898, 32908,
   32909, 32946, 32947, 33003, 33004, 33005, 33007, 34661, 34676, 34677, 34712, 34713, 34715, 34718, 34887, 34892, 34925, 34926,
   34927, 34933, 34934, 50000, 50001, 50002, 52546,
 ])
 
-// What the bundled libtiff and libvips leave out, though the file is in order: rare compressions and sample layouts.
+// Valid files that the bundled libtiff and libvips do not support: rare compressions and sample layouts.
 const unsupported =
   /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|must have|LogL|Lab/i
 
-// Where libvips speaks of something unsupported and means damage: an impossible predictor, CCITT codes that lead astray, a
-// directory that libtiff cannot make sense of at all.
+// Messages of libvips that say "unsupported" but mean damage: an invalid predictor, invalid CCITT codes, or an unreadable
+// directory.
 const damage = /Predictor|Uncompressed data|tile size out of range|contains unsupported image format/
 
-/** Types that a size may have: readers take no other, not even the numbers of directories. */
+/** Field types of a size. Readers accept no others, not even directory numbers. */
 const wholeNumbers = new Set([1, 3, 4, 6, 8, 9, 16, 17])
 
 interface Page {
@@ -51,7 +51,7 @@ interface Page {
   fields: TiffFields
 }
 
-/** TIFF and BigTIFF: every directory, and the first pages' pixels by libvips. */
+/** Checks every directory of a TIFF or BigTIFF, then decodes the first pages with libvips. */
 export const readTiff: FormatReader = async (source, limits) => {
   const reader = TiffReader.open(source)
   if (!reader) return broken('does not start with a TIFF header')
@@ -78,7 +78,7 @@ async function decodePage(
   notes: string[],
 ): Promise<string | undefined> {
   const options = { page: index, pages: 1, maxPixels: page.width * page.height }
-  // Of a tile that cannot be decoded libvips only warns. It warns without a word where something else is odd that does not matter.
+  // libvips only warns of a tile that it cannot decode. It also warns without a message about harmless details.
   let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
     decoding = await decode(source, limits, { ...options, failOn: 'error' })
@@ -99,13 +99,13 @@ async function decodePage(
 }
 
 const missesPhotometric = /required field 262 missing/
-/** What a picture can do without: resolution, names, dates. */
+/** Optional fields of an image: resolution, names, dates. */
 const dispensable = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
 const fax = [2, 3, 4, 32771]
 
 /**
- * The entry that tells what every reader takes for granted: black on white for a fax, light for grey, three colours else. It takes the place
- * of one that does not matter; undefined where there is none.
+ * Returns the entry with the default that every reader assumes: black on white for a fax, light for grey, otherwise three
+ * colours. It replaces an optional entry. Undefined if there is none.
  */
 function usualPhotometric(reader: TiffReader, { fields, compression }: Page): Change[] | undefined {
   const place = dispensable.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
@@ -138,14 +138,14 @@ function readPages(
     const flood = page.compression === 1 ? undefined : pixelFlood('TIFF', { ...page, times: stripTimes }, limits)
     if (flood) return flood
     pages.push(page)
-    // A file that ends just before the pointer to a next page has none.
+    // A file that ends before the pointer to the next page has no next page.
     if (directory.next === undefined) notes.push('the list of pages has no end mark')
     offset = directory.next ?? 0
   }
   return pages.length > 0 ? pages : broken('the TIFF has no pages')
 }
 
-// Widest: double-precision numbers; cameras on satellites have a few hundred bands.
+// Widest sample: double-precision numbers. Satellite cameras have a few hundred bands.
 const [maxBits, maxSamples] = [64, 4096]
 
 function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSource): Page | string {
@@ -159,11 +159,11 @@ function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSo
     return `it names compression ${compression}, which does not exist`
   const placed = fields.has(tag.tileOffsets) || fields.has(tag.stripOffsets)
   if (!placed && !fields.has(tag.oldJpeg)) return 'it does not say where its data is'
-  // libvips does not tell a rare layout of samples from an impossible one.
+  // libvips does not distinguish a rare sample layout from an invalid one.
   const samples = reader.value(fields.get(tag.samples)) ?? 1
   const bits = reader.value(fields.get(tag.bits)) ?? 1
   if (bits < 1 || bits > maxBits || samples < 1 || samples > maxSamples) return `it claims ${samples} samples of ${bits} bits`
-  // Colours that are kept at half the width take less.
+  // Subsampled colours take less space.
   const bytes = reader.value(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }

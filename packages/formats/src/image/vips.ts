@@ -1,16 +1,16 @@
 import { DeadlineExceeded, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Larger images are not handed to libvips: their structure decides, and the report says so. */
+/** Larger images are not decoded. Their structure decides, and the report states it. */
 const decodedSize = 128 * 1024 * 1024
 
 export interface DecodeOptions {
   failOn: 'truncated' | 'error' | 'warning'
   page?: number
   pages?: number
-  /** Where the header tells: of all its pages. More are refused, and few are kept while they are decoded. */
+  /** Height of all pages according to the header. More pages are rejected, and few are kept while decoding. */
   maxPixels?: number
-  /** Bytes that stand elsewhere in the file than libvips is to see: what makes it decode a part that it would not show. */
+  /** Bytes that replace parts of the file, so that libvips decodes a part that it would not show. */
   changes?: Change[]
 }
 
@@ -34,7 +34,7 @@ export type ImageDecoder = (source: RandomAccessSource, task: DecodeTask) => Pro
 let decoder: ImageDecoder | undefined
 
 /**
- * Sets the function that decodes images. A hostile image can crash libvips, which is native code, and with it the process.
+ * Sets the function that decodes images. A malicious image can crash libvips, which is native code, together with the process.
  * Therefore a service decodes in a child process.
  */
 export function decodeImagesWith(named: ImageDecoder): void {

@@ -4,7 +4,7 @@ import { decided } from '../refusal.js'
 import { pixelFlood } from './pixels.js'
 import { decode } from './vips.js'
 
-/** WebP: its size and frames, then the pictures by libvips, which finds all damage there is. */
+/** Checks the size and the frames of WebP, then decodes the images with libvips, which detects all damage. */
 export const readWebp: FormatReader = (source, limits) =>
   decided(async () => {
     const head = source.read(0, 30)
@@ -28,7 +28,7 @@ export const readWebp: FormatReader = (source, limits) =>
     return sound(notes, evidence)
   })
 
-/** By the first chunk, which every WebP has right behind its head. */
+/** Reads the first chunk, which follows the file header in every WebP. */
 function canvasOf(head: Buffer): { width: number; height: number } | undefined {
   const type = head.toString('latin1', 12, 16)
   if (head.length < (type === 'VP8L' ? 25 : 30)) return undefined

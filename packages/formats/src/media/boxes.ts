@@ -5,13 +5,13 @@ export interface Box {
   type: string
   start: number
   end: number
-  /** True where the box claims more bytes than whatever holds it has. */
+  /** Whether the box is longer than its parent. */
   cut: boolean
-  /** True where it has no length of its own: it reaches to the end of the file. */
+  /** Whether the box has no length and extends to the end of the file. */
   open: boolean
 }
 
-/** The boxes between `start` and `end`, one by one. Ends early where something stands that is no box (a cut box of type ''). */
+/** Iterates over the boxes between `start` and `end`. Ends early at bytes that are no box (a truncated box has the type ''). */
 export function* boxesOf(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
   // Fewer than eight bytes at the end are padding: QuickTime ends lists with four zero bytes.
   for (let at = start; at + 8 <= end; ) {
@@ -25,7 +25,7 @@ export function* boxesOf(source: RandomAccessSource, limits: ReaderLimits, start
       size = Number(head.readBigUInt64BE(8))
       headSize = 16
     }
-    // Size 0 means "to the end", which only the last box of a file may say.
+    // Size 0 means "to the end of the file". Only the last box may have it.
     const open = size === 0
     if (open) size = end - at
     if (size < headSize) {
@@ -37,7 +37,7 @@ export function* boxesOf(source: RandomAccessSource, limits: ReaderLimits, start
   }
 }
 
-/** Only the last box of a file may do without a length. Zeros, with which QuickTime ends some lists, are no box. */
+/** Only the last box of a file may omit its length. Zeros, which end some lists of QuickTime, are no box. */
 export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 
 export function findBox(

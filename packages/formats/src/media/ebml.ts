@@ -6,7 +6,10 @@ export interface Element {
   end?: number
 }
 
-/** Id and length at `at`: numbers whose first byte tells, by its leading zeros, how long they are. Undefined where no element stands. */
+/**
+ * Reads the id and the length of the element at `at`. The leading zeros of a number determine its width. Returns undefined if
+ * there is no element.
+ */
 export function elementAt(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)
   const first = head[0]
@@ -27,7 +30,7 @@ export function elementAt(source: RandomAccessSource, at: number): Element | und
   return { id: head.readUIntBE(0, idLength), start, ...(unknown ? {} : { end: start + size }) }
 }
 
-/** A number or a length of the kind that EBML and Matroska's lacing use; undefined where it is cut off or longer than four bytes. */
+/** Reads a number of EBML or of Matroska's lacing. Returns undefined if it is truncated or longer than four bytes. */
 export function shortNumber(bytes: Buffer, at: number): { value: number; length: number } | undefined {
   const first = bytes[at]
   if (!first) return undefined

@@ -1,7 +1,13 @@
-/** Samples in a block by the code of its frame's head; 0 where they follow it or the code is not used. FLAC format, frame header. */
+/**
+ * Samples per block, by the code in the frame header. 0 if the number follows the header, or the code is reserved. FLAC format,
+ * frame header.
+ */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
 
-/** The number of samples in the frame whose head stands at `at`; 0 where no head does. Its checksum is part of the whole frame's. */
+/**
+ * Returns the number of samples of the frame at `at`, or 0 if there is no frame header. The checksum of the frame covers its
+ * header.
+ */
 export function frameSamples(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return 0
   const sizeCode = (bytes[at + 2] ?? 0) >> 4
@@ -11,5 +17,5 @@ export function frameSamples(bytes: Buffer, at: number): number {
   return blockSizes[sizeCode] as number
 }
 
-/** Bytes of a number that is coded as UTF-8 codes characters, by its first byte. */
+/** Length of a number in the coding of UTF-8, by its first byte. */
 const codedLength = (first: number): number => (first < 0x80 ? 1 : Math.clz32(~(first << 24)))

@@ -10,7 +10,7 @@ interface Frames {
   open: number
 }
 
-/** FLAC: metadata blocks, then every frame of the file by its own checksums, and as many samples as the header promises. */
+/** Checks FLAC: metadata blocks, then the checksums of every frame, and the number of samples in the header. */
 export const readFlac: FormatReader = (source, limits) => {
   const start = afterId3(source)
   if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('does not start with the FLAC signature')
@@ -27,7 +27,7 @@ export const readFlac: FormatReader = (source, limits) => {
   return sound(frames.count === 0 ? ['has no sound in it'] : [], evidence)
 }
 
-/** How many samples the stream information promises, and where the metadata ends; or what is wrong with it. */
+/** Returns the number of samples and the end of the metadata, or the problem. */
 function readMetadata(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -56,7 +56,7 @@ function walkFrames(source: RandomAccessSource, limits: ReaderLimits, start: num
   let crc = 0
   for (let at = start; at < end; at += window) {
     checkDeadline(limits)
-    // 16 bytes more than are looked at, so that a head is never split.
+    // Includes 16 more bytes, so that a header is never split.
     const bytes = source.read(at, Math.min(window + 16, end - at))
     const stop = Math.min(window, bytes.length)
     for (let index = 0; index < stop; index++) {

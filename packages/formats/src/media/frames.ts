@@ -1,7 +1,7 @@
 import { broken, checkDeadline, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** A frame by its head: what must stay the same from one to the next, and its length in bytes. */
+/** A frame: properties that all frames of a stream share, and its length in bytes. */
 export interface Frame {
   kind: number
   length: number
@@ -12,11 +12,13 @@ interface Stream {
   start: number
   end: number
   frameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /** As many in a row are no accident, however much stands around them (a damaged tag with a picture in it, say). */
+  /** This many consecutive frames are not a coincidence, whatever surrounds them, such as a damaged tag with an image. */
   enough: number
 }
 
-/** Sound that is nothing but frames. Players skip what stands between them, so only where they find next to nothing is it refused. */
+/**
+ * Checks audio that consists of frames only. Players skip bytes between frames, so it is rejected only if it has almost none.
+ */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
   const { called, start, end, frameAt, enough } = stream
   let [frames, framed, junk, run, longestRun] = [0, 0, 0, 0, 0]

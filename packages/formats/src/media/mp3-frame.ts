@@ -10,7 +10,9 @@ const kilobits: Record<string, number[]> = {
 }
 const rates = [44100, 48000, 32000]
 
-/** The head at `at`, or undefined where none stands. Frames in free format (without a rate) are so rare that they count as none. */
+/**
+ * Parses the frame header at `at`. Returns undefined for invalid headers, and for the rare free format (without a bit rate).
+ */
 export function mp3Frame(bytes: Buffer, at: number): Frame | undefined {
   if (at + 4 > bytes.length || bytes[at] !== 0xff) return undefined
   const second = bytes[at + 1] as number

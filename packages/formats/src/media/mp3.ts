@@ -3,7 +3,7 @@ import { type Frame, readFrames } from './frames.js'
 import { mp3Frame } from './mp3-frame.js'
 import { afterId3, beforeTrailers } from './tags.js'
 
-/** MP3, and layers 1 and 2. */
+/** Checks MP3, and MPEG audio layers 1 and 2. */
 export const readMp3: FormatReader = (source, limits) => {
   const start = afterId3(source)
   if (start >= source.size)
@@ -12,7 +12,7 @@ export const readMp3: FormatReader = (source, limits) => {
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = mp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
-    // One that follows nothing must be followed by another, or be the last: any four bytes may look like a head.
+    // The first frame must be followed by another, or end the file: any four bytes may look like a header.
     if (previous || at + frame.length >= end) return frame
     const following = mp3Frame(source.read(at + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined

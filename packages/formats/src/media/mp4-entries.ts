@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf } from './boxes.js'
 import { number32 } from './window.js'
 
-// Bytes of an entry before the boxes in it: 8 of any, then what pictures and sound have.
+// Length of an entry before its boxes: 8 bytes for all, then fields of video and audio.
 const fixed: Record<string, number> = { vide: 78, soun: 28 }
 const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc1: 'hvcC', hev1: 'hvcC' }
 
@@ -22,24 +22,24 @@ export function codingFault(
   if (head === undefined) return undefined
   const [entry] = boxesOf(source, limits, description.start + 8, description.end)
   if (!entry) return 'its sample description (stsd) is empty'
-  // QuickTime's sound descriptions of version 1 and 2 are longer; others are not known.
+  // Audio descriptions of QuickTime versions 1 and 2 are longer. No others are known.
   const more = kind === 'soun' ? [0, 16, 36][number32(source, entry.start + 8) >>> 16] : 0
   if (entry.cut || entry.open || entry.end - entry.start < head || more === undefined)
     return `the '${entry.type.replace(/[^ -~]/g, '?')}' entry of its sample description is damaged`
   const wanted = configurations[entry.type]
   for (const box of boxesOf(source, limits, entry.start + head + more, entry.end)) {
-    // What follows the boxes of an entry is often padding.
+    // Padding often follows the boxes of an entry.
     if (box.cut) break
     const fits = box.type === 'esds' ? descriptorFits(source, box) : box.type === wanted ? parametersFit(source, box) : undefined
     if (fits === false) return `the description of its codec (${box.type}) is damaged`
     if (box.type === wanted) return undefined
   }
-  // Units behind start codes, as streams have them, describe themselves; decoders take both.
+  // Units with start codes, as in streams, contain their own parameters. Decoders accept both.
   const described = !wanted || (firstSample !== undefined && number32(source, firstSample) === 1)
   return described ? undefined : 'its codec is not described (avcC or hvcC)'
 }
 
-/** ISO 14496-15: parameter sets behind their lengths, in two lists (avcC) or as many as are announced (hvcC). */
+/** ISO 14496-15: parameter sets with lengths, in two lists (avcC), or in as many as the header states (hvcC). */
 function parametersFit(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start, Math.min(box.end - box.start, 65_536))
   const avc = box.type === 'avcC'
@@ -55,7 +55,7 @@ function parametersFit(source: RandomAccessSource, box: Box): boolean {
   return at <= bytes.length
 }
 
-/** An elementary stream descriptor: a tag, and a length that fits into the box. */
+/** Checks an elementary stream descriptor: a tag, and a length that fits into the box. */
 function descriptorFits(source: RandomAccessSource, box: Box): boolean {
   const bytes = source.read(box.start + 4, Math.min(16, box.end - box.start - 4))
   if (bytes[0] !== 3) return bytes[0] === 4

@@ -6,7 +6,7 @@ import { number32, WindowReader } from './window.js'
 export interface SampleCheck {
   fault?: string
   outside?: string
-  /** Chunks that hold samples, and those of them that start inside the file. */
+  /** Number of chunks with samples, and how many of them start inside the file. */
   promised: number
   there: number
   first?: number
@@ -15,14 +15,14 @@ export interface SampleCheck {
 export const noSamples: SampleCheck = { promised: 0, there: 0 }
 const faulty = (fault: string): SampleCheck => ({ ...noSamples, fault })
 
-/** Checks that a sample table's lists are whole, and where its samples lie. Lists are read in windows, never held. */
+/** Checks the lists of a sample table and the offsets of its samples. Lists are read through windows, and never stored. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
   const offsets = boxes.get('stco') ?? boxes.get('co64')
   const sizes = boxes.get('stsz') ?? boxes.get('stz2')
   const [runs, times] = [boxes.get('stsc'), boxes.get('stts')]
   const chunks = offsets ? number32(source, offsets.start + 4) : 0
   const samples = sizes ? number32(source, sizes.start + 8) : 0
-  // A movie whose samples are all in fragments may leave its tables out.
+  // A file whose samples are all in fragments may omit its tables.
   if (chunks === 0) return samples > 0 ? faulty('it has samples and does not say where they are (stco)') : noSamples
   if (!offsets || !sizes || !runs || !times) return faulty('its sample table lacks a list (stsz, stsc or stts)')
   const uniform = sizes.type === 'stsz' ? number32(source, sizes.start + 4) : 0
@@ -75,7 +75,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Tab
     found.first ??= offset
     found.promised++
     let end = offset
-    // Uniform sizes of compressed QuickTime sound count samples and not bytes, so that only where a chunk starts is sure.
+    // Uniform sizes of compressed QuickTime audio count samples, not bytes. Only the start of a chunk is then reliable.
     if (uniform === 0 && sizeBytes >= 1)
       for (let index = 0; index < count; index++) {
         if ((index & 4095) === 4095) checkDeadline(limits)

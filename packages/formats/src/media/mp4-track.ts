@@ -24,7 +24,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   return fault ? { ...samples, fault } : samples
 }
 
-/** All boxes in another one, or which of them does not fit; what is no box at their end is padding. */
+/** Returns all boxes of a parent, or the box that does not fit. Bytes at the end that are no box are padding. */
 export function childrenOf(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
   const boxes: Box[] = []
   for (const box of boxesOf(source, limits, parent.start, parent.end)) {

@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, boxesOf, findBox } from './boxes.js'
 import { checkTrack, childrenOf } from './mp4-track.js'
 
-// Where one of these is cut off, something of the film is missing.
+// If one of these boxes is truncated, part of the media is missing.
 const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
 const segmentStarts = new Set(['styp', 'moof', 'sidx', 'emsg', 'prft'])
 const printable = /^[\x20-\x7e\xa9]{4}$/
@@ -21,7 +21,10 @@ interface Movie {
   there: number
 }
 
-/** MP4, M4A and QuickTime, fragmented ones too: boxes that fit, a movie header with tracks, and samples that lie inside the file and can be told apart. */
+/**
+ * Checks MP4, M4A and QuickTime, including fragmented files: boxes that fit, a movie header with tracks, and samples inside the
+ * file.
+ */
 export const readMp4: FormatReader = (source, limits) => {
   const top = readTop(source, limits)
   if (!('boxes' in top)) return top
@@ -32,7 +35,7 @@ export const readMp4: FormatReader = (source, limits) => {
     boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
     fragments: fragments.length,
   }
-  // A segment of a stream: players have the header from elsewhere.
+  // A media segment of a stream. Players have received the header separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (top.cut) return broken(`the segment is truncated in its '${top.cut}' box`, evidence)
     return sound([...notes, 'a segment of a stream: looked at its structure only'], evidence)
@@ -62,7 +65,7 @@ function whole(film: {
   const missing = cut ? `it is truncated in its '${cut}' box` : `it is truncated: ${found.outside}`
   const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
   if (!plays) return broken(`${missing}, and nothing of its sound or pictures is there`, evidence)
-  // Data that is whole was thinned out on purpose: players leave such samples out.
+  // If the data box is whole, a program removed the samples on purpose. Players skip them.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
     return sound([...notes, `${found.outside}; players leave such samples out`], evidence)
   return playsInPart(missing, notes, evidence)
@@ -79,7 +82,7 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
       return broken('does not start with a box of an MP4 or QuickTime file')
     const missed = !fits && (needed.has(box.type) || !playable(boxes))
     if (missed && named && headed && box.type !== 'moov') {
-      // Data that is cut off plays as far as it goes; of other boxes players need the whole.
+      // Truncated data plays up to its end. Players need other boxes whole.
       if (box.type === 'mdat') boxes.push(box)
       return { boxes, notes, cut: box.type }
     }

@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { nextPage, type Page, readPage } from './ogg-page.js'
 import { afterId3 } from './tags.js'
 
-/** What the first page of a stream starts with, the codec's name, and what its second one starts with where that is fixed. */
+/** Start of the first page of a stream, name of the codec, and start of its second page, if that is fixed. */
 const codecs: [RegExp, string, RegExp?][] = [
   [/^\x01vorbis/, 'vorbis', /^\x03vorbis/],
   [/^OpusHead/, 'opus', /^OpusTags/],
@@ -14,7 +14,7 @@ const codecs: [RegExp, string, RegExp?][] = [
 ]
 const maxStreams = 1000
 
-/** Ogg: headers must be whole; further on players skip a damaged page, and so do we where more is sound than damaged. */
+/** Checks Ogg. Headers must be whole. Like players, skips damaged pages if more pages are intact. */
 export const readOgg: FormatReader = (source, limits) => new PageWalk(source, limits).run()
 
 function endOfZeros(source: RandomAccessSource, at: number): number {
@@ -61,7 +61,7 @@ class PageWalk {
       const next = nextPage(source, limits, at)
       if (next < 0 && this.ended && page === 'no page') return this.verdict([`${source.size - at} bytes after the last page`])
       const end = next < 0 ? source.size : next
-      // The end of the file in the middle of a page is no damage.
+      // The end of the file in the middle of a page is not damage.
       if (page !== 'cut off' || next >= 0) this.lost += end - at
       this.damage ??=
         page === 'cut off' && next < 0 ? 'its last page is cut off: it is truncated' : `after page ${this.pages} it is damaged`

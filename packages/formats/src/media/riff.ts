@@ -5,11 +5,11 @@ import { trap } from '../refusal.js'
 export interface Chunk {
   type: string
   start: number
-  /** As it is claimed: there may be less. */
+  /** Length according to the header. The file may contain less. */
   size: number
 }
 
-/** The chunks of a RIFF file up to `end`; of a RIFX one the numbers are big-endian. Throws where they are a flood. */
+/** Iterates over the chunks of a RIFF file up to `end`. Numbers in RIFX are big-endian. Throws if there are too many. */
 export function* chunksOf(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -26,7 +26,7 @@ export function* chunksOf(
   }
 }
 
-// Chunks of odd length are padded, except by the programs that forget to.
+// Chunks of odd length are padded. Some programs omit the padding.
 function endOf(source: RandomAccessSource, { start, size }: Chunk): number {
   const end = start + size
   const isPadded = (size & 1) !== 0 && !/^[A-Za-z0-9 _-]{4}$/.test(source.read(end, 4).toString('latin1'))

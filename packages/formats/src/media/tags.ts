@@ -1,6 +1,8 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Where the sound starts after ID3v2 tags at the front, of which some programs write several. May lie beyond the end of the file. */
+/**
+ * Returns the start of the audio after ID3v2 tags, of which some programs write several. It may be beyond the end of the file.
+ */
 export function afterId3(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {
@@ -14,7 +16,7 @@ export function afterId3(source: RandomAccessSource): number {
   return at
 }
 
-/** Where the sound ends before ID3v1, APE and Lyrics3 tags at the back. Never before `start`. */
+/** Returns the end of the audio before ID3v1, APE and Lyrics3 tags. Never less than `start`. */
 export function beforeTrailers(source: RandomAccessSource, start: number): number {
   let end = source.size
   for (let tags = 0; tags < 8; tags++) {

@@ -11,7 +11,7 @@ interface Track {
   encoded: boolean
 }
 
-// What CodecPrivate must hold for a codec to start. Opus can do without.
+// Required content of CodecPrivate. Opus works without it.
 const setups: Record<string, (bytes: Buffer) => boolean> = {
   A_OPUS: (bytes) => bytes.length === 0 || bytes.toString('latin1', 0, 8) === 'OpusHead',
   A_VORBIS: (bytes) => bytes[0] === 2 && bytes.includes('vorbis', 0, 'latin1'),

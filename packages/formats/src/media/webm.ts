@@ -24,10 +24,10 @@ const id = {
   simpleBlock: 0xa3,
 }
 
-/** The large parts of a segment. Seeing one ends a cluster of unknown length, and players start again at one after damage. */
+/** Top-level elements of a segment. One of them ends a cluster of unknown length, and players resume there after damage. */
 const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b, 0x1941a469, 0x1043a770, 0x1254c367])
 
-/** WebM and Matroska: tracks that can be played, and blocks of them in clusters. Unknown lengths, as streams have them, pass. */
+/** Checks WebM and Matroska: playable tracks, and their blocks in clusters. Accepts unknown lengths, as in streams. */
 export const readWebm: FormatReader = (source, limits) => {
   const header = elementAt(source, 0)
   if (header?.id !== id.ebml || header.end === undefined)
@@ -137,7 +137,7 @@ class SegmentWalk {
         ? 'is cut off in the head of an element'
         : `is damaged: at byte ${at} stands something that is no element`
     const fits = element.end === undefined || element.end <= end
-    // A cluster that the end of the file cuts off plays up to there.
+    // A cluster that is truncated by the end of the file plays up to there.
     if (!fits && element.id !== id.cluster) return `is damaged or truncated: the element at byte ${at} does not fit`
     return element
   }
@@ -160,7 +160,7 @@ class SegmentWalk {
     const block = element.id === id.group ? this.blockOf(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
     const number = shortNumber(this.source.read(block.start, 4), 0)
-    // Tracks may be described behind the clusters.
+    // Tracks may follow the clusters.
     if (!number || (this.tracks && !this.tracks.has(number.value))) return
     this.blocks++
     this.played += block.end - block.start

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Numbers out of several tables, each through a window of its own, so that a table of any length takes no memory. */
+/** Reads numbers of several tables, each through its own window, so that long tables take no memory. */
 export class WindowReader {
   private readonly windows = new Map<string, { start: number; bytes: Buffer }>()
 

@@ -4,10 +4,10 @@ import { XmlEntities } from '../text/xml-entities.js'
 
 const looked = 64 * 1024
 
-/** True for the members of a document that programs parse as XML, whether or not we do. */
+/** Whether programs parse the member as XML. */
 export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
 
-/** Entities that explode, in a part that is not parsed here: what users add and pages of books may be any XML, or none. */
+/** Detects entity bombs in a part that is not parsed here: custom XML and pages of books may be any XML, or none. */
 export class EntityWatch implements PartSink {
   private start: Buffer = Buffer.alloc(0)
 
@@ -18,7 +18,7 @@ export class EntityWatch implements PartSink {
   }
 
   end(): void {
-    // UTF-16 without its zeros is close enough: markup is ASCII.
+    // Removing the zeros of UTF-16 is accurate enough, because markup is ASCII.
     const text = this.start.toString('latin1').replaceAll('\0', '')
     const at = text.search(/<!DOCTYPE/i)
     if (at < 0) return

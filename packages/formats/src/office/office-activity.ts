@@ -1,17 +1,17 @@
 import { keyOf } from '../archive/zip/package.js'
 import type { PartSink } from '../member-observer.js'
 
-/** Of relationships to elsewhere these wait for a click, or ask first. */
+/** External relationships that open only after a click or a confirmation. */
 const waiting = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
 const remote = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(?![/\\][a-z]:)/i
 const mostKept = 4 * 1024 * 1024
 const longestTag = 8 * 1024
 
-/** What of an Office document runs or loads without a click, found while its parts are unpacked. */
+/** Collects active content of an Office document while its parts are unpacked: what runs or loads without a click. */
 export class OfficeActivity {
   readonly found = new Set<string>()
 
-  /** Watches a part that may tell; undefined for all others. */
+  /** Returns a sink for a part that may have active content, otherwise undefined. */
   watch(name: string): PartSink | undefined {
     const part = keyOf(name)
     if (part.endsWith('.rels')) return new Kept((text) => this.#relationships(text))
@@ -56,7 +56,7 @@ class Kept implements PartSink {
   }
 }
 
-/** Collects the instructions of Word's fields, which may stand in many elements, letter by letter. */
+/** Collects the instructions of Word's fields, which may be split into many elements. */
 class Fields implements PartSink {
   #instructions = ''
   #carried = ''
@@ -65,7 +65,7 @@ class Fields implements PartSink {
   write(chunk: Buffer): void {
     const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
     let end = 0
-    // Few parts have any, and to find none takes the pattern a hundred times as long.
+    // Few parts have fields, and the pattern takes a hundred times as long.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
         if (this.#instructions.length < mostKept) this.#instructions += unescaped(match[1] ?? ` ${match[2]} `)

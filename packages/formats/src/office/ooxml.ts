@@ -24,8 +24,9 @@ interface Plan {
 }
 
 /**
- * Word, Excel and PowerPoint since 2007, templates and files with macros included (ECMA-376, transitional or strict):
- * a sound zip whose relationships lead to the main part, and that part and what it names well-formed.
+ * Checks Word, Excel and PowerPoint files since 2007, including templates and files with macros (ECMA-376, transitional or
+ * strict). The zip must be intact, its relationships must lead to the main part, and the main part and the parts that it uses
+ * must be well-formed.
  */
 export const readOoxml = (kind: OoxmlKind): FormatReader =>
   archiveReader(async (source, nest) => {
@@ -63,10 +64,10 @@ function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {
   }
   const related = relationships(pack, main.target)
   for (const { type, target } of related) {
-    // Custom XML is the user's own, whatever it says; Office carries it along.
+    // Custom XML may have any content. Office does not parse it.
     if (target.endsWith('.xml') && !type.endsWith('/customXml') && pack.has(target)) plan.parts.set(target, {})
   }
-  // The binary workbook (xlsb) has no XML to look at.
+  // The binary workbook (xlsb) contains no XML.
   if (main.target.endsWith('.bin')) return plan
   plan.parts.set(main.target, { root: roots[kind] })
   const content = related.filter(({ type }) => contents[kind]?.test(type))

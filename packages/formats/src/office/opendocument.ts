@@ -17,7 +17,7 @@ function checkCalled(pack: ZipPackage, nest: ArchiveNest, what: string, wanted: 
   else if (!wanted.test(type)) throw damaged(`the ${what} calls itself '${type.slice(0, 80)}'`)
 }
 
-/** LibreOffice's formats (ODF 1.x), templates included: a sound zip with a well-formed `content.xml`. */
+/** Checks OpenDocument files (ODF 1.x), including templates: an intact zip with a well-formed `content.xml`. */
 export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
   archiveReader(async (source, nest) => {
     const pack = new ZipPackage(source, nest.limits)
@@ -27,7 +27,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
       nest.budget.encrypted = true
       nest.note('the document is encrypted: its content was not looked at')
     } else if (!pack.has('content.xml')) {
-      // Templates that are nothing but styles have no content, and do not announce any.
+      // Templates that contain only styles have no content, and do not list any.
       if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
       nest.note('the document consists of styles alone')
     }
@@ -46,11 +46,11 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
     return { ...evidence, ...(active.size > 0 && { active_content: [...active] }) }
   })
 
-/** Parts of a document are encrypted one by one, or (since ODF 1.4) as one member that holds the whole package. */
+/** Parts are encrypted one by one or, since ODF 1.4, as one member that contains the whole package. */
 function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
   const manifest = pack.read('META-INF/manifest.xml')
-  // LibreOffice repairs a document without its manifest.
+  // LibreOffice repairs a document without a manifest.
   if (!manifest) return { encrypted: false, hasContent: true }
   const found = { encrypted: false, hasContent: false }
   const element = (each: XmlElement) => {
@@ -79,7 +79,7 @@ function packageDocument(pack: ZipPackage): string {
   parseXml('META-INF/container.xml', container, {
     limits: pack.limits,
     doctype: 'without entities',
-    // Other renditions of the book are optional: programs open the first.
+    // Programs open the first rendition. Others are optional.
     element: (element) => {
       if (element.name === 'rootfile') path ??= attribute(element, 'full-path')
     },

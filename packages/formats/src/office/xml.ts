@@ -12,19 +12,19 @@ export interface XmlElement {
 interface PartOptions {
   limits: ReaderLimits
   root?: string
-  /** Office refuses any document type declaration in its parts; others only those that define entities. */
+  /** Office rejects every document type declaration in its parts. Other programs reject only entity definitions. */
   doctype: 'refused' | 'without entities'
   element?: (element: XmlElement) => void
 }
 
-// Beyond this a part's damage shows in its checksum, and parsing on would only cost time.
+// Beyond this size, only the checksum is compared, because parsing costs time.
 const parsedAtMost = 64 * 1024 * 1024
-// A parser holds text, comments and attributes whole until they end.
+// The parser buffers a whole text, comment or attribute.
 const longestRun = 16 * 1024 * 1024
 const longestPrologue = 2 * 1024 * 1024
 const sniffed = 256
 
-/** An XML part of an office document, parsed while it is unpacked; refuses what is not well-formed. */
+/** Parses an XML part of a document while it is unpacked. Throws if it is not well-formed. */
 export class XmlPart implements PartSink {
   private readonly parser = new SaxesParser({ xmlns: false, position: false })
   private decoder?: TextDecoder
@@ -55,7 +55,7 @@ export class XmlPart implements PartSink {
     }
     this.start = this.start.length === 0 ? chunk : Buffer.concat([this.start, chunk])
     if (this.start.length >= sniffed) this.begin()
-    // A chunk is only lent.
+    // The chunk is valid only during the call.
     else this.start = Buffer.from(this.start)
   }
 
@@ -84,7 +84,7 @@ export class XmlPart implements PartSink {
   private parse(chunk: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
-    // A document type declaration is held letter by letter, which takes many times its size.
+    // The parser buffers a document type declaration by characters, which takes many times its size.
     const longest = this.rootSeen ? longestRun : longestPrologue
     if (this.sinceEvent > longest)
       throw trap('xml_size', `the part ${this.name} has a single chunk of more than ${longest} bytes`)
@@ -126,7 +126,7 @@ export function parseXml(name: string, bytes: Buffer, options: PartOptions): voi
   part.end()
 }
 
-/** An attribute by its local name: prefixes differ between writers. */
+/** Finds an attribute by its local name, because prefixes differ between writers. */
 export function attribute(element: XmlElement, name: string): string | undefined {
   const key = Object.keys(element.attributes).find((candidate) => local(candidate) === name)
   return key === undefined ? undefined : element.attributes[key]
@@ -140,6 +140,6 @@ function encodingOf(start: Buffer): string {
   if (hex.startsWith('fffe') || hex.startsWith('3c00')) return 'utf-16le'
   if (hex.startsWith('feff') || hex.startsWith('003c')) return 'utf-16be'
   const declared = /^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start.toString('latin1', 0, sniffed))?.[1]
-  // Declared as UTF-16 but written in single bytes: the declaration must be wrong.
+  // Declared as UTF-16 but written in single bytes: the declaration is wrong.
   return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared
 }

@@ -4,13 +4,16 @@ import { type EncryptionFacts, keyOfEmptyPassword, rc4 } from './password.js'
 
 const reach = 1024 * 1024
 
-/** What is known of an encrypted PDF without its password. Many are encrypted only to forbid printing: these everyone can read. */
+/**
+ * Properties of an encrypted PDF that are known without the password. Many are encrypted only to forbid printing, and open
+ * without one.
+ */
 export interface PdfEncryption {
   closed?: string
   decrypt(data: Buffer, number: number, generation: number): Buffer
 }
 
-/** How a PDF is encrypted; undefined where it is not. [ISO 32000-2, 7.6] */
+/** Returns how a PDF is encrypted, or undefined if it is not. [ISO 32000-2, 7.6] */
 export function readEncryption(source: RandomAccessSource): PdfEncryption | undefined {
   const tail = source.read(Math.max(0, source.size - 2048), 2048).toString('latin1')
   const startxref = Number(/startxref\s+(\d+)\s+%%EOF\s*$/.exec(tail)?.[1] ?? source.size)
@@ -29,7 +32,10 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
 
 const closed = (why: string): PdfEncryption => ({ closed: why, decrypt: (data) => data })
 
-/** The encryption dictionary is never inside a packed stream: [ISO 32000-2, 7.5.7]. Writers put it at one of the ends. */
+/**
+ * Finds the encryption dictionary, which is never inside a compressed stream [ISO 32000-2, 7.5.7]. Writers put it near the
+ * start or the end.
+ */
 function findObject(source: RandomAccessSource, marker: string): string | undefined {
   const after = new RegExp(`(?<![0-9])${marker}\\b`)
   for (const start of [Math.max(0, source.size - reach), 0]) {
@@ -59,7 +65,7 @@ function readFacts(dictionary: string, trailer: string): Facts | undefined {
     user,
     userKey: readString(dictionary, /\/UE\s*/) ?? Buffer.alloc(0),
     permissions: number('P'),
-    // Revision 2 knows 40 bits only; in a crypt filter's own dictionary Length may count bytes.
+    // Revision 2 supports 40 bits only. In a crypt filter dictionary, Length may count bytes.
     keyBytes: revision === 2 ? 5 : keyBytes(number('Length'), number('V')),
     id: readString(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
     metadata: !/\/EncryptMetadata\s+false/.test(dictionary),
@@ -88,7 +94,7 @@ interface Cipher {
   generation: number
 }
 
-/** Algorithms 1 and 1.A. What is cut off in the middle of a block is left out. */
+/** Algorithms 1 and 1.A. An incomplete block at the end is dropped. */
 function decrypted(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
   if (method === 'none') return data
   if (method === 'rc4') return rc4(objectKey(key, number, generation), data)

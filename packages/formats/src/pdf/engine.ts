@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-// TypeScript knows WebAssembly only together with the browser's whole library.
+// TypeScript has types for WebAssembly only in the library for browsers.
 interface WasmTable {
   set(index: number, value: unknown): void
 }
@@ -33,11 +33,11 @@ interface Pdfium {
 type Imports = Record<string, Record<string, (...values: number[]) => number>>
 type Load = (options: Record<string, unknown>) => Promise<Pdfium>
 
-/** What a document may take; PDFium gives up beyond it, instead of the process. */
+/** Memory limit of PDFium. Beyond it, PDFium fails instead of the process. */
 const heapLimit = 512 * 1024 * 1024
 
-// (module (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0))):
-// a table of WebAssembly takes only functions of WebAssembly, so this one hands its arguments to ours.
+// (module (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0))): a
+// WebAssembly table accepts only WebAssembly functions, so this one calls the JavaScript function.
 const bridge = Buffer.from('0061736d0100000001090160047f7f7f7f017f02070101650166000007050101660000', 'hex')
 
 const protections = [4, 5]
@@ -47,7 +47,10 @@ export interface Opened {
   password: boolean
 }
 
-/** One PDFium. A trap (an abort, memory over the limit, a deadline inside a read) leaves it unusable: `alive` is false, make another. */
+/**
+ * An instance of PDFium. A trap (an abort, exhausted memory, a deadline inside a read) makes it unusable: `alive` is then
+ * false, and the caller creates another one.
+ */
 export class PdfEngine {
   private static module: Promise<WasmModule> | undefined
   private source: RandomAccessSource | undefined
@@ -112,7 +115,7 @@ export class PdfEngine {
     return this.memory.refused
   }
 
-  /** Memory that PDFium took is never given back, so an engine that grew is not worth keeping. */
+  /** PDFium never releases memory, so an engine that grew is replaced. */
   get grown(): boolean {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }
@@ -126,7 +129,9 @@ export class PdfEngine {
     }
   }
 
-  /** FPDF_FILEACCESS: length, read function, parameter. Slot 0 of the table is free, since no C function has the address 0. */
+  /**
+   * FPDF_FILEACCESS: length, read function, parameter. Slot 0 of the table is free, because no C function has the address 0.
+   */
   private describe(size: number): number {
     const heap = new DataView(this.pdfium.HEAPU8.buffer)
     heap.setUint32(this.access, size, true)

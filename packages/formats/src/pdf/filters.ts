@@ -1,6 +1,6 @@
 export const maxDecodedBytes = 32 * 1024 * 1024
 
-/** What a decoder brings; less than all of it where the data is damaged. Throws `RangeError` where it is more than is decoded. */
+/** Decodes as much as possible of damaged data. Throws `RangeError` if the result is too large. */
 type Decode = (data: Buffer) => Buffer
 
 export const flateFilters = new Set(['FlateDecode', 'Fl'])
@@ -74,7 +74,7 @@ function bounded(size: number): number {
   return size
 }
 
-/** Codes grow one code early, as all writers but a few have it. */
+/** Codes grow one code early, as in nearly all writers. */
 function lzw(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0

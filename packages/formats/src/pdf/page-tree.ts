@@ -4,10 +4,10 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
 import { decodedNames, streamsOf } from './streams.js'
 
-/** Larger documents are not searched for circles: PDFium has its own guard, which costs pages and not the process. */
+/** Larger documents are not searched for cycles. PDFium has its own protection, which drops pages. */
 const searchLimit = 64 * 1024 * 1024
 const unpackedLimit = 64 * 1024 * 1024
-/** The text of one object that is looked at. Page tree nodes with more children than fit are cut, which only misses circles. */
+/** Maximum text of one object. Page tree nodes with more children are truncated, which can only hide a cycle. */
 const objectWindow = 256 * 1024
 
 interface Objects {
@@ -29,8 +29,8 @@ export interface PageTree {
 }
 
 /**
- * Circles in the page tree, where PDFium and others stop, each after a different number of pages, and which none makes by accident;
- * and what is active. Objects are taken where they are written, the last one counts.
+ * Finds cycles in the page tree, and active content. PDFium and other programs stop at a cycle after different numbers of
+ * pages. No writer creates one by accident. Objects are read from the whole file, and the last definition of an object counts.
  */
 export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
@@ -39,7 +39,7 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
   return { circle: circles.find((circle) => circle !== undefined), activeContent: [...objects.active] }
 }
 
-/** Depth first without recursion: a tree may be as deep as the file is long. */
+/** Searches depth first, without recursion: a tree may be as deep as the file is long. */
 function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
   const done = new Set<number>()
   const path = new Set<number>([root])
@@ -62,7 +62,7 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
   return undefined
 }
 
-/** What stands in a stream (a whole PDF as an attachment, say) is none of this document's objects. */
+/** Skips the data of streams. A PDF that is an attachment has objects of its own. */
 function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]
@@ -78,7 +78,7 @@ function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLim
   notePlain(objects, source.read(from, source.size - from).toString('latin1'))
 }
 
-/** Objects as they are written, each to its end or, where the end mark was forgotten, to the next. */
+/** Iterates over objects in file order. An object without an end mark ends at the next one. */
 function notePlain(objects: Objects, text: string): void {
   const heads = [...text.matchAll(/(?<!\d)(\d{1,10})\s+\d{1,5}\s+obj\b/g)]
   for (const [index, head] of heads.entries()) {
@@ -108,7 +108,7 @@ function note(objects: Objects, number: number, written: string): void {
   )
 }
 
-/** The objects of an object stream; gives back how many bytes it unpacked to. Encrypted and oddly packed ones are left out. */
+/** Adds the objects of an object stream and returns its unpacked size. Encrypted streams and unusual filters are skipped. */
 function notePacked(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
   if (!/\/Filter\s*\[?\s*\/FlateDecode\b/.test(dictionary) || /\/DecodeParms\b/.test(dictionary)) return 0
   const text = inflatedAtOnce('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')

@@ -14,7 +14,7 @@ export interface EncryptionFacts {
 const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
 const md5 = (...parts: Buffer[]) => createHash('md5').update(Buffer.concat(parts)).digest()
 
-/** The key that the streams are encrypted by, where the empty user password is the right one: then every reader opens the document. */
+/** Returns the key of the streams if the user password is empty. Every reader opens such a document. */
 export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
   if (facts.revision >= 5) return storedKey(facts)
   const key = emptyPasswordKey(facts)
@@ -24,7 +24,10 @@ export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
   return check.equals(facts.user.subarray(0, 16)) ? key : undefined
 }
 
-/** Algorithm 2.A: behind the password's hash stand two salts, of the hash and of the key that the true key is encrypted by. */
+/**
+ * Algorithm 2.A: two salts follow the hash of the password. One is for the hash, the other for the key that encrypts the file
+ * key.
+ */
 function storedKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
   const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt))
   if (!hash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined
@@ -55,7 +58,7 @@ function hardenedHash(salt: Buffer): Buffer {
   return key.subarray(0, 32)
 }
 
-// OpenSSL 3 keeps RC4 in a provider that Node does not load.
+// OpenSSL 3 provides RC4 only in a provider that Node does not load.
 export function rc4(key: Buffer, data: Buffer): Buffer {
   const state = Uint8Array.from({ length: 256 }, (_, index) => index)
   const at = (index: number) => state[index & 255] as number

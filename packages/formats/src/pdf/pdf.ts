@@ -19,7 +19,10 @@ const headerWindow = 1024
 
 let engine: PdfEngine | undefined
 
-/** PDF: as Chrome opens it (PDFium), repairs included, but for those that only guesses can make. Protected documents are sound; at least one page must open. */
+/**
+ * Opens a PDF as Chrome does (PDFium), including repairs, but without repairs that are guesses. At least one page must open.
+ * Protected documents pass.
+ */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
   if (start < 0) return broken('has no PDF header in its first 1024 bytes')
@@ -51,7 +54,7 @@ async function openDocument(source: RandomAccessSource, headerAt: number, limits
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
     if (running.starved) return trapped('pdf_memory', 'opening its pages takes more memory than a document may have')
-    // WebAssembly.RuntimeError and RangeError: the engine aborted or ran out of its memory.
+    // WebAssembly.RuntimeError and RangeError: the engine aborted, or its memory was exhausted.
     return broken(
       `PDFium, the PDF engine of Chrome, breaks down on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
@@ -76,7 +79,7 @@ function countPages(running: PdfEngine, document: number, limits: ReaderLimits):
   return sound(opened < looked ? [`${looked - opened} of the ${looked} pages that were tried cannot be opened`] : [], evidence)
 }
 
-// Closing a damaged document may break the engine as well; the verdict stands.
+// Closing a damaged document may break the engine. The verdict remains valid.
 function closeQuietly(running: PdfEngine, document: number): void {
   try {
     running.close(document)

@@ -1,18 +1,21 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Readers search for the start of the cross-reference from the end; the widest of them this far, bytes after the end included. */
+/**
+ * Readers search backwards for the start of the cross-reference. This is the longest distance that a common reader searches,
+ * including bytes after the end.
+ */
 const tailWindow = 32 * 1024
 const window = 16 * 1024
 
 /**
- * True where a document whose cross-reference is damaged still names its root where the usual readers look for it: in the
- * cross-reference stream itself, or in a trailer, wherever it stands. Only guesses find it elsewhere, and few readers make them.
+ * Whether a document with a damaged cross-reference still names its root where common readers search: in the cross-reference
+ * stream, or in any trailer. Few readers guess a root elsewhere.
  */
 export const rootCanBeFound = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
   sectionStarts(source, headerAt).some((start) => streamNamesRoot(source, start)) || trailerNamesRoot(source, limits)
 
-/** The last startxref, and the first section of a linearized file, which stands behind its first object. */
+/** The last startxref, and the first section of a linearized file, which follows its first object. */
 function sectionStarts(source: RandomAccessSource, headerAt: number): number[] {
   const tail = source.read(Math.max(0, source.size - tailWindow), tailWindow).toString('latin1')
   const last = [...tail.matchAll(/startxref\s*(\d{1,15})/g)].at(-1)

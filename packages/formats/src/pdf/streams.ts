@@ -15,15 +15,16 @@ const windowBytes = 1024 * 1024
 const longestDictionary = 4 * 1024
 
 /**
- * Every stream of a PDF, in the order of the file and whatever its cross-reference tables say: what no table names is in the file all the
- * same, and readers repair tables. `step` is called between reads.
+ * Returns every stream of a PDF in file order, whether or not a cross-reference table lists it: readers repair tables. `step`
+ * is called between reads.
  */
 export function* streamsOf(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
   const ends = new Ends(source)
   for (let at = 0; at < source.size; ) {
     step()
     const bytes = source.read(at, windowBytes)
-    // Not from the end of one on: what looks like one may stand in a string or in another one's data, and be meant to be passed over.
+    // Does not continue at the end of a stream. A fake stream in a string or in the data of another stream could hide the next
+    // one.
     for (let found = bytes.indexOf(keyword); found >= 0; found = bytes.indexOf(keyword, found + keyword.length)) {
       const stream = readStream(source, at + found, ends)
       if (stream) yield stream
@@ -57,7 +58,7 @@ function filtersOf(dictionary: string): string[] {
   return [...told.matchAll(/\/([^\s/<>[\]()]+)/g)].map(([, name]) => name!)
 }
 
-/** `/Fl#61te` is Flate. */
+/** `/Fl#61te` means Flate. */
 export const decodedNames = (text: string): string =>
   !text.includes('#')
     ? text

@@ -1,4 +1,4 @@
-/** What is wrong, and with which byte. */
+/** A syntax error, and its byte offset. */
 export class JsonFault extends Error {
   constructor(
     readonly problem: string,
@@ -17,7 +17,7 @@ const hexDigits = Buffer.from('0123456789abcdefABCDEF')
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 const isDigit = (byte: number): boolean => byte >= zero && byte <= 0x39
 
-/** Reads JSON without building it: of what was read only the kinds of the open brackets are kept. */
+/** Validates JSON without building values. Only the open brackets are stored. */
 export class JsonScanner {
   values = 0
   deepest = 0
@@ -28,7 +28,7 @@ export class JsonScanner {
   #at = 0
   #start = 0
 
-  /** With `many`, any number of values, each on a line of its own. */
+  /** With `many`, accepts any number of values, one per line. */
   constructor(chunks: Iterable<Uint8Array>, { maxDepth, many }: { maxDepth: number; many: boolean }) {
     this.#chunks = chunks[Symbol.iterator]()
     this.#maxDepth = maxDepth
@@ -56,7 +56,7 @@ export class JsonScanner {
     }
   }
 
-  /** Closes brackets up to where another value begins. True at the end of the file. */
+  /** Closes brackets until another value may start. Returns true at the end of the file. */
   #valueEnded(open: number[]): boolean {
     for (;;) {
       const line = this.#lines
@@ -104,7 +104,7 @@ export class JsonScanner {
     for (;;) {
       const bytes = this.#bytes
       let at = this.#at
-      // Most bytes are inside strings: pass over them quickly.
+      // Most bytes are inside strings, so this loop is fast.
       while (at < bytes.length && bytes[at]! >= 0x20 && bytes[at] !== quote && bytes[at] !== backslash) at++
       this.#at = at
       const byte = this.#peek()
@@ -159,7 +159,7 @@ export class JsonScanner {
     this.#at++
   }
 
-  /** -1 at the end of the file. */
+  /** Returns -1 at the end of the file. */
   #peek(): number {
     const byte = this.#bytes[this.#at]
     if (byte !== undefined) return byte

@@ -22,7 +22,7 @@ function judge(source: RandomAccessSource, limits: ReaderLimits, many: boolean):
   }
 }
 
-// RFC 8259 wants UTF-8; UTF-16 with a byte-order mark, as Windows programs write it, is opened by theirs all the same.
+// RFC 8259 requires UTF-8. Windows programs also write and open UTF-16 with a byte-order mark.
 function* utf8Chunks(source: RandomAccessSource, limits: ReaderLimits, text: { encoding: string; bom: number }) {
   const chunks = source.chunks(text.bom)
   const isBytes = text.encoding === 'utf-8' || text.encoding === 'legacy'

@@ -8,7 +8,7 @@ interface Marks {
   ends?: RegExp
 }
 
-/** Texts that say at their beginning and at their end what they are; of some extensions there are several. */
+/** Text formats with marks at their start and end. Some extensions have several formats. */
 const marks: Record<string, Marks[]> = {
   ics: [{ called: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
   vcf: [
@@ -39,7 +39,7 @@ export const readMarked: FormatReader = async (source, limits) => {
   return mark.ends && !mark.ends.test(end) ? broken(`the ${mark.called} is cut off: its end is missing`) : verdict
 }
 
-// Marks are ASCII in every encoding.
+// The marks are ASCII in every encoding.
 const plain = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
@@ -49,7 +49,10 @@ const plain = (bytes: Buffer): string =>
 const facetBytes = 50
 const headBytes = 84
 
-/** STL: as text from `solid` to `endsolid`, or as many triangles as are announced; or subtitles of the European Broadcasting Union. */
+/**
+ * Checks STL: text from `solid` to `endsolid`, or as many binary triangles as the header states. Subtitles of the European
+ * Broadcasting Union (EBU) have the same extension.
+ */
 export const readStl: FormatReader = (source, limits) => {
   if (/^\d{3}STL\d\d\.\d\d/.test(source.read(0, 16).toString('latin1')))
     return sound(['subtitles: checked for its signature only'])

@@ -1,9 +1,12 @@
 import { trap } from '../refusal.js'
 
-/** Shapes that one picture may draw: maps have hundreds of thousands. */
+/** Maximum number of shapes. Maps have hundreds of thousands. */
 const mostShapes = 10_000_000
 
-/** Counts what an SVG draws, `<use>` in what is used included, without drawing it: nine lines can stand for a thousand million shapes. */
+/**
+ * Counts the shapes that an SVG draws, including nested `<use>` elements, without drawing them. Nine lines can draw a billion
+ * shapes.
+ */
 export class SvgUses {
   readonly #drawn = new Map<string, Map<string, number>>([['', new Map()]])
   readonly #shapes = new Map<string, number>()
@@ -40,7 +43,7 @@ export class SvgUses {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
     if (depth > 1000) throw trap('svg_use', '<use> is nested more than 1000 levels deep')
-    // What draws itself is not drawn.
+    // Programs do not draw an element that refers to itself.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1
     for (const [each, times] of this.#drawn.get(id) ?? []) total += times * this.#total(each, depth + 1)

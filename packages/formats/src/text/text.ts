@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** `legacy` is any one- or multi-byte encoding from before Unicode: they cannot be told apart for certain, and all of them open. */
+/** `legacy` is any encoding older than Unicode. These encodings cannot be told apart reliably, and all of them open. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
 
 export interface TextSign {
@@ -12,7 +12,7 @@ export interface TextSign {
 
 const sampleSize = 16 * 1024
 
-// BEL, BS, TAB, LF, VT, FF, CR, SO, SI and ESC (terminal colours, ISO-2022), SUB (end of a DOS file): text has them.
+// BEL, BS, TAB, LF, VT, FF, CR, SO, SI, ESC (terminal colours, ISO-2022) and SUB (end of a DOS file) occur in text.
 const textControls = new Set([7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27])
 const oddControl = new Uint8Array(256)
 for (let code = 0; code < 32; code++) if (!textControls.has(code)) oddControl[code] = 1
@@ -20,7 +20,7 @@ oddControl[127] = 1
 
 const isOddControl = (code: number): boolean => oddControl[code] === 1
 
-/** How the content reads as text, judged on its beginning; null where it is binary. */
+/** Detects the text encoding from the start of the content. Returns null if the content is binary. */
 export function textSign(source: RandomAccessSource): TextSign | null {
   const sample = source.read(0, sampleSize)
   const marked = byMark(sample)
@@ -50,7 +50,7 @@ function withoutMark(sample: Buffer): TextEncoding | null {
   )
 }
 
-/** Latin letters leave a zero in nearly every unit: where these lie tells width and order. */
+/** Latin letters have a zero byte in nearly every unit. Its position shows the width and the byte order. */
 function hasZerosOf(encoding: TextEncoding, sample: Buffer): boolean {
   const width = encoding.startsWith('utf-32') ? 4 : 2
   const little = encoding.endsWith('le')
@@ -98,7 +98,7 @@ function wholeCharacters(bytes: Buffer): Buffer {
   return bytes
 }
 
-/** The text of `chunks`, in chunks. With `fatal` a byte that is none of the encoding throws a TypeError. `label` is any name that TextDecoder knows. */
+/** Decodes chunks. With `fatal`, an invalid byte throws a TypeError. `label` is any name that TextDecoder accepts. */
 export function* decoded(chunks: Iterable<Buffer>, label: string, fatal: boolean): Iterable<string> {
   if (label === 'utf-32le' || label === 'utf-32be') return yield* decodedWide(chunks, label === 'utf-32le', fatal)
   const decoder = new TextDecoder(label === 'legacy' ? 'windows-1252' : label, { fatal, ignoreBOM: false })
@@ -129,7 +129,7 @@ export const readText: FormatReader = (source, limits) => {
 function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const seen = surveyBytes(source, limits)
   if (seen.utf8 && seen.odd <= source.size / 50) return sound(notesOn(sign), { encoding: 'utf-8' })
-  // A mark promises UTF-8, but editors show the rest all the same, one wrong character at a time.
+  // A byte-order mark promises UTF-8, but editors still show the text, with wrong characters.
   if (seen.odd <= source.size / 200)
     return sound([`not UTF-8${sign.bom ? ' in spite of its byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
   return broken(`the text ends in binary data: ${seen.odd} control characters, the first at byte ${seen.firstOdd}`, {
@@ -158,7 +158,10 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
   return { utf8: utf8 && carry.length === 0, odd, firstOdd }
 }
 
-/** How many bytes at the beginning of `bytes` are such as `surveyBytes` would find nothing of: as far as the last whole character, or none. */
+/**
+ * Returns the number of bytes at the start of `bytes` that are valid text, up to the last whole character, or 0 if there is an
+ * invalid one.
+ */
 export function plainBytes(bytes: Buffer): number {
   const whole = wholeCharacters(bytes)
   return oddControls(whole) === 0 && isUtf8(whole) ? whole.length : 0
@@ -190,7 +193,7 @@ function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSi
 const notesOn = (sign: TextSign): string[] =>
   sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
 
-/** How many bytes are controls that no text has. Four at a time, several times as fast as one by one: it is asked of every byte of a text. */
+/** Counts control characters that do not occur in text. Reads four bytes at a time, which is several times as fast as one. */
 export function oddControls(bytes: Buffer): number {
   if (bytes.length < 8) return countIn(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
@@ -205,7 +208,10 @@ export function oddControls(bytes: Buffer): number {
   return odd
 }
 
-/** Has one of these top bits where a byte is below 32 or is 127, and sometimes beside such a one: most text has them at the ends of lines. */
+/**
+ * The top bit of a byte is set if that byte is below 32 or is 127. It may also be set in a byte next to one. Line ends match
+ * too.
+ */
 const controlOf = (word: number): number => ((word - 0x20202020) | (word + 0x01010101)) & ~word
 
 function oddIn(word: number): number {
@@ -214,8 +220,8 @@ function oddIn(word: number): number {
 }
 
 /**
- * Whether one of a word's four bytes is below 32, but not from 8 to 15, or is 127. Each is judged by the top bit that adding to its other
- * seven bits sets: none carries into the next.
+ * Whether one of the four bytes is below 32 but not from 8 to 15, or is 127. Each test adds to the lower seven bits
+ * of a byte, so no carry reaches the next byte.
  */
 function mayHoldOdd(word: number): boolean {
   const low = word & 0x7f7f7f7f

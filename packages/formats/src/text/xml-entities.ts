@@ -1,6 +1,6 @@
 import { trap } from '../refusal.js'
 
-// As Expat decides: text may grow a hundredfold, and only growth beyond 8 MiB is looked at.
+// Same limits as Expat: entities may expand a text a hundredfold, and expansion below 8 MiB is always allowed.
 const freeGrowth = 8 * 1024 * 1024
 const worstGrowth = 100
 const deepestEntity = 100
@@ -11,11 +11,13 @@ interface Declaration {
 }
 
 /**
- * The entities that a DOCTYPE declares. They are weighed, never expanded: what a reference would grow to is added up,
- * and nothing outside of the file is ever fetched.
+ * The entities that a DOCTYPE declares. Their expanded size is computed, but they are never expanded, and nothing is fetched.
  */
 export class XmlEntities {
-  /** The document may name entities that only an external DTD declares: then they cannot be called wrong without fetching it. */
+  /**
+   * Whether an external DTD may declare further entities. Unknown entities are then not an error, because the DTD is not
+   * fetched.
+   */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()
@@ -51,7 +53,7 @@ export class XmlEntities {
     for (const match of text.matchAll(/<!ENTITY\s+(%\s+)?([^\s"'<>]+)\s+(?:"([^"]*)"|'([^']*)'|(SYSTEM|PUBLIC)\b)/g)) {
       const table = match[1] ? this.parameters : this.general
       const name = match[2]!
-      // XML 1.0, 4.2: the first declaration binds.
+      // XML 1.0, 4.2: the first declaration is binding.
       if (table.has(name)) continue
       table.set(name, { value: match[3] ?? match[4] ?? '', external: match[5] !== undefined })
       if (match[5]) this.external.push(name)

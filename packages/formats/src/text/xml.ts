@@ -33,7 +33,7 @@ export const readSvg: FormatReader = (source, limits) =>
 
 const mostPacked = 16 * 1024 * 1024
 
-/** SVG as gzip packs it: browsers unpack and open it alike. */
+/** Checks a gzipped SVG. Browsers open it directly. */
 export const readSvgz: FormatReader = (source, limits) => {
   const packed = source.whole(mostPacked)
   try {
@@ -70,7 +70,7 @@ function judge(
   }
 }
 
-/** Throws what the parser complains of, a TypeError for bytes outside the encoding, or a `Refusal`. */
+/** Throws errors of the parser, a TypeError for invalid bytes, or a `FormatError`. */
 export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlFacts {
   const sign = textSign(source)
   if (!sign) throw new Error('the content is binary')
@@ -84,7 +84,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
   let prologue = 0
   for (const text of decoded(source.chunks(sign.bom), label, true)) {
     checkDeadline(limits)
-    // The parser holds a document type declaration letter by letter, which takes many times its size.
+    // The parser buffers a document type declaration by characters, which takes many times its size.
     if (facts.root === '' && (prologue += text.length) > longestPrologue)
       throw trap('xml_prologue', `more than ${longestPrologue} characters come before the root element`)
     parser.write(text)
@@ -127,13 +127,13 @@ function noteActive(name: string, attributes: Record<string, string>, active: Se
   const loads = /^(.*:)?(image|use|feImage|script|iframe|embed|object|img)$/i.test(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (/^on\w+$/i.test(key)) active.add('event handler')
-    // Browsers pass over white space and control characters.
+    // Browsers skip white space and control characters.
     if (/^javascript:/i.test(value.replace(/[\0-\x20]+/g, ''))) active.add('javascript: link')
     if (loads && /^(.*:)?(href|src|data)$/i.test(key) && /^\s*(https?:)?\/\//i.test(value)) active.add('external reference')
   }
 }
 
-// The parser looks every `&name;` up in this object: so each use is weighed where it happens.
+// The parser looks up every `&name;` in this object, so each use is counted.
 function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
   if (entities.external.length > 0)
     facts.notes.push(`refers to ${entities.external.length} external entities, which were not fetched`)
@@ -148,12 +148,12 @@ const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|
 function declaredEncoding(start: Buffer, marked: boolean): string {
   if (marked) return 'utf-8'
   const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(start.toString('latin1'))?.[1]?.toLowerCase()
-  // The bytes have shown that it is not UTF-16, whatever it says: programs that re-encode forget the declaration.
+  // The bytes are not UTF-16, whatever the declaration says: some programs change the encoding but not the declaration.
   if (!declared || declared.startsWith('utf-16') || declared.startsWith('ucs')) return 'utf-8'
   try {
     return new TextDecoder(declared).encoding
   } catch {
-    // Code pages of DOS, IBM and the Macintosh: parsers know them, and in all of them markup is ASCII, which is what counts.
+    // Code pages of DOS, IBM and Macintosh. Parsers support them, and their markup is ASCII.
     if (codePage.test(declared)) return 'latin1'
     throw new Error(`the encoding '${declared.slice(0, 40)}' is not known`)
   }

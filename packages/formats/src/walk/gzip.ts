@@ -1,7 +1,7 @@
 import { gunzipped } from '../archive/gzip.js'
 import type { Opener } from './opener.js'
 
-/** All members of a gzip file are one content. Damage beside the data is thrown after that content was visited. */
+/** All members of a gzip file form one content. Damage outside the compressed data is thrown after that content was visited. */
 export const openGzip: Opener = async (source, members) => {
   members.begin('')
   let damage: unknown

@@ -106,7 +106,7 @@ export class Level implements Members {
     return new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
   }
 
-  /** Visits a content, and what is inside it, except for what was observed. */
+  /** Visits a content and everything inside it, except for members that were observed. */
   async visit(source: RandomAccessSource, observed?: Observed): Promise<void> {
     visitSource(source, this.#run.visitor.content(), this.step)
     const head = source.read(0, headLength)
@@ -140,7 +140,7 @@ export class Level implements Members {
     }
   }
 
-  /** Keeps one window in memory, and no more. */
+  /** Buffers one window at most. */
   async #visitStream(window: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     let filled = 0
     try {
@@ -152,7 +152,7 @@ export class Level implements Members {
       }
     } catch (error) {
       if (error instanceof WalkEnded && !(error instanceof LimitExceeded)) throw error
-      // What was unpacked before the damage or the limit is visited all the same.
+      // Visits the part that was unpacked before the damage or the limit.
       const unpacked = window.subarray(0, filled)
       if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visit(new MemorySource(unpacked))
       else this.#run.visitor.content()(unpacked, { first: true, last: true })
@@ -161,7 +161,10 @@ export class Level implements Members {
     await this.visit(new MemorySource(window.subarray(0, filled)))
   }
 
-  /** A content of more than one window is visited while it is unpacked, or held if its container needs random access. */
+  /**
+   * Visits a content larger than one window while it is unpacked. If its container needs random access, the content is stored
+   * first.
+   */
   async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = recognise(window.subarray(0, headLength))
     const rest = this.#counted(first, iterator)
@@ -197,10 +200,13 @@ export class Level implements Members {
   }
 }
 
-/** Visits the members of a tar while its own bytes pass through `view`, to the end of the stream even if the archive ends before. */
+/**
+ * Visits the members of a tar while its own bytes pass through `view`. Continues to the end of the stream even if the archive
+ * ends earlier.
+ */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
   const passing = (async function* () {
-    // A copy: the window moves while the members are read.
+    // Copies the window, because it moves while the members are read.
     yield Buffer.from(window)
     for await (const chunk of rest) {
       view.push(chunk)

@@ -3,16 +3,16 @@ import { MemorySource } from '../random-access-source.js'
 import { printable } from '../refusal.js'
 import type { Opener } from './opener.js'
 
-/** A message is decoded in memory, which takes several times its size. */
+/** Decoding a message in memory takes several times its size. */
 const maxBytes = 48 * 1024 * 1024
 
 const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer' } as const
 
-/** The decoded parts of a mail message, including messages in it. */
+/** Visits the decoded parts of a mail message, including nested messages. */
 export const openMail: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.addGap('limit', `it holds a mail message of more than ${maxBytes} bytes`)
   const mail = await PostalMime.parse(source.whole(maxBytes), options).catch((error: Error) => error)
-  // Thrown only if its parts are nested too deep or its headers are too large.
+  // Thrown only if the parts are nested too deeply or the headers are too large.
   if (mail instanceof Error)
     return members.addGap('limit', `it holds a mail message that cannot be decoded (${printable(mail.message)})`)
   for (const text of [mail.text, mail.html]) if (text) await members.add(new MemorySource(Buffer.from(text)))

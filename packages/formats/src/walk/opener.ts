@@ -19,14 +19,14 @@ export interface Members {
   readonly readerLimits: ReaderLimits
   /** Counts a member. Its content follows, or a gap. */
   readonly begin: (name: string) => void
-  /** What was visited before. Throws `WalkEnded` if that ended the walk. */
+  /** Whether the member was visited before. Throws `WalkEnded` if the walk ended during the visit. */
   wasObserved(offset: number): boolean
   observedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   add(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
-  /** For an unpacker that cannot wait: `unpack` writes each member to a sink of its own, at most `maxBytes` in total. */
+  /** For an unpacker that cannot wait: `unpack` writes each member to its own sink, at most `maxBytes` in total. */
   addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
-  /** Checks that the walk goes on. Call it in every loop that the content drives. */
+  /** Checks that the walk continues. Must be called in every loop whose length depends on the content. */
   readonly step: () => void
   /** Reports a part that cannot be opened. The opener continues with the rest. */
   addGap(cause: GapCause, reason: string): void

@@ -12,9 +12,9 @@ import { openZip } from './zip.js'
 
 interface ContainerKind {
   name: string
-  /** Unset: nothing here unpacks it, and the walk reports a gap. */
+  /** Unset if the container cannot be unpacked. The walk then reports a gap. */
   open?: Opener
-  /** The name that 7-Zip gives to the format, if 7-Zip unpacks it. */
+  /** 7-Zip's name of the format, if 7-Zip unpacks it. */
   sevenZipType?: string
 }
 
@@ -68,6 +68,6 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   tar: { name: 'tar archive', open: openTar },
 }
 
-/** The container that 7-Zip calls `type`. */
+/** Returns the container for a format name of 7-Zip. */
 export const fromSevenZipType = (type: string): Container | undefined =>
   (Object.keys(containerKinds) as Container[]).find((container) => containerKinds[container].sevenZipType === type)

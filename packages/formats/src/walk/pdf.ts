@@ -8,12 +8,12 @@ import type { Members, Opener } from './opener.js'
 import { SmallParts } from './small-parts.js'
 import { LimitExceeded, WalkEnded } from './visitor.js'
 
-// Bytes that look like the start of a stream may occur anywhere, and such streams may overlap.
+// Bytes that look like the start of a stream may occur anywhere, so streams may overlap.
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
 const maxFilters = 8
 
-/** All streams of a PDF: pages, scripts, attachments. Pictures are visited as they are. */
+/** Visits all streams of a PDF: pages, scripts, attachments. Images are not decoded. */
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
   if (encryption?.closed) return members.addGap('encrypted', `a PDF that is encrypted (${encryption.closed})`)
@@ -38,7 +38,7 @@ async function addPlain(members: Members, stream: RandomAccessSource): Promise<v
 
 function dataOf(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
   const data = source.read(stream.start, stream.end - stream.start)
-  // A predictor stores the rows of a table or an image as differences. No known writer uses one for attachments.
+  // A predictor stores rows of a table or an image as differences. No known writer uses one for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
     members.addGap('unsupported', 'it holds a PDF with an attachment that is packed by differences')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
@@ -77,7 +77,7 @@ async function addInflated(target: Target, data: Buffer, rest: string[]): Promis
   try {
     await target.members.addStream(inflated('zlib', [data]))
   } catch (error) {
-    // What could be unpacked of a damaged stream was visited; the PDF reader decides about the damage.
+    // The data before the damage was visited. The PDF reader reports the damage.
     if (error instanceof WalkEnded) throw error
   }
 }

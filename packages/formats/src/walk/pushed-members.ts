@@ -13,7 +13,7 @@ export interface PushedOptions {
   maxBytes: number
 }
 
-/** Visits members that an unpacker pushes. A member that is a container itself is held until the unpacker has finished. */
+/** Visits members that an unpacker writes. A member that is a container itself is stored until the unpacker has finished. */
 export class PushedMembers {
   readonly #options: PushedOptions
   readonly #held: HeldBytes[] = []

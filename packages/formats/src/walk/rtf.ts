@@ -5,7 +5,7 @@ const maxBytes = 64 * 1024 * 1024
 
 const compoundFile = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 
-/** The objects of an RTF document. Their bytes are hexadecimal digits, between which any braces and control words may stand. */
+/** Visits the objects of an RTF document. Braces and control words may occur between their hexadecimal digits. */
 export const openRtf: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.addGap('limit', `it holds a rich text of more than ${maxBytes} bytes`)
   const [, ...objects] = source

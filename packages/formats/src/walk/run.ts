@@ -4,10 +4,10 @@ import { type Damage, type Gap, LimitExceeded, type Visitor, WalkEnded, type Wal
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
 
-/** The budget and the results of one walk, over all levels of nesting. */
+/** Budget and results of one walk, over all levels of nesting. */
 export class WalkRun {
   readonly gaps: Gap[] = []
-  /** Ended the walk while it observed a reader. */
+  /** Set if the walk ended while it observed a reader. */
   endedBy: WalkEnded | undefined
   used = { bytes: 0, members: 0 }
   readonly #damage = new Map<string, Damage>()
@@ -46,7 +46,7 @@ export class WalkRun {
       throw new LimitExceeded(`it unpacks to more than ${maxRatio} times its size`)
   }
 
-  /** For an error during the observation of a reader. Every other error than the end of the walk is thrown. */
+  /** Records an error that ended the walk while it observed a reader. Throws any other error. */
   readonly end = (error: unknown): void => {
     if (!(error instanceof WalkEnded)) throw error
     this.endedBy = error

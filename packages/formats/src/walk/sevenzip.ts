@@ -6,13 +6,13 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { Refusal } from '../refusal.js'
 import type { Members, Opener } from './opener.js'
 
-/** 7-Zip in WebAssembly unpacks about 40 MB/s: more would take minutes. */
+/** 7-Zip in WebAssembly unpacks about 40 MB/s. More would take minutes. */
 export const maxUnpackedBytes = 1024 * 1024 * 1024
 
-/** A 7z archive without members has only its start header. */
+/** Size of a 7z archive without members: only the start header. */
 const emptyBytes = 32
 
-/** Compressed streams, which have no directory. */
+/** Compressed streams without a directory. */
 const streams = new Set(['xz', 'bzip2', 'zstd', 'lzma', 'Z'])
 
 export const openSevenZip =
@@ -50,7 +50,7 @@ function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: R
 const openIso9660 = openSevenZip('Iso', 'ISO 9660 image')
 const openUdf = openSevenZip('Udf', 'UDF image')
 
-/** Many images have a second directory, of UDF, which may name other files. */
+/** Many images have a second directory (UDF), which may list other files. */
 export const openIso: Opener = async (source, members) => {
   await openIso9660(source, members)
   const head = source.read(0, headLength)
@@ -62,7 +62,7 @@ interface Packed {
   name: string
   packed: PackedMember[]
   members: Members
-  /** Members to visit. Unset: all. */
+  /** Members to visit. Unset means all. */
   wanted?: ReadonlySet<PackedMember>
 }
 
@@ -84,7 +84,7 @@ export async function addPackedMembers(
   })
 }
 
-/** If something other than damage stops 7-Zip, that is a gap. Damage is thrown. */
+/** Reports a gap if 7-Zip failed for another reason than damage. Throws damage. */
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `it holds a ${name} that is encrypted`)

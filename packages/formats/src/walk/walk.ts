@@ -8,13 +8,14 @@ import { LimitExceeded, type Visitor, type WalkLimits, type WalkResult, walkLimi
 export interface WalkOptions {
   visitor: Visitor
   limits?: WalkLimits
-  /** Called between reads. It throws `WalkEnded` if the walk is cancelled or takes too long. */
+  /** Called between reads. It throws `WalkEnded` to cancel the walk. */
   step?(): void
 }
 
 /**
- * Unpacks a file and everything inside it, and passes each content to the visitor. A format reader may run before, with `observer`: then
- * the walk visits the members of a zip archive, and of an archive that 7-Zip opens, as the reader unpacks them, and does not unpack them again.
+ * Unpacks a file and everything inside it, and passes each content to the visitor. A format reader may run first, with
+ * `observer`. The walk then visits the members of a zip, or of an archive that 7-Zip opens, while the reader unpacks them, and
+ * does not unpack them again.
  */
 export class Walk {
   readonly #source: RandomAccessSource
@@ -31,7 +32,7 @@ export class Walk {
     return this.#observer
   }
 
-  /** Reports what could not be opened: only if there is no gap has the visitor received all of the file. Throws what the visitor throws. */
+  /** Returns the gaps and the damage. Without gaps, the visitor has received the whole file. Throws errors of the visitor. */
   async finish(): Promise<WalkResult> {
     try {
       await new Level(this.#run).visit(this.#source, this.#observer.observed)

@@ -2,14 +2,14 @@ import { recogniseTail, tailLength } from '../archive/containers.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { WindowReceiver } from './visitor.js'
 
-/** Bytes of a window, and how many of them the next window repeats. Visitors find patterns of up to `overlapBytes`. */
+/** Size of a window, and the number of bytes that the next window repeats. Visitors find patterns of up to `overlapBytes`. */
 export const windowBytes = 4 * 1024 * 1024
 export const overlapBytes = 68 * 1024
 
 const maxIdle = 8
 const idle: Buffer[] = []
 
-/** Buffers are reused by later walks of the thread: 4 MiB of fresh memory for each content would be too slow. */
+/** Later walks of the thread reuse the buffers. Allocating 4 MiB for each content would be too slow. */
 export const takeWindow = (): Buffer => idle.pop() ?? Buffer.allocUnsafeSlow(windowBytes)
 
 export function returnWindow(window: Buffer): void {
@@ -31,7 +31,7 @@ export function visitSource(source: RandomAccessSource, receive: WindowReceiver,
   }
 }
 
-/** Turns chunks into windows. `buffer` holds the first window already. */
+/** Turns chunks into windows. `buffer` already contains the first window. */
 export class StreamWindow {
   readonly #buffer: Buffer
   readonly #receive: WindowReceiver
@@ -56,7 +56,7 @@ export class StreamWindow {
     this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
   }
 
-  /** Whether the content ends as an archive does. It cannot be opened, because its bytes are not kept. */
+  /** Whether the content ends like an archive, which cannot be opened because the content is not stored. */
   get endsAsArchive(): boolean {
     return recogniseTail(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }

@@ -14,8 +14,8 @@ const stored = 0
 const deflated = 8
 
 /**
- * The members that the directory names, then everything else that has the header of a member: programs that unpack from the front see
- * members that the directory omits or names differently.
+ * Visits the members that the directory lists, then everything else with a local header. Programs that unpack from the front
+ * also find members that the directory omits or names differently.
  */
 export const openZip: Opener = async (source, members) => {
   if (hidesZipDirectory(source, members.readerLimits))
@@ -25,7 +25,7 @@ export const openZip: Opener = async (source, members) => {
   let entries: ZipEntry[] = []
   let damage: unknown
   try {
-    // One more than the limit, so that the walk ends there.
+    // One more than the limit, so that the walk reports the limit.
     const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
     entries = readZipDirectory(source, limits, { partial: true }).entries
     for (const entry of entries) {
@@ -55,7 +55,7 @@ function addEncrypted(name: string, members: Members): void {
   members.addGap('encrypted', `member ${named(name)} of the zip archive is encrypted`)
 }
 
-/** 7-Zip unpacks the members that are neither stored nor deflated. It needs the sizes of all members. */
+/** Unpacks members that are neither stored nor deflated, with 7-Zip. It needs the sizes of all members. */
 async function addOthers(
   source: RandomAccessSource,
   { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
@@ -96,7 +96,7 @@ async function addEntry(
   }
 }
 
-/** Small members are inflated in one call: documents have thousands, and a stream for each would cost more than the inflating. */
+/** Inflates small members in one call. Documents have thousands, and a stream for each would cost more than inflating it. */
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
@@ -126,14 +126,14 @@ async function addLocal(source: RandomAccessSource, local: LocalMember, members:
     if (bytes) await members.add(new MemorySource(bytes))
     else await members.addStream(inflated('raw', readLimit.chunks(source, dataStart, dataEnd)))
   } catch (error) {
-    // These bytes may only look like the header of a member.
+    // The bytes may only look like a local header.
     if (error instanceof WalkEnded) throw error
   }
 }
 
 const maxRead = { bytes: 64 * 1024 * 1024, times: 16 }
 
-/** Members that no directory describes may overlap. This limits how often the same bytes are read. */
+/** Limits how often the same bytes are read, because members without a directory entry may overlap. */
 class ReadLimit {
   readonly #members: Members
   #bytes = 0

@@ -5,7 +5,7 @@ import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// The compiler's library for servers does not know WebAssembly: the little of it that is used here.
+// The compiler's library for servers has no types for WebAssembly.
 declare namespace WebAssembly {
   type Module = object
   type Imports = object
@@ -113,9 +113,9 @@ class ErrorLines {
   }
 }
 
-/** A crash on a file is an answer about that file; what we threw ourselves (a trap, a deadline) passes through. */
+/** A crash of 7-Zip means a damaged file. Errors of the callbacks, such as a limit or a deadline, are thrown. */
 function callMain(sevenZip: SevenZipModule, command: string[]): number {
-  // The library takes itself for the whole program, and leaves its status as ours.
+  // The library acts as a whole program and sets the exit code of the process.
   const { exitCode } = process
   try {
     const result = sevenZip.callMain(command) as unknown
@@ -130,7 +130,7 @@ function callMain(sevenZip: SevenZipModule, command: string[]): number {
   }
 }
 
-/** The library grows up to 2 GiB; a refused growth reads to it as memory used up. */
+/** The library can grow to 2 GiB. It treats a rejected growth as exhausted memory. */
 function boundMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue

@@ -11,7 +11,7 @@ export const unsized = (name: string): PackedMember => ({
   encrypted: false,
 })
 
-/** The members of an archive of this type, as 7-Zip lists them. A directory of millions is never held where `began` throws. */
+/** Lists the members of an archive. If `began` throws, the rest of a large directory is not read. */
 export async function listMembers(
   source: RandomAccessSource,
   type: string,
@@ -31,9 +31,9 @@ export async function listMembers(
     const member = members.at(-1)
     if (!member) return
     if (key === 'Size' && value !== '') member.size = Number(value) || 0
-    // Windows' attributes come first, then those of Unix where there are any.
+    // Attributes of Windows come first, followed by those of Unix, if any.
     if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
-    // 7-Zip unpacks a member with content as a file, whatever its attributes say.
+    // 7-Zip unpacks a member with content as a file, whatever its attributes are.
     const hasContent = Number.isFinite(member.size) && member.size > 0
     if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value) && !hasContent) member.folder = true
     if (key === 'Encrypted') member.encrypted = value === '+'
@@ -51,7 +51,7 @@ export interface Unpacking {
   begin(member: PackedMember): PartSink | undefined
 }
 
-/** Lets 7-Zip unpack all members, in one go and to nowhere: it cannot be made to wait, so what takes them does not either. */
+/** Unpacks all members in one run. 7-Zip cannot wait, so the sinks must be synchronous. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
   // One message per link: an error of another member with the same name counts.

@@ -50,7 +50,7 @@ export class NestedMembers {
     for (const { bytes } of this.#archives) bytes.close()
   }
 
-  /** What is held back for it is held as an archive would be. */
+  /** A searched document counts towards the same limit as a nested archive. */
   #isSearched({ name, size }: PackedMember, head: Buffer): boolean {
     if (!activeSearch(head.subarray(0, tarBlock), name)) return false
     const fits = size <= this.#nest.budget.searchable && this.#keptBytes + size <= keptAtMost

@@ -29,7 +29,7 @@ const starts = (source: RandomAccessSource, magic: string): boolean => source.re
 const otherwise = ({ extension }: RandomAccessSource, free: string[]) =>
   free.includes(extension) ? sound(['no signature is known for it']) : broken(`it does not start as a .${extension} file does`)
 
-// 7-Zip in WebAssembly unpacks bzip2 at some 15 MB/s.
+// 7-Zip in WebAssembly unpacks about 15 MB/s of bzip2.
 const largestStream = 32 * 1024 * 1024
 
 export const readStream =

@@ -9,7 +9,7 @@ import { bothSinks } from '../zip/member.js'
 import { listMembers, unpackMembers } from './members.js'
 import { NestedMembers } from './nested.js'
 
-// 7-Zip in WebAssembly unpacks LZMA at some 40 MB/s here; half of that for slower machines.
+// 7-Zip in WebAssembly unpacks about 40 MB/s of LZMA. This allows for machines of half that speed.
 const bytesPerMillisecond = 20_000
 
 export interface SevenZipFacts {
@@ -17,7 +17,7 @@ export interface SevenZipFacts {
   unpackedBytes: number
 }
 
-/** Checks a 7z archive as `7z t` would: the headers first (bombs and tricks are refused from them), then every member's data. */
+/** Checks a 7z archive as `7z t` does: first the headers, which show malicious constructions, then the data of every member. */
 export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNest): Promise<SevenZipFacts> {
   const start = checkStart(source)
   if (hidesDirectory(source, start)) {
@@ -62,7 +62,7 @@ export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest
 
 const bytesOf = (size: number) => (Number.isFinite(size) ? size : 0)
 
-/** The signature header and the checksum of the header that it points to (7zFormat.txt). */
+/** Checks the signature header and the checksum of the header that it points to (7zFormat.txt). */
 function checkStart(source: RandomAccessSource): { position: number; size: number } {
   const start = source.read(0, 32)
   if (start.length < 32 || start.toString('latin1', 0, 6) !== '7z\xbc\xaf\x27\x1c')
@@ -79,13 +79,13 @@ function checkStart(source: RandomAccessSource): { position: number; size: numbe
   return { position: 32 + Number(offset), size: Number(size) }
 }
 
-/** True where the directory is packed by a chain of methods with AES (06F10701) among them: that chain itself is plain. */
+/** Whether the directory is encrypted: the list of its compression methods, which is plain, then contains AES (06F10701). */
 function hidesDirectory(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
 }
 
-/** True where the names are encrypted too. Throws a `Refusal` where the archive's headers are damaged. */
+/** Whether the names of the members are encrypted. Throws a `FormatError` if the headers are damaged. */
 export const isHiddenSevenZip = (source: RandomAccessSource): boolean => hidesDirectory(source, checkStart(source))
 
 async function testMembers(
@@ -135,7 +135,7 @@ export async function unpackNested(source: RandomAccessSource, nested: Nested, n
   try {
     const begin = (member: PackedMember) => (seen?.(member) ? undefined : bothSinks(inside.begin(member), observer?.begin()))
     run = await unpackMembers(source, { type, members, limits: nest.limits, begin })
-    // Where it gave up, what came out may be any member's.
+    // After an error, the output cannot be assigned to members.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.lookInside()
     return run
   } finally {
@@ -148,7 +148,7 @@ const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillise
 
 export const outOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
-/** Whole, with bytes behind it: padding of tapes, or signatures. */
+/** The archive is intact, and bytes follow its end, such as padding of tapes or a signature. */
 export const endsBefore = (run: SevenZipRun) =>
   run.errors.some((text) => /data after the end of/i.test(text)) &&
   !run.errors.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))

@@ -13,7 +13,10 @@ export interface TarFacts {
   contentBytes: number
 }
 
-/** Checks a tar as `tar -t` would: every header's checksum and numbers, sizes within the file. Throws a `Refusal`. */
+/**
+ * Checks a tar as `tar -t` does: the checksum and the numbers of every header, and that all data is in the file. Throws a
+ * `FormatError`.
+ */
 export async function checkTar(stream: ByteStream, nest: ArchiveNest): Promise<TarFacts> {
   const facts: TarFacts = { entries: 0, contentBytes: 0 }
   const links = new ArchiveLinks()
@@ -26,7 +29,7 @@ export async function checkTar(stream: ByteStream, nest: ArchiveNest): Promise<T
       judgeMember(header, nest, links)
     },
     data: async (header, data) => {
-      // A directory's size may be no more than a hint, and the smallest members are too small for an archive.
+      // The size of a directory may be only a hint. Members below this size cannot be an archive.
       if (header.size >= smallestArchive && (header.type === '0' || header.type === '\0' || header.type === '7'))
         await nest.look(data, header.name)
     },
@@ -38,11 +41,11 @@ export async function checkTar(stream: ByteStream, nest: ArchiveNest): Promise<T
 const devices: Record<string, string> = { 3: 'a character device', 4: 'a block device', 6: 'a pipe' }
 
 function judgeMember(header: TarHeader, nest: ArchiveNest, links: ArchiveLinks): void {
-  // A volume's label and what a multi-volume archive continues are no files.
+  // Volume labels and continued members of a multi-volume archive are not files.
   if (header.type === 'V' || header.type === 'M') return
   checkName(header.name)
   const device = devices[header.type]
-  // Unpacked by an administrator it gives access to a disk, or makes the program that opens it wait for ever.
+  // If an administrator unpacks it, a device gives access to a disk, and a pipe blocks the program that opens it.
   if (device) throw trap('archive_device', `the member ${named(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.add(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0

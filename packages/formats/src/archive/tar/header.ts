@@ -16,7 +16,7 @@ export function looksLikeTar(block: Buffer): boolean {
 
 export const isZero = (block: Buffer) => block.every((byte) => byte === 0)
 
-/** Some writers summed signed bytes; all readers accept both. */
+/** Checks the checksum of a header. Some programs add up signed bytes, and all readers accept both sums. */
 export function checksumHolds(block: Buffer): boolean {
   const announced = octal(block.subarray(148, 156))
   if (announced === undefined) return false
@@ -30,7 +30,7 @@ export function checksumHolds(block: Buffer): boolean {
   return announced === unsigned || announced === signed
 }
 
-/** What is wrong with fields that say nothing of where data lies goes to `fault`; the others throw. */
+/** Parses a header. `onError` receives errors in fields that do not affect the position of data. Other errors are thrown. */
 export function readTarHeader(block: Buffer, fault: (refusal: Refusal) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)
@@ -50,7 +50,7 @@ export function readTarHeader(block: Buffer, fault: (refusal: Refusal) => void):
     name: prefix ? `${prefix}/${name}` : name,
     linkName: text(block.subarray(157, 257)),
     type,
-    // A hard link has no data, whatever its size says.
+    // A hard link has no data, whatever its size field contains.
     size: type === '1' ? 0 : size,
   }
   if (gnu && type === 'S') {
@@ -67,13 +67,13 @@ function text(field: Buffer): string {
   return field.toString('utf8', 0, end < 0 ? field.length : end)
 }
 
-/** Octal digits with spaces around them and nothing else; undefined for anything more adventurous. */
+/** Parses octal digits with optional spaces. Returns undefined for anything else. */
 function octal(field: Buffer): number | undefined {
   const found = /^\0? *([0-7]+)(?:[\0 ]|$)/.exec(field.toString('latin1'))
   return found ? Number.parseInt(found[1]!, 8) : undefined
 }
 
-/** Octal, or GNU's base 256; an empty field is 0. What GNU tar calls an error is one. */
+/** Parses octal digits or GNU's base 256. An empty field is 0. An error of GNU tar is an error here. */
 function number(field: Buffer, what: string, least: number, most: number): number {
   const value = field[0]! & 0x80 ? base256(field) : (octal(field) ?? blank(field, what))
   if (value < least || value > most) throw damaged(`the ${what} in a header of the tar archive is out of range`)

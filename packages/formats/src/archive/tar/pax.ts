@@ -5,7 +5,7 @@ export type PaxRecords = Map<string, string>
 
 const wanted = new Set(['path', 'linkpath', 'size', 'GNU.sparse.name', 'GNU.sparse.realsize', 'GNU.sparse.size'])
 
-/** `length keyword=value\n`, as often as there is room. What GNU tar calls malformed is damage. */
+/** Parses records of the form `length keyword=value\n`. A record that GNU tar calls malformed is damage. */
 export function readPax(bytes: Buffer, records: PaxRecords): void {
   for (let at = 0; at < bytes.length && bytes[at] !== 0; ) {
     const blank = bytes.indexOf(0x20, at)
@@ -22,7 +22,7 @@ export function readPax(bytes: Buffer, records: PaxRecords): void {
   }
 }
 
-/** What the extended header says goes before what the plain one says; an empty value takes nothing. */
+/** Values of the extended header replace those of the plain header. An empty value replaces nothing. */
 export function applyPax(header: TarHeader, records: PaxRecords): void {
   header.name = records.get('GNU.sparse.name') || records.get('path') || header.name
   header.linkName = records.get('linkpath') || header.linkName

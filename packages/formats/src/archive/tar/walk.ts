@@ -10,7 +10,10 @@ export interface TarWatch {
   step(): void
   member(header: TarHeader): void
   data(header: TarHeader, data: ByteStream): Promise<void>
-  /** What GNU tar complains of and is able to read on. Where it does not throw, all blocks to the end of the file are looked at. */
+  /**
+   * Receives errors after which GNU tar continues. If it is set and does not throw, all blocks up to the end of the file are
+   * read.
+   */
   fault?(fault: Refusal): void
 }
 
@@ -43,15 +46,15 @@ const faultOf =
     fault(refusal)
   }
 
-/** The next header; undefined at the end, which is a block of zeros or (as GNU tar has it) the end of the file. */
+/** Returns the next header, or undefined at the end of the archive: a block of zeros or, as in GNU tar, the end of the file. */
 async function nextHeader(stream: ByteStream, first: boolean, watch: TarWatch): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
-  // Readers that pass over zeros (`tar -i`) find what comes behind them.
+  // `tar -i` ignores zeros and continues behind them.
   while (watch.fault && block.length === tarBlock && isZero(block)) {
     watch.step()
     block = await stream.read(tarBlock)
   }
-  // What is left of a last block of zeros ends the archive as well as a whole one.
+  // A partial block of zeros also ends the archive.
   if (!first && isZero(block)) return undefined
   if (block.length < tarBlock)
     throw damaged(first ? 'the file is too short for a tar archive' : 'the tar archive is cut off in a header')

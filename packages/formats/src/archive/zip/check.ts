@@ -22,7 +22,7 @@ export interface ZipFacts {
 
 const longestLink = 4096
 
-/** Checks a zip as `unzip -t` would: directory, local headers, then every member's bytes and checksum. */
+/** Checks a zip as `unzip -t` does: the directory, the local headers, then the data and checksum of every member. */
 export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
   if (hidesZipDirectory(source, nest.limits)) {
     nest.budget.encrypted = true
@@ -46,7 +46,7 @@ export async function checkZip(source: RandomAccessSource, nest: ArchiveNest, wa
   return facts
 }
 
-/** Programs that unpack from the front see what the directory does not name. */
+/** Programs that unpack from the front would find members that the directory does not list. */
 function refuseHidden(source: RandomAccessSource, nest: ArchiveNest): void {
   const [at] = unknownOffsets(source, new Map(), { most: 1, step: () => checkDeadline(nest.limits) })
   if (at !== undefined) throw trap('hidden_members', `the zip directory is empty, but a member stands at byte ${at}`)

@@ -5,10 +5,10 @@ import { damaged, Refusal, trap } from '../../refusal.js'
 export interface ZipEntry {
   name: string
   nameBytes: Buffer
-  /** The name that programs prefer where the Info-ZIP Unicode field gives one. */
+  /** The name in the Unicode field of Info-ZIP, which programs prefer. */
   unicodeName?: string
   flags: number
-  /** 0 stored, 8 deflated, 99 AES; others as in the ZIP specification, 4.4.5. */
+  /** 0: stored, 8: deflated, 99: AES. Others are in the ZIP specification, 4.4.5. */
   method: number
   crc32: number
   compressedSize: number
@@ -20,9 +20,9 @@ export interface ZipEntry {
 
 export interface ZipDirectory {
   entries: ZipEntry[]
-  /** Where the directory starts in the file: no member reaches beyond. */
+  /** Offset of the directory. No member may extend beyond it. */
   start: number
-  /** Bytes before the archive (a self-extracting program), by which all its offsets are shifted. */
+  /** Bytes before the archive, such as a self-extracting program. They shift all offsets of the archive. */
   prefix: number
   commentTruncated: boolean
 }
@@ -33,18 +33,21 @@ const centralSize = 46
 const largestDirectory = 64 * 1024 * 1024
 
 interface End {
-  /** Where the end record (the zip64 one where there is one) starts. */
+  /** Offset of the end record, or of the zip64 end record, if any. */
   position: number
   entries: number
   size: number
   offset: number
   zip64: boolean
-  /** By how much the zip64 record lies behind the place that its locator tells. */
+  /** Distance between the zip64 record and the offset in its locator. */
   shift?: number
   commentTruncated: boolean
 }
 
-/** Cheap enough for recognising a type: null where no directory can be read, the first members where there are too many. */
+/**
+ * Returns null if the directory cannot be read, and only the first members if there are too many. Fast enough for type
+ * detection.
+ */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
@@ -54,7 +57,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
   }
 }
 
-/** False where the directory is damaged; true for one that has more members than are looked at. */
+/** Returns false if the directory is damaged, and true if it has too many members to read. */
 export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
@@ -64,7 +67,7 @@ export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLi
   }
 }
 
-/** The central directory as `unzip` accepts it; throws a `Refusal` where it would not. */
+/** Reads the central directory as `unzip` does. Throws a `FormatError` if `unzip` would reject it. */
 export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimits, { partial = false } = {}): ZipDirectory {
   const end = findEnd(source)
   if (!partial && end.entries > limits.maxEntries) throw tooMany(end.entries, limits)
@@ -121,8 +124,8 @@ function lastEnd(tail: Buffer): number {
 }
 
 function readZip64End(source: RandomAccessSource, end: End): End | undefined {
-  // 65,535 members exactly, or a writer that saturates for no reason: without a locator the plain numbers count. Info-ZIP
-  // writes the records beside plain numbers as well, for what it packs from standard input.
+  // Some programs write saturated numbers without zip64 records. Without a locator, the plain numbers count. Info-ZIP also
+  // writes the records beside plain numbers if it packs standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
   if (locator.readUInt32LE(16) > 1) throw damaged('the file is one part of a split zip archive, without the others')
@@ -161,12 +164,12 @@ function locateDirectory(source: RandomAccessSource, end: End): { start: number;
   const prefix = end.position - (end.offset + end.size)
   if (prefix < 0) throw damaged(`${-prefix} bytes are missing from the zip archive`)
   const start = end.offset + prefix
-  // What was put before the archive shifts its directory as far as its zip64 record.
+  // Bytes before the archive shift the directory and its zip64 record by the same distance.
   if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) {
     if (prefix > 0 && startsWithMember) throw damaged('the zip archive is cut off: only one that it held is whole')
     return { start, prefix }
   }
-  // A signature may stand between the directory and its end (ZIP specification, 4.3.13).
+  // A signature may follow the directory (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
   throw damaged('the zip directory is not where the end record says')
@@ -211,7 +214,7 @@ function readEntry(header: Buffer, prefix: number): ZipEntry {
     compressedSize: sizes[1],
     localHeaderOffset: sizes[2] + prefix,
     encrypted: (flags & 1) !== 0,
-    // Unix and macOS keep the file's mode in the upper half of the external attributes.
+    // Unix and macOS store the file mode in the upper half of the external attributes.
     symlink: (host === 3 || host === 19) && header.readUInt32LE(38) >>> 28 === 0xa,
   }
   const unicode = extraField(extra, 0x7075)

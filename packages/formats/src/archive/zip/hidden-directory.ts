@@ -2,10 +2,12 @@ import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { listZipEntries } from './directory.js'
 
-/** Encrypted, strongly, and its values masked: a member of an archive whose directory is encrypted (ZIP specification, 7.3). */
+/**
+ * Flags of a member of an archive with an encrypted directory: strong encryption and masked values (ZIP specification, 7.3).
+ */
 const maskedMember = 0x2041
 
-/** Whether the directory of this archive can only be read with a password. One without its end record is cut off. */
+/** Whether the directory of the archive is encrypted. An archive without an end record is truncated instead. */
 export function hidesZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false

@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 import type { ZipEntry } from './directory.js'
 
-/** A member of a zip as its own header tells it, which is what readers go by that unpack from the front. */
+/** A member as its local header describes it. Programs that unpack from the front use this header. */
 export interface LocalMember {
   offset: number
   name: Buffer
@@ -14,7 +14,7 @@ export interface LocalMember {
 const signature = Buffer.from('PK\x03\x04', 'latin1')
 const allOnes = 0xffffffff
 
-/** Undefined where there is no header of a member at `offset`, but perhaps bytes that look like one's beginning. APPNOTE 4.3.7 */
+/** Returns undefined if there is no local header at `offset`. Other bytes may look like the start of one. APPNOTE 4.3.7 */
 export function readLocalMember(source: RandomAccessSource, offset: number): LocalMember | undefined {
   const header = Buffer.from(source.read(offset, 30))
   if (header.length < 30 || !header.subarray(0, 4).equals(signature)) return undefined
@@ -34,15 +34,15 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   }
 }
 
-/** True where the directory says the same of the member as its header does: then looking at one is looking at both. */
+/** Whether the directory and the local header describe the same content, which then needs to be read only once. */
 export function agrees(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
 }
 
 /**
- * Where members may begin that `known` does not have: offsets of those that have been looked at, each with where its data ends, which is
- * passed over, or undefined where its header does not tell. No more than `most`.
+ * Finds local headers that are not in `known`, at most `maxCount`. `known` maps the offset of a header that was read to the end
+ * of its data, or to undefined if the header does not contain the size. The search skips known data.
  */
 export function unknownOffsets(
   source: RandomAccessSource,

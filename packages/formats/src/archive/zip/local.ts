@@ -11,7 +11,7 @@ export interface ZipMember {
   dataStart: number
 }
 
-/** Compares every local header with the directory and refuses members that share bytes, without inflating anything. */
+/** Compares every local header with the directory and rejects members that overlap. Inflates nothing. */
 export function locateMembers(source: RandomAccessSource, directory: ZipDirectory, limits: ReaderLimits): ZipMember[] {
   const entries = [...directory.entries].sort((a, b) => a.localHeaderOffset - b.localHeaderOffset)
   const members: ZipMember[] = []
@@ -43,14 +43,14 @@ function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
 
 function disagreement(entry: ZipEntry, header: Buffer, name: Buffer, nameLength: number): string | undefined {
   const flags = header.readUInt16LE(6)
-  // Strong encryption hides the values of the local header on purpose (ZIP specification, 7.3).
+  // Strong encryption masks the values of the local header (ZIP specification, 7.3).
   if (entry.flags & 0x2000) return undefined
   if (nameLength !== entry.nameBytes.length || !name.equals(entry.nameBytes)) {
     if (!sameName(entry, flags, name, nameLength)) return 'name'
   }
   if (header.readUInt16LE(8) !== entry.method) return 'method'
   if ((flags & 1) !== (entry.flags & 1)) return 'encryption flag'
-  // With a data descriptor (bit 3) the local header holds no sizes yet.
+  // With a data descriptor (bit 3), the local header contains no sizes.
   if ((flags | entry.flags) & 8) return undefined
   if (header.readUInt32LE(14) !== entry.crc32) return 'checksum'
   if (differs(header.readUInt32LE(18), entry.compressedSize) || differs(header.readUInt32LE(22), entry.uncompressedSize))
@@ -58,11 +58,11 @@ function disagreement(entry: ZipEntry, header: Buffer, name: Buffer, nameLength:
   return undefined
 }
 
-// A saturated number stands in the zip64 field.
+// A saturated number is stored in the zip64 field.
 const saturated = 0xffffffff
 const differs = (local: number, central: number) => local !== saturated && local !== central
 
-/** Sizes that do not fit stand in a field of their own: it must be there and, unless they follow the data, tell them. */
+/** The zip64 field must exist if a size is saturated. Unless a data descriptor follows the data, it must contain the size. */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
   if (!packed && !unpacked) return
@@ -75,7 +75,7 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
     throw damaged(`the member ${named(entry.name)} has another size in its own header than in the zip directory`)
 }
 
-/** Writers that differ in the slash, or write the name in two encodings, are understood by all programs. */
+/** All programs accept names that differ in the slash or are written in two encodings. */
 function sameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
   if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
   if (nameLength !== entry.nameBytes.length) return false

@@ -22,7 +22,10 @@ export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined
       }
     : (one ?? other)
 
-/** Unpacks a stored or deflated member and compares size and checksum; `sink` gets its content, else it is looked into. */
+/**
+ * Unpacks a stored or deflated member and compares its size and checksum. `sink` receives the content. Without a sink, nested
+ * archives are checked too.
+ */
 export async function verifyMember(
   source: RandomAccessSource,
   member: ZipMember,
@@ -36,7 +39,7 @@ export async function verifyMember(
   if (!small && method !== 0) return verifyDeflated(source, member, nest, sink)
   const end = dataStart + compressedSize
   const sum = new MemberSum(entry, nest)
-  // Most members are small, and a stream for each would cost more than the inflating.
+  // Most members are small, and a stream for each would cost more than inflating it.
   const held = small ? contentOf(source, member, atOnce.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.add(chunk)
@@ -61,13 +64,13 @@ async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nes
   const { name, localHeaderOffset } = member.entry
   try {
     if (!sink) await nest.look(stream, name, localHeaderOffset)
-    // Only if the reader of an archive in it has not read the content.
+    // Only if the reader of a nested archive has not consumed the content.
     if (stream.taken === 0) await nest.observer?.member(localHeaderOffset, rest())
     for await (const _ of rest());
   } finally {
     await stream.close()
   }
-  // A reader of the archive inside may have taken this member's damage for its own.
+  // The reader of a nested archive may have reported the damage of this member as its own.
   if (content.fault) throw content.fault
   sink?.end()
 }
@@ -94,7 +97,10 @@ function unpackingFault(error: unknown, entry: ZipEntry): unknown {
   return fault ? damaged(`the member ${named(entry.name)} does not unpack: ${fault}`) : error
 }
 
-/** The small content of a member (a link's target, a `mimetype`); undefined where it is larger or no method of ours. */
+/**
+ * Returns the content of a small member, such as the target of a link. Undefined if it is larger, encrypted or packed by
+ * another method.
+ */
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined

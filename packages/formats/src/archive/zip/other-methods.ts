@@ -7,11 +7,12 @@ import { outOfMemory, reason, unpackNested, unsupported } from '../sevenzip/seve
 import type { ZipFacts } from './check.js'
 import { readZipDirectory } from './directory.js'
 
-// Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ, PPMd: what 7-Zip unpacks in a zip (ZIP specification, 4.4.5).
+// Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ and PPMd: methods that 7-Zip unpacks in a zip (ZIP specification,
+// 4.4.5).
 export const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const mostBytes = 256 * 1024 * 1024
 
-/** Members that are neither stored nor deflated: 7-Zip unpacks them where it can, else a note says that they were not read. */
+/** Checks members that are neither stored nor deflated with 7-Zip. A note lists methods that 7-Zip cannot unpack. */
 export async function testOtherMethods(source: RandomAccessSource, facts: ZipFacts, nest: ArchiveNest): Promise<void> {
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return

@@ -4,7 +4,7 @@ import { readZipDirectory } from './directory.js'
 import { locateMembers, type ZipMember } from './local.js'
 import { readSmallMember } from './member.js'
 
-// Relationships and manifests; large ones have some hundred kilobytes.
+// For relationships and manifests. Large ones have some hundred kilobytes.
 const smallPart = 16 * 1024 * 1024
 
 export class ZipPackage {
@@ -28,7 +28,7 @@ export class ZipPackage {
     return this.members.get(keyOf(name))?.entry.encrypted ?? false
   }
 
-  /** A small part's content; undefined where there is none, where it is encrypted, or where it is not small. */
+  /** Returns the content of a part, or undefined if it is missing, encrypted or too large. */
   read(name: string): Buffer | undefined {
     const member = this.members.get(keyOf(name))
     if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined

@@ -10,7 +10,7 @@ const free = 0xffffffff
 const largestRegularSector = 0xfffffffa
 const miniUnit = 64
 
-/** Cheap enough for recognising a type; null where it cannot be read. */
+/** Lists the streams without reading them. Returns null if the directory cannot be read. Fast enough for type detection. */
 export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
@@ -20,7 +20,7 @@ export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   }
 }
 
-/** A compound file opened for reading ([MS-CFB]); throws a `Refusal` where header, allocation table or directory are damaged. */
+/** A compound file ([MS-CFB]). Throws a `FormatError` if the header, the allocation table or the directory is damaged. */
 export class OleContainer {
   readonly entries: OleEntry[]
   private readonly sectorSize: number
@@ -60,14 +60,14 @@ export class OleContainer {
     const layout = this.layout(entry)
     const { sectors, place, unit, size } = layout
     for (const [index, sector] of sectors.entries()) {
-      // The padding behind the last byte may be missing, and often is.
+      // The padding after the last byte is often missing.
       const end = place(sector) + Math.min(unit, size - index * unit)
       if (end > this.source.size) throw damaged(`the stream '${entry.name}' reaches beyond the end of the file`)
     }
     return new OleStream(this.source, layout)
   }
 
-  /** Opens every stream and refuses sectors that belong to two: a circle, or chains that run into each other. */
+  /** Opens every stream and rejects sectors that belong to two streams: circular chains, or chains that join. */
   openAll(limits: ReaderLimits, except?: OleEntry): void {
     const used = { mini: new Set<number>(), regular: new Uint8Array((this.sectorCount >> 3) + 1) }
     for (const entry of this.entries) {
@@ -109,7 +109,7 @@ export class OleContainer {
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
-    // A missing part of the table shows where a chain runs into it.
+    // Chains that need a missing part of the table end in an error.
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
     for (const [index, number] of announced.entries()) fill(fat, index * perSector, this.sector(number, 'the allocation table'))

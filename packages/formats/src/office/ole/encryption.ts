@@ -12,7 +12,7 @@ const byProgram: Record<string, (container: OleContainer) => boolean> = {
   PowerPoint: isEncryptedPresentation,
 }
 
-/** How a compound file is encrypted, damaged or not; undefined where it is not. [MS-OFFCRYPTO] */
+/** Returns how a compound file is encrypted, or undefined if it is not. [MS-OFFCRYPTO] */
 export function oleEncryption(container: OleContainer): string | undefined {
   return (
     encryptedStreams.find((name) => container.find(name)) ??

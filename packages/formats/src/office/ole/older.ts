@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// Excel 2 to 4 and Word 1 and 2 for Windows wrote their records straight into the file, without a compound file around them.
+// Excel 2 to 4, and Word 1 and 2 for Windows, wrote their records without a compound file.
 
 const windowsWord = new Set([0xa59b, 0xa5db])
 

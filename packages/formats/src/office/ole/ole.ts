@@ -19,7 +19,10 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
   ppt: checkPresentation,
 }
 
-/** Word, Excel and PowerPoint until 2003: a sound compound file, all its streams whole, and a main stream that opens. */
+/**
+ * Checks documents of Word, Excel and PowerPoint until 2003: an intact compound file, intact streams, and a main stream that
+ * opens.
+ */
 export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
@@ -38,7 +41,7 @@ export const readOle =
       })
     })
 
-/** A docx, xlsx or pptx behind a password: a compound file that holds the encrypted package ([MS-OFFCRYPTO] 2.3). */
+/** Checks a docx, xlsx or pptx with a password: a compound file that contains the encrypted package ([MS-OFFCRYPTO] 2.3). */
 export const readEncryptedOoxml: FormatReader = (source, limits) =>
   decided(() => {
     const container = new OleContainer(source)
@@ -48,7 +51,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     if (container.open(info).read(0, 8).length < 8) throw damaged('the encryption of the package is not described')
     container.openAll(limits, content)
     const notes = ['the document is password-protected: only its container was checked']
-    // Whether what is left of a ciphertext can be opened, only the password's owner can find out.
+    // Damage of the ciphertext is visible only with the password.
     if (!isWhole(container, content)) notes.push('the encrypted content is shorter than announced')
     return sound(notes, { streams: container.entries.length, encrypted: true })
   })

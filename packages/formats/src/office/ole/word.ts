@@ -8,7 +8,10 @@ const word95 = 0xa5dc
 const encryptedFlag = 0x0100
 const tableFlag = 0x0200
 
-/** The WordDocument stream: its file information block and, since Word 97, the chunk table that it points to ([MS-DOC] 2.5). */
+/**
+ * Checks the WordDocument stream: its file information block and, since Word 97, the piece table that it points to ([MS-DOC]
+ * 2.5).
+ */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.find('WordDocument')
   if (!entry) throw damaged('the compound file has no stream WordDocument, so it is no Word document')
@@ -20,14 +23,14 @@ export function checkWordDocument(container: OleContainer): OleFacts {
   if (magic !== word97 && magic !== word95) throw damaged('the stream WordDocument does not start as a Word document does')
   const flags = base.readUInt16LE(10)
   const encrypted = (flags & encryptedFlag) !== 0
-  // Word 6 and 95 keep everything in this one stream.
+  // Word 6 and 95 store everything in this stream.
   if (magic === word97 && version >= 0x00c1) checkTable(container, document, flags & tableFlag ? '1Table' : '0Table', encrypted)
   return { stream: entry.name, encrypted, active: !encrypted && hasDdeField(document) ? ['DDE field'] : [] }
 }
 
 const windowBytes = 64 * 1024
 
-/** A field begins with this sign, in bytes of eight bits or of sixteen. [MS-DOC] 2.8.25 */
+/** A field starts with this character, in 8 or 16 bits. [MS-DOC] 2.8.25 */
 function hasDdeField(document: OleStream): boolean {
   for (let at = 0; at < document.size; at += windowBytes - 64) {
     const text = document.read(at, windowBytes).toString('latin1').replaceAll('\0', '')
@@ -46,7 +49,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   const entry = container.find(name)
   if (!entry) throw damaged(`the stream ${name}, which the Word document needs, is missing`)
   const table = container.open(entry)
-  // All but the first bytes of the file information block is encrypted as well.
+  // Only the first bytes of the file information block are plain.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
   if (place.length < 8) throw damaged('the file information block of the Word document is cut off')
@@ -57,7 +60,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   checkChunks(table, offset, offset + length)
 }
 
-/** Formatting runs (1) may come before the chunk table (2), which must fill the rest. */
+/** Formatting runs (1) may come before the piece table (2), which must fill the rest. */
 function checkChunks(table: OleStream, start: number, end: number): void {
   let at = start
   for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)

@@ -27,7 +27,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted, active: [...active] }
 }
 
-// The record that tells of a password comes right behind the first.
+// The record that states encryption follows the first record.
 const soonRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
@@ -55,14 +55,14 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
       sheets.push(records.uint32(record.at))
       if (records.bytes(record.at + 5, 1)[0] === macroSheet) active.add('XLM macros')
     }
-    // A name of a program and one of a topic, parted by this sign. [MS-XLS] 2.5.277
+    // A program name and a topic, separated by this character. [MS-XLS] 2.5.277
     if (record.type === supBook && !encrypted && records.bytes(record.at + 4, record.length - 4).includes(3))
       active.add('DDE or OLE link')
   }
   throw damaged('the Excel workbook has no end of its globals')
 }
 
-/** Walks a stream of BIFF records through a window, so that small ones do not cost a read each. */
+/** Iterates over BIFF records through a window, so that small records do not cost a read each. */
 class Records {
   private window: Buffer = Buffer.alloc(0)
   private windowAt = 0
