@@ -56,7 +56,7 @@ async function verdictOf(bytes, extension) {
   if (!recognition.fits) return `no: ${recognition.type}`
   if (blankness?.blank) return 'blank'
   const { verdict } = soundness
-  return verdict.sound ? 'sound' : `${verdict.trap ?? 'broken'}: ${verdict.problem}`
+  return verdict.sound ? 'sound' : `${verdict.maliciousConstruction ?? 'broken'}: ${verdict.problem}`
 }
 
 function seeded(seed) {

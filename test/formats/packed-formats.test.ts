@@ -48,9 +48,12 @@ describe('what 7-Zip opens is opened', () => {
   })
 
   test('a member that would be written elsewhere, and a bomb', async () => {
-    expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({ sound: false, trap: 'archive_path' })
+    expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
+      sound: false,
+      maliciousConstruction: 'archive_path',
+    })
     expect(await verdictOn('xz', await sevenZip({ a: Buffer.alloc(40_000_000) }, [], 'xz'))).toMatchObject({
-      trap: 'archive_ratio',
+      maliciousConstruction: 'archive_ratio',
     })
   })
 
@@ -63,7 +66,7 @@ describe('what 7-Zip opens is opened', () => {
   test.each(['symbolic', 'hard'] as const)('a %s link of RAR 5 has no data, and must stay inside', async (kind) => {
     const linked = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind }))
     expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
-    expect(await linked('../a.bin')).toMatchObject({ sound: false, trap: 'archive_link' })
+    expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
   })
 
   test('a damaged file in a RAR is an error even if a link has the same name', async () => {

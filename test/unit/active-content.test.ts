@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
+import { decodeImagesWith } from '../../packages/formats/src/image/image-decoder.js'
 import { decodeImage } from '../../packages/formats/src/image/libvips.js'
-import { decodeImagesWith } from '../../packages/formats/src/image/vips.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
@@ -18,7 +18,7 @@ decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
 
 const examined = (extension: string, bytes: Buffer) =>
   examine(new MemorySource(bytes, extension), { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 })
-const activeIn = async (extension: string, bytes: Buffer) =>
+const runSearch = async (extension: string, bytes: Buffer) =>
   (await examined(extension, bytes)).soundness?.verdict.evidence?.active_content
 
 const acting = (action: string) =>
@@ -72,9 +72,9 @@ describe('active content is named in the evidence', () => {
   test('in documents within archives', async () => {
     const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
     const named = ["VBA macros in 'a.docm'"]
-    expect(await activeIn('zip', zipOf({ name: 'a.docm', bytes: inside }))).toEqual(named)
-    expect(await activeIn('tar', await tarOf([{ name: 'a.docm', data: inside }]))).toEqual(named)
-    expect(await activeIn('zip', zipOf({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
+    expect(await runSearch('zip', zipOf({ name: 'a.docm', bytes: inside }))).toEqual(named)
+    expect(await runSearch('tar', await tarOf([{ name: 'a.docm', data: inside }]))).toEqual(named)
+    expect(await runSearch('zip', zipOf({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
   })
 
   const active: [string, Buffer, string][] = [
@@ -88,20 +88,20 @@ describe('active content is named in the evidence', () => {
   test.each(active)('in %s within zip, tar, gzip and 7z, and in archives in these', async (name, bytes, what) => {
     const named = [`${what} in '${name}'`]
     const zip = zipOf({ name, bytes })
-    expect(await activeIn('zip', zip)).toEqual(named)
+    expect(await runSearch('zip', zip)).toEqual(named)
     const tar = await tarOf([{ name, data: bytes }])
-    expect(await activeIn('tar', tar)).toEqual(named)
-    expect(await activeIn('tgz', gzipSync(tar))).toEqual(named)
-    expect(await activeIn('7z', await sevenZip({ [name]: bytes }))).toEqual(named)
-    expect(await activeIn('zip', zipOf({ name: 'inner.zip', bytes: zip }))).toEqual(named)
+    expect(await runSearch('tar', tar)).toEqual(named)
+    expect(await runSearch('tgz', gzipSync(tar))).toEqual(named)
+    expect(await runSearch('7z', await sevenZip({ [name]: bytes }))).toEqual(named)
+    expect(await runSearch('zip', zipOf({ name: 'inner.zip', bytes: zip }))).toEqual(named)
     // Pages in a document are parts of its text.
     if (name === 'a.html') return
     const document = packed({ ...docx(), [`word/media/${name}`]: bytes })
-    expect(await activeIn('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
+    expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
   test('in a gzipped page, whatever it is called; not in what is quiet, or damaged', async () => {
-    expect(await activeIn('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
+    expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])
     for (const [name, bytes] of [
@@ -111,51 +111,51 @@ describe('active content is named in the evidence', () => {
       ['a.doc', compound(doc())],
       ['a.xls', compound(xls({ macroSheet: true })).subarray(0, 700)],
     ] as const)
-      expect(await activeIn('zip', zipOf({ name, bytes }))).toBeUndefined()
+      expect(await runSearch('zip', zipOf({ name, bytes }))).toBeUndefined()
   })
 
   test('as far as 8 MiB of a member and 32 MiB of an archive go; the report says where it ended', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
-    const verdictOf = async (...sizes: number[]) =>
+    const runReader = async (...sizes: number[]) =>
       (await examined('zip', zipOf(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
         .soundness?.verdict
-    const large = await verdictOf(9 * 1024 * 1024)
+    const large = await runReader(9 * 1024 * 1024)
     expect(large).toMatchObject({ sound: true, notes: ["the member '0.html' was not searched for active content"] })
     expect(large?.evidence?.active_content).toBeUndefined()
-    const many = await verdictOf(...Array(5).fill(7 * 1024 * 1024))
+    const many = await runReader(...Array(5).fill(7 * 1024 * 1024))
     expect(many?.evidence?.active_content).toEqual([0, 1, 2, 3].map((at) => `script in '${at}.html'`))
     expect(many).toMatchObject({ notes: ["the member '4.html' was not searched for active content"] })
   })
 
   test('of a PDF', async () => {
-    expect(await activeIn('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
-    expect(await activeIn('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
-    expect(await activeIn('pdf', attachingPdf())).toEqual(['attachment'])
-    expect(await activeIn('pdf', acting('/S /URI /URI (https://example.com)'))).toEqual(['opening action'])
-    expect(await activeIn('pdf', acting('/S /J#61vaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
-    expect(await activeIn('pdf', acting('/S /GoTo /D [3 0 R /Fit]'))).toBeUndefined()
-    expect(await activeIn('pdf', linking)).toBeUndefined()
+    expect(await runSearch('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
+    expect(await runSearch('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
+    expect(await runSearch('pdf', attachingPdf())).toEqual(['attachment'])
+    expect(await runSearch('pdf', acting('/S /URI /URI (https://example.com)'))).toEqual(['opening action'])
+    expect(await runSearch('pdf', acting('/S /J#61vaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
+    expect(await runSearch('pdf', acting('/S /GoTo /D [3 0 R /Fit]'))).toBeUndefined()
+    expect(await runSearch('pdf', linking)).toBeUndefined()
   })
 
   test('of an SVG', async () => {
-    expect(await activeIn('svg', svg('<script>1</script><g onclick="a()"/><foreignObject/><a href=" javascript:b()"/>'))).toEqual(
-      ['script', 'event handler', 'foreignObject', 'javascript: link'],
-    )
-    expect(await activeIn('svg', svg('<a href="https://example.com"/>'))).toBeUndefined()
-    expect(await activeIn('svgz', gzipSync(svg('<script>1</script>')))).toEqual(['script'])
-    expect(await activeIn('svgz', gzipSync(svg('<a href="https://example.com"/>')))).toBeUndefined()
+    expect(
+      await runSearch('svg', svg('<script>1</script><g onclick="a()"/><foreignObject/><a href=" javascript:b()"/>')),
+    ).toEqual(['script', 'event handler', 'foreignObject', 'javascript: link'])
+    expect(await runSearch('svg', svg('<a href="https://example.com"/>'))).toBeUndefined()
+    expect(await runSearch('svgz', gzipSync(svg('<script>1</script>')))).toEqual(['script'])
+    expect(await runSearch('svgz', gzipSync(svg('<a href="https://example.com"/>')))).toBeUndefined()
   })
 
   test('of Office documents', async () => {
     const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
-    expect(await activeIn('docm', withMacros)).toEqual(['VBA macros'])
-    expect(await activeIn('docx', packed({ ...docx(), 'word/embeddings/oleObject1.bin': 'x' }))).toEqual(['embedded object'])
-    expect(await activeIn('doc', compound({ ...doc(), 'Equation Native': Buffer.alloc(40) }))).toEqual(['equation object'])
-    expect(await activeIn('docx', packed(docx()))).toBeUndefined()
+    expect(await runSearch('docm', withMacros)).toEqual(['VBA macros'])
+    expect(await runSearch('docx', packed({ ...docx(), 'word/embeddings/oleObject1.bin': 'x' }))).toEqual(['embedded object'])
+    expect(await runSearch('doc', compound({ ...doc(), 'Equation Native': Buffer.alloc(40) }))).toEqual(['equation object'])
+    expect(await runSearch('docx', packed(docx()))).toBeUndefined()
     for (const encoding of ['latin1', 'utf16le'] as const) {
       const streams = doc()
       streams['/WordDocument']!.write('\x13 DDEAUTO c:\\cmd.exe \x14', 2048, encoding)
-      expect(await activeIn('doc', compound(streams))).toEqual(['DDE field'])
+      expect(await runSearch('doc', compound(streams))).toEqual(['DDE field'])
     }
   })
 
@@ -168,48 +168,48 @@ describe('active content is named in the evidence', () => {
     ['a plain link', 'hyperlink', 'https://example.com/', undefined],
     ['a film that waits for a click', 'video', 'https://example.com/a.mp4', undefined],
   ])('of a Word document that refers to %s', async (_, type, target, active) => {
-    expect(await activeIn('docx', related(type, target))).toEqual(active)
+    expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 
   test('of fields of Word, also in letters', async () => {
     const field = (...texts: string[]) =>
       texts.map((each) => `<w:r><w:instrText xml:space="preserve">${each}</w:instrText></w:r>`).join('')
-    expect(await activeIn('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])
-    expect(await activeIn('docx', withBody(field(' D', 'D', 'E', 'AUTO &quot;cmd&quot; ')))).toEqual(['DDE field'])
-    expect(await activeIn('docx', withBody('<w:fldSimple w:instr=" DDE cmd "><w:r/></w:fldSimple>'))).toEqual(['DDE field'])
-    expect(await activeIn('docx', withBody(field(' INCLUDEPICTURE "http://example.com/a.png" ')))).toEqual([
+    expect(await runSearch('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])
+    expect(await runSearch('docx', withBody(field(' D', 'D', 'E', 'AUTO &quot;cmd&quot; ')))).toEqual(['DDE field'])
+    expect(await runSearch('docx', withBody('<w:fldSimple w:instr=" DDE cmd "><w:r/></w:fldSimple>'))).toEqual(['DDE field'])
+    expect(await runSearch('docx', withBody(field(' INCLUDEPICTURE "http://example.com/a.png" ')))).toEqual([
       'external reference (field)',
     ])
-    expect(await activeIn('docx', withBody(field(' PAGE \\* MERGEFORMAT ')))).toBeUndefined()
+    expect(await runSearch('docx', withBody(field(' PAGE \\* MERGEFORMAT ')))).toBeUndefined()
   })
 
   test('of spreadsheets', async () => {
     const link = '<externalLink xmlns="x"><ddeLink ddeService="cmd" ddeTopic="/c calc"/></externalLink>'
-    expect(await activeIn('xlsx', packed({ ...xlsx(), 'xl/externalLinks/externalLink1.xml': link }))).toEqual(['DDE link'])
-    expect(await activeIn('xlsm', packed({ ...xlsx(), 'xl/macrosheets/sheet1.xml': '<x/>' }))).toEqual(['XLM macros'])
-    expect(await activeIn('xls', compound(xls({ macroSheet: true })))).toEqual(['XLM macros'])
-    expect(await activeIn('xls', compound(xls({ link: 'cmd\x03/c calc' })))).toEqual(['DDE or OLE link'])
-    expect(await activeIn('xls', compound(xls({ link: 'Other.xls' })))).toBeUndefined()
-    expect(await activeIn('xlsx', packed(xlsx()))).toBeUndefined()
+    expect(await runSearch('xlsx', packed({ ...xlsx(), 'xl/externalLinks/externalLink1.xml': link }))).toEqual(['DDE link'])
+    expect(await runSearch('xlsm', packed({ ...xlsx(), 'xl/macrosheets/sheet1.xml': '<x/>' }))).toEqual(['XLM macros'])
+    expect(await runSearch('xls', compound(xls({ macroSheet: true })))).toEqual(['XLM macros'])
+    expect(await runSearch('xls', compound(xls({ link: 'cmd\x03/c calc' })))).toEqual(['DDE or OLE link'])
+    expect(await runSearch('xls', compound(xls({ link: 'Other.xls' })))).toBeUndefined()
+    expect(await runSearch('xlsx', packed(xlsx()))).toBeUndefined()
     const sheet =
       '<office:document-content xmlns:office="x" xmlns:t="y"><t:dde-link><office:dde-source/></t:dde-link></office:document-content>'
-    expect(await activeIn('ods', packed({ ...openDocument('ods'), 'content.xml': sheet }))).toEqual(['DDE link'])
+    expect(await runSearch('ods', packed({ ...openDocument('ods'), 'content.xml': sheet }))).toEqual(['DDE link'])
   })
 
   test('of rich text', async () => {
     const rich = (inside: string) => Buffer.from(`{\\rtf1\\ansi ${inside} Hello}`)
-    expect(await activeIn('rtf', rich('{\\object\\objemb{\\*\\objdata 0105}}'))).toEqual(['embedded object'])
-    expect(await activeIn('rtf', rich('{\\*\\template http://example.com/a.dot}'))).toEqual(['remote template'])
-    expect(await activeIn('rtf', rich('{\\field{\\*\\fldinst HYPERLINK "https://example.com"}}'))).toBeUndefined()
+    expect(await runSearch('rtf', rich('{\\object\\objemb{\\*\\objdata 0105}}'))).toEqual(['embedded object'])
+    expect(await runSearch('rtf', rich('{\\*\\template http://example.com/a.dot}'))).toEqual(['remote template'])
+    expect(await runSearch('rtf', rich('{\\field{\\*\\fldinst HYPERLINK "https://example.com"}}'))).toBeUndefined()
   })
 
   test('of web pages', async () => {
     const page = (inside: string) => Buffer.from(`<!doctype html><html><body>${inside}</body></html>`)
-    expect(await activeIn('html', page('<script src=a.js></script>'))).toEqual(['script'])
-    expect(await activeIn('html', page('<p onclick="a()">text</p>'))).toEqual(['event handler'])
-    expect(await activeIn('html', page('<a href="java\nscript:a()">a</a>'))).toEqual(['javascript: link'])
-    expect(await activeIn('html', page('<iframe src="https://example.com"></iframe>'))).toEqual(['embedded page or program'])
-    expect(await activeIn('html', page('<a href="https://example.com">onclick = nothing</a>'))).toBeUndefined()
+    expect(await runSearch('html', page('<script src=a.js></script>'))).toEqual(['script'])
+    expect(await runSearch('html', page('<p onclick="a()">text</p>'))).toEqual(['event handler'])
+    expect(await runSearch('html', page('<a href="java\nscript:a()">a</a>'))).toEqual(['javascript: link'])
+    expect(await runSearch('html', page('<iframe src="https://example.com"></iframe>'))).toEqual(['embedded page or program'])
+    expect(await runSearch('html', page('<a href="https://example.com">onclick = nothing</a>'))).toBeUndefined()
   })
 
   test('of what lies behind a picture', async () => {
@@ -222,12 +222,12 @@ describe('active content is named in the evidence', () => {
       ['jpg', await jpeg()],
       ['gif', basic.gif()],
     ] as const) {
-      expect(await activeIn(extension, trailing(picture, program))).toEqual(['program behind the picture'])
-      expect(await activeIn(extension, trailing(picture, '<?php system($_GET[1]);'))).toEqual([
+      expect(await runSearch(extension, trailing(picture, program))).toEqual(['program behind the picture'])
+      expect(await runSearch(extension, trailing(picture, '<?php system($_GET[1]);'))).toEqual([
         'page or script behind the picture',
       ])
-      expect(await activeIn(extension, trailing(picture, 'Rar!\x1a\x07\0 and more'))).toEqual(['archive behind the picture'])
-      expect(await activeIn(extension, trailing(picture, 'SEFH and the other facts of a telephone'))).toBeUndefined()
+      expect(await runSearch(extension, trailing(picture, 'Rar!\x1a\x07\0 and more'))).toEqual(['archive behind the picture'])
+      expect(await runSearch(extension, trailing(picture, 'SEFH and the other facts of a telephone'))).toBeUndefined()
     }
   })
 })
@@ -251,5 +251,5 @@ test('a document with macros is no .docx, whatever it is called', async () => {
 
 test('a GIF that is a ZIP archive as well is refused', async () => {
   const { soundness } = await examined('gif', Buffer.concat([basic.gif(), basic.zip({ 'a.txt': 'a' })]))
-  expect(soundness?.verdict).toMatchObject({ sound: false, trap: 'polyglot' })
+  expect(soundness?.verdict).toMatchObject({ sound: false, maliciousConstruction: 'polyglot' })
 })

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
-import { pixelFlood } from '../../packages/formats/src/image/pixels.js'
+import { checkImageSize } from '../../packages/formats/src/image/image-size.js'
 import { defaultLimits } from '../../packages/formats/src/inspect.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
@@ -11,13 +11,13 @@ import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
 /** 'sound', or why it is refused. */
-async function verdictOf(extension: string, bytes: Buffer): Promise<string> {
+async function runReader(extension: string, bytes: Buffer): Promise<string> {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
   const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)
   if (!recognition.fits) return `invalid_extension: it is ${recognition.type}`
   if (blankness?.blank) return 'blank'
   const { verdict } = soundness!
-  return verdict.sound ? 'sound' : `${verdict.trap ?? 'corrupt'}: ${verdict.problem}`
+  return verdict.sound ? 'sound' : `${verdict.maliciousConstruction ?? 'corrupt'}: ${verdict.problem}`
 }
 
 const text = (content: string) => Buffer.from(content, 'latin1')
@@ -85,7 +85,7 @@ describe('what is sound is not refused', () => {
     ['a QuickTime film called .mp4', 'mp4', brand(mp4(), 'qt  ')],
     ['Matroska called .webm', 'webm', media.webm({ type: 'matroska' })],
   ])('%s (.%s)', async (_, extension, bytes) => {
-    expect(await verdictOf(extension, bytes)).toBe('sound')
+    expect(await runReader(extension, bytes)).toBe('sound')
   })
 })
 
@@ -104,27 +104,29 @@ test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
 ])('a plan of A0 in black and white at %d dpi is no flood, in colours it is', (_, width, height) => {
-  expect(pixelFlood('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
-  expect(pixelFlood('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({ trap: 'pixel_flood' })
+  expect(checkImageSize('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
+  expect(checkImageSize('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({
+    maliciousConstruction: 'pixel_flood',
+  })
 })
 
 describe('what is no such file is refused', () => {
   const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
 
   test.each(signed)('noise and text called .%s', async (extension) => {
-    expect(await verdictOf(extension, noise(5000))).toMatch(/corrupt/)
-    expect(await verdictOf(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
+    expect(await runReader(extension, noise(5000))).toMatch(/corrupt/)
+    expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
   test('what office programs write as text under an older name; the message says what it is', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
-    expect(await verdictOf('doc', text(word))).toMatch(/Word 2003 XML.*called \.xml/)
-    expect(await verdictOf('xls', text('<html><body><table></table></body></html>'))).toMatch(/web page.*called \.html/)
+    expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*called \.xml/)
+    expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(/web page.*called \.html/)
   })
 
   test('a WAV that is shorter than it says', async () => {
     const whole = media.wav()
-    expect(await verdictOf('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
+    expect(await runReader('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
   })
 
   test('an archive of several disks', async () => {
@@ -132,13 +134,13 @@ describe('what is no such file is refused', () => {
     const end = bytes.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
     bytes.writeUInt16LE(1, end + 4)
     bytes.writeUInt16LE(1, end + 6)
-    expect(await verdictOf('zip', bytes)).toMatch(/corrupt/)
+    expect(await runReader('zip', bytes)).toMatch(/corrupt/)
   })
 
   test('a zip that is cut before a zip that it stores', async () => {
     const inner = basic.zip({ 'b.txt': 'inner' })
     const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
-    expect(await verdictOf('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
+    expect(await runReader('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
   })
 
   test('a zip whose directory is empty behind local headers', async () => {
@@ -147,18 +149,18 @@ describe('what is no such file is refused', () => {
     const empty = Buffer.alloc(22)
     empty.write('PK\x05\x06', 'latin1')
     empty.writeUInt32LE(directory, 16)
-    expect(await verdictOf('zip', Buffer.concat([bytes.subarray(0, directory), empty]))).toMatch(/corrupt|polyglot|zip/)
+    expect(await runReader('zip', Buffer.concat([bytes.subarray(0, directory), empty]))).toMatch(/corrupt|polyglot|zip/)
   })
 
   test('an SVG that draws a thousand million times', async () => {
     const levels = Array.from({ length: 9 }, (_, at) => `<g id="a${at + 1}">${`<use href="#a${at}"/>`.repeat(10)}</g>`)
     const bomb = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0" width="1" height="1"/>${levels.join('')}<use href="#a9"/></svg>`
-    expect(await verdictOf('svg', text(bomb))).toMatch(/^svg_use/)
+    expect(await runReader('svg', text(bomb))).toMatch(/^svg_use/)
     const honest = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0"/>${'<use href="#a0"/>'.repeat(500)}</svg>`
-    expect(await verdictOf('svg', text(honest))).toBe('sound')
+    expect(await runReader('svg', text(honest))).toBe('sound')
   })
 
   test('a program, under an extension that is not known', async () => {
-    expect(await verdictOf('acme', basic.exe())).toBe('invalid_extension: it is exe')
+    expect(await runReader('acme', basic.exe())).toBe('invalid_extension: it is exe')
   })
 })

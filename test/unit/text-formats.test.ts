@@ -15,7 +15,7 @@ const read = (reader: FormatReader, content: Buffer | string) => {
 }
 const trapOf = async (reader: FormatReader, content: Buffer | string) => {
   const verdict = await read(reader, content)
-  return verdict.sound ? 'sound' : (verdict.trap ?? 'broken')
+  return verdict.sound ? 'sound' : (verdict.maliciousConstruction ?? 'broken')
 }
 
 describe('plain text', () => {

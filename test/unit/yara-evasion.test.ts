@@ -1,7 +1,7 @@
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pack } from 'tar-stream'
-import { unknownOffsets } from '../../packages/formats/src/archive/zip/hidden.js'
+import { findUnknownHeaders } from '../../packages/formats/src/archive/zip/local-headers.js'
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { gif } from '../../packages/formats/test/support/samples/basic.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
@@ -230,8 +230,8 @@ describe('members that no directory names', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')
-    const look = (known: [number, number | undefined][], most = 99) =>
-      unknownOffsets(new MemorySource(spread, ''), new Map(known), { most, step: () => {} })
+    const look = (known: [number, number | undefined][], maxCount = 99) =>
+      findUnknownHeaders(new MemorySource(spread, ''), new Map(known), { maxCount, step: () => {} })
     expect(look([])).toEqual(offsets)
     expect(look([[0, undefined]])).toEqual(offsets.slice(1))
     expect(look([[0, 1_001]])).toEqual(offsets.slice(2))

@@ -1,12 +1,12 @@
-import { activeByName } from './archive/active-names.js'
+import { findActiveParts } from './archive/active-parts.js'
 import { listZipEntries } from './archive/zip/directory.js'
 import type { Recognition } from './detect/detect.js'
-import { endsAsZip } from './detect/zip.js'
+import { endsWithZip } from './detect/zip.js'
 import type { FormatVerdict, ReaderLimits } from './format.js'
-import { behindPicture } from './image/behind.js'
+import { findAppendedContent } from './image/appended-content.js'
 import { listOleStreams } from './office/ole/container.js'
 import type { RandomAccessSource } from './random-access-source.js'
-import { activeInPage, activeInRichText } from './text/active-text.js'
+import { findPageActiveContent, findRtfActiveContent } from './text/active-text.js'
 
 const streams: [RegExp, string][] = [
   [/^(_VBA_PROJECT|VBA|_VBA_PROJECT_CUR)$/i, 'VBA macros'],
@@ -18,31 +18,31 @@ const zipDocuments = new Set('docx docm xlsx xlsm xlsb pptx pptm vsdx ooxml odt 
 const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 
 /** Lists active content that the reader does not report: macros, scripts, embedded programs. */
-export function activeContent(
+export function findActiveContent(
   source: RandomAccessSource,
   recognised: Recognition,
   limits: ReaderLimits,
   read: FormatVerdict,
 ): string[] {
-  if (recognised.kind === 'text') return activeInPage(source, recognised.sign, limits)
+  if (recognised.kind === 'text') return findPageActiveContent(source, recognised.sign, limits)
   if (recognised.kind !== 'binary') return []
   const { type } = recognised
-  if (zipDocuments.has(type)) return activeByName((listZipEntries(source, limits) ?? []).map(({ name }) => name))
-  if (oleDocuments.has(type)) return activeInOle(source)
-  if (type === 'rtf') return activeInRichText(source, limits)
-  return pictures.has(type) ? behind(source, type, limits, read) : []
+  if (zipDocuments.has(type)) return findActiveParts((listZipEntries(source, limits) ?? []).map(({ name }) => name))
+  if (oleDocuments.has(type)) return findOleActiveContent(source)
+  if (type === 'rtf') return findRtfActiveContent(source, limits)
+  return pictures.has(type) ? findAppended(source, type, limits, read) : []
 }
 
 /** Finds active content by the names of the streams. */
-export const activeInOle = (source: RandomAccessSource): string[] => {
+export const findOleActiveContent = (source: RandomAccessSource): string[] => {
   const names = (listOleStreams(source) ?? []).map(({ name }) => name)
   return streams.filter(([pattern]) => names.some((name) => pattern.test(name))).map(([, what]) => what)
 }
 
 const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
 
-function behind(source: RandomAccessSource, type: string, limits: ReaderLimits, read: FormatVerdict): string[] {
+function findAppended(source: RandomAccessSource, type: string, limits: ReaderLimits, read: FormatVerdict): string[] {
   const after = type === 'jpg' ? 'jpeg' : Number(read.evidence?.bytes_after_end ?? 0)
-  const found = behindPicture(source, after) ?? (endsAsZip(source, limits) ? 'archive behind the picture' : undefined)
+  const found = findAppendedContent(source, after) ?? (endsWithZip(source, limits) ? 'archive behind the picture' : undefined)
   return found ? [found] : []
 }

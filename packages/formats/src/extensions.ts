@@ -6,25 +6,25 @@ const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'ol
 const programs = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
 /** Maps each extension to the first type that lists it. The type with that name takes precedence. */
-function ownTypes(table: Record<string, TypeRow>): Map<string, string> {
+function mapExtensions(table: Record<string, TypeRow>): Map<string, string> {
   const found = new Map<string, string>()
   for (const [type, { extensions }] of Object.entries(table))
     for (const extension of extensions) if (!found.has(extension)) found.set(extension, type)
   for (const [type, { extensions }] of Object.entries(table)) if (extensions.includes(type)) found.set(type, type)
   return found
 }
-const binaryTypeOf = ownTypes(types)
-for (const extension of rawPhotos.split(' ')) binaryTypeOf.set(extension, 'raw-photo')
-const textTypeOf = ownTypes(textTypes)
+const binaryTypesByExtension = mapExtensions(types)
+for (const extension of rawPhotos.split(' ')) binaryTypesByExtension.set(extension, 'raw-photo')
+const textTypesByExtension = mapExtensions(textTypes)
 
-export const textTypeFor = (extension: string): string | undefined => textTypeOf.get(extension)
+export const textTypeFor = (extension: string): string | undefined => textTypesByExtension.get(extension)
 
 /** Whether browsers open a text file with this extension and run its scripts. */
 export const isPage = (extension: string): boolean =>
   textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 
 export const binaryTypeFor = (extension: string): string | undefined =>
-  textTypeOf.has(extension) ? undefined : binaryTypeOf.get(extension)
+  textTypesByExtension.has(extension) ? undefined : binaryTypesByExtension.get(extension)
 
 export function standsFor(extension: string, type: string): boolean {
   if (anything.has(extension) || extension === type) return true
@@ -50,6 +50,6 @@ const coarse = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-da
 export function mimeOf(type: string, extension: string): string | null {
   const known = types[type] ?? textTypes[type]
   if (!known) return mimeOfExtension(extension)
-  const agrees = known.extensions.includes(extension)
-  return (agrees && (coarse.has(type) || finerMime[extension]) && mimeOfExtension(extension)) || known.mime
+  const describesSameContent = known.extensions.includes(extension)
+  return (describesSameContent && (coarse.has(type) || finerMime[extension]) && mimeOfExtension(extension)) || known.mime
 }

@@ -2,12 +2,12 @@ import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 /**
- * Result of a reader. `trap` names a malicious construction, which is reported as `corrupt_file`. `notes` are shown in the
+ * Result of a reader. `maliciousConstruction` names a malicious construction, which is reported as `corrupt_file`. `notes` are shown in the
  * report.
  */
 export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
-  | { sound: false; problem: string; trap?: string; evidence?: Record<string, unknown> }
+  | { sound: false; problem: string; maliciousConstruction?: string; evidence?: Record<string, unknown> }
 
 /** Limits of memory and time for a reader. */
 export interface ReaderLimits {
@@ -42,10 +42,14 @@ export const broken = (problem: string, evidence: Record<string, unknown> = {}):
   problem,
   evidence,
 })
-export const trapped = (trap: string, problem: string, evidence: Record<string, unknown> = {}): FormatVerdict => ({
+export const maliciousVerdict = (
+  maliciousConstruction: string,
+  problem: string,
+  evidence: Record<string, unknown> = {},
+): FormatVerdict => ({
   sound: false,
   problem,
-  trap,
+  maliciousConstruction,
   evidence,
 })
 

@@ -7,10 +7,11 @@ export {
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
+  maliciousVerdict,
   type ReaderLimits,
   sound,
-  trapped,
 } from './format.js'
+export { FormatError } from './format-error.js'
 export {
   checkWithoutReader,
   type Detection,
@@ -24,5 +25,4 @@ export type { MemberObserver } from './member-observer.js'
 export { polyglot } from './polyglot.js'
 export { FileSource, MemorySource, type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
 export { loadReader, readerName, readerOf } from './readers.js'
-export { Refusal } from './refusal.js'
 export { textTypes } from './types.js'

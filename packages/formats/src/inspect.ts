@@ -1,8 +1,16 @@
-import { activeContent } from './active-content.js'
-import { pdfHeaderAt, type Recognition, recognise } from './detect/detect.js'
+import { findActiveContent } from './active-content.js'
+import { findPdfHeader, type Recognition, recognise } from './detect/detect.js'
 import { binaryTypeFor, isPage, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
-import { broken, DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from './format.js'
-import { decodeImagesWith, hasImageDecoder } from './image/vips.js'
+import {
+  broken,
+  DeadlineExceeded,
+  type FormatReader,
+  type FormatVerdict,
+  maliciousVerdict,
+  type ReaderLimits,
+  sound,
+} from './format.js'
+import { decodeImagesWith, hasImageDecoder } from './image/image-decoder.js'
 import type { MemberObserver } from './member-observer.js'
 import { polyglot } from './polyglot.js'
 import { type RandomAccessSource, TooLarge, WindowSource } from './random-access-source.js'
@@ -50,7 +58,7 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
     return { recognised, type, mime: recognised.mime ?? mimeOf(type, extension), fits: standsFor(extension, type) }
   }
   if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
-  const type = (await otherTextType(source, limits)) ?? 'text'
+  const type = (await detectOtherTextType(source, limits)) ?? 'text'
   const mime = type !== 'text' ? mimeOf(type, type) : textTypeFor(extension) ? mimeOfExtension(extension) : 'text/plain'
   return { recognised, type, mime, fits: type === 'text' }
 }
@@ -85,16 +93,16 @@ export async function openDetected(
   observer?: MemberObserver,
 ): Promise<Inspection> {
   const ambiguity = findPolyglot(source, recognised, limits)
-  if (ambiguity) return { verdict: trapped(ambiguity.trap, ambiguity.problem), reader: null }
+  if (ambiguity) return { verdict: maliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem), reader: null }
   const name = readerName(source.extension, recognised)
   const reader = readers[source.extension] ?? (name && (await loadReader(name)))
-  const textProblem = reader && textAsDocument(source, recognised)
+  const textProblem = reader && findTextDocument(source, recognised)
   if (textProblem) return { verdict: broken(textProblem), reader: name ?? null }
-  const verdict = await verdictOf(async () => {
+  const verdict = await runReader(async () => {
     const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognised)
     return addActiveContent(read, { source, recognised, limits })
   })
-  const note = unusualName(source.extension, recognised)
+  const note = noteUnusualName(source.extension, recognised)
   if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
@@ -102,12 +110,14 @@ export async function openDetected(
 /** Checks the signature of a file without a reader, and that it is no polyglot. */
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
   const ambiguity = findPolyglot(source, recognised, limits)
-  const verdict = ambiguity ? trapped(ambiguity.trap, ambiguity.problem) : checkSignature(source, recognised)
+  const verdict = ambiguity
+    ? maliciousVerdict(ambiguity.maliciousConstruction, ambiguity.problem)
+    : checkSignature(source, recognised)
   return { verdict: addActiveContent(verdict, { source, recognised, limits }), reader: null }
 }
 
 /** Detects XML named .json, or JSON named .xml. The content must parse as the other type. */
-async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
+async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLimits): Promise<'xml' | 'json' | undefined> {
   const named = textTypeFor(source.extension)
   const first = source
     .read(0, 256)
@@ -120,12 +130,12 @@ async function otherTextType(source: RandomAccessSource, limits: ReaderLimits): 
         ? 'json'
         : undefined
   const reader = other && (await loadReader(other))
-  return reader && (await verdictOf(() => reader(source, limits))).sound ? other : undefined
+  return reader && (await runReader(() => reader(source, limits))).sound ? other : undefined
 }
 
 /** Text without the header of a PDF cannot be opened as another type. */
 const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
-  recognised.kind === 'text' && pdfHeaderAt(source) < 0 ? undefined : polyglot(source, recognised, limits)
+  recognised.kind === 'text' && findPdfHeader(source) < 0 ? undefined : polyglot(source, recognised, limits)
 
 interface Examined {
   source: RandomAccessSource
@@ -134,13 +144,14 @@ interface Examined {
 }
 
 function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }: Examined): FormatVerdict {
-  const found = recognised.kind === 'text' && !isPage(source.extension) ? [] : activeContent(source, recognised, limits, verdict)
+  const found =
+    recognised.kind === 'text' && !isPage(source.extension) ? [] : findActiveContent(source, recognised, limits, verdict)
   const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])
   return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }
 
 /** Detects text that office programs write with the extension of an older format. Such programs open it with a warning. */
-function textAsDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
+function findTextDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
   if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
   const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
@@ -150,7 +161,7 @@ function textAsDocument(source: RandomAccessSource, recognised: Recognition): st
   return undefined
 }
 
-function unusualName(extension: string, recognised: Recognition): string | undefined {
+function noteUnusualName(extension: string, recognised: Recognition): string | undefined {
   const type = recognised.kind === 'binary' ? recognised.type : undefined
   if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'is a QuickTime film by its brand'
   return type === 'mkv' && /^web[ma]$/.test(extension) ? 'is a Matroska file by its type' : undefined
@@ -177,11 +188,11 @@ const typesWithSignature = new Set(
 )
 
 /** Runs a reader. An unexpected error means that the file is damaged. */
-async function verdictOf(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
+async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof DeadlineExceeded) return trapped('too_slow', error.message)
+    if (error instanceof DeadlineExceeded) return maliciousVerdict('too_slow', error.message)
     if (error instanceof TooLarge) return sound([`looked at its signature only: ${error.message}`])
     return broken(`it cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
   }

@@ -1,14 +1,14 @@
 import { listZipEntries } from './archive/zip/directory.js'
 import type { Recognition } from './detect/detect.js'
-import { pdfHeaderAt } from './detect/detect.js'
-import { endsAsZip } from './detect/zip.js'
+import { findPdfHeader } from './detect/detect.js'
+import { endsWithZip } from './detect/zip.js'
 import type { ReaderLimits } from './format.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 const webPage = /<(!doctype\s+html|html|head|body|script|iframe|svg)[\s>]/i
 
 export interface Polyglot {
-  trap: 'polyglot'
+  maliciousConstruction: 'polyglot'
   problem: string
 }
 
@@ -17,15 +17,15 @@ export interface Polyglot {
  * (attachments) or an archive are allowed.
  */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
-  if (recognised.kind === 'binary' && recognised.type === 'gif' && endsAsZip(source, limits))
+  if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
     return found('the GIF is a ZIP archive as well')
-  const header = pdfHeaderAt(source)
+  const header = findPdfHeader(source)
   if (header < 0) return undefined
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
-  if (isPdf) return pdfAnd(source, header, limits)
-  if (recognised.kind === 'text') return webPageAndPdf(source, header)
-  if (startsAsZip(source)) return zipAndPdf(source, header)
-  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? mediumAndPdf(source, recognised.type) : undefined
+  if (isPdf) return checkPdf(source, header, limits)
+  if (recognised.kind === 'text') return checkPageForPdf(source, header)
+  if (startsWithZip(source)) return checkZipForPdf(source, header)
+  return recognised.kind === 'binary' && noContainer.has(recognised.type) ? checkMediaForPdf(source, recognised.type) : undefined
 }
 
 // Types that contain a whole PDF only on purpose. Archives and compound files may start with a stored PDF.
@@ -35,17 +35,17 @@ const noContainer = new Set(
   ),
 )
 
-function mediumAndPdf(source: RandomAccessSource, type: string): Polyglot | undefined {
-  return endsAsPdf(source) ? found(`the ${type.toUpperCase()} file is a PDF as well`) : undefined
+function checkMediaForPdf(source: RandomAccessSource, type: string): Polyglot | undefined {
+  return endsWithPdf(source) ? found(`the ${type.toUpperCase()} file is a PDF as well`) : undefined
 }
 
-const endsAsPdf = (source: RandomAccessSource): boolean =>
+const endsWithPdf = (source: RandomAccessSource): boolean =>
   /startxref\s+\d+\s+%%EOF/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
 
-const found = (problem: string): Polyglot => ({ trap: 'polyglot', problem })
+const found = (problem: string): Polyglot => ({ maliciousConstruction: 'polyglot', problem })
 
-function pdfAnd(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
-  if (endsAsZip(source, limits) || zipBehind(source, limits)) return found('the PDF is a ZIP archive as well')
+function checkPdf(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
+  if (endsWithZip(source, limits) || hasZipBehind(source, limits)) return found('the PDF is a ZIP archive as well')
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
   const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
@@ -56,22 +56,22 @@ function pdfAnd(source: RandomAccessSource, header: number, limits: ReaderLimits
 }
 
 /** Whether a zip archive follows the end of the document. Attachments come before that end. */
-function zipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
+function hasZipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   return end > tail.lastIndexOf('%%EOF', undefined, 'latin1') && (listZipEntries(source, limits)?.length ?? 0) > 0
 }
 
-const startsAsZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
+const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4).toString('latin1') === 'PK\x03\x04'
 
 /** A stored member may be a PDF. A header outside the members makes the whole file a PDF. */
-function zipAndPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
+function checkZipForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
   return header < dataStart ? found('the ZIP archive is a PDF as well') : undefined
 }
 
-function webPageAndPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
+function checkPageForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
-  return endsAsPdf(source) ? found('the HTML page is a PDF as well') : undefined
+  return endsWithPdf(source) ? found('the HTML page is a PDF as well') : undefined
 }

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
 import { readAvif } from '../src/image/heif.js'
+import { decodeImagesWith } from '../src/image/image-decoder.js'
 import { decodeImage } from '../src/image/libvips.js'
-import { decodeImagesWith } from '../src/image/vips.js'
 import { broken, read, sound } from './support/format-reading.js'
 import { avifGrid } from './support/samples/avif.js'
 import { avif } from './support/samples/image.js'

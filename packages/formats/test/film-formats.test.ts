@@ -102,7 +102,7 @@ describe('mp4, odd', () => {
     const empty = box('free')
     expect(await read(readMp4, Buffer.concat([mp4(), ...Array(50).fill(empty)]), { maxEntries: 20 })).toMatchObject({
       sound: false,
-      trap: 'box_flood',
+      maliciousConstruction: 'box_flood',
     })
     let nested = Buffer.alloc(0)
     for (let depth = 0; depth < 3000; depth++) nested = box('moov', nested)
@@ -160,7 +160,7 @@ describe('webm', () => {
     const voids = Array(3000).fill(element('ec'))
     expect(await read(readWebm, Buffer.concat([webm({ live: true }), ...voids]), { maxEntries: 10 })).toMatchObject({
       sound: false,
-      trap: 'element_flood',
+      maliciousConstruction: 'element_flood',
     })
   })
 })

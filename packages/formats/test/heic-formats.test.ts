@@ -77,7 +77,7 @@ describe('heic, as far as damage shows without a decoder', () => {
     expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/made of/))
     expect(await read(heic({ handler: 'vide' }))).toMatchObject(broken(/pictures/))
     expect(await read(heic({ width: 0 }))).toMatchObject(broken(/ispe/))
-    expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, trap: 'pixel_flood' })
+    expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 
   test('whatever is done to it, there is a verdict', async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals'
+import { decodeImagesWith } from '../src/image/image-decoder.js'
 import { isProgressive, readJpeg } from '../src/image/jpeg.js'
 import { decodeImage } from '../src/image/libvips.js'
-import { decodeImagesWith } from '../src/image/vips.js'
 import { MemorySource } from '../src/random-access-source.js'
 import { broken, read, sound } from './support/format-reading.js'
 import { jpeg, progressiveJpeg } from './support/samples/image.js'

@@ -93,8 +93,8 @@ describe('OOXML', () => {
     ['elements without end', { 'word/document.xml': `<document>${'<p>'.repeat(200)}` }, 'xml_depth'],
     ['a bomb among its pictures', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name that climbs', { '../../startup/evil.dot': 'x' }, 'archive_path'],
-  ])('with %s it is a trap', async (_, changes, trap) => {
-    expect(await judge(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, trap })
+  ])('with %s it is a trap', async (_, changes, maliciousConstruction) => {
+    expect(await judge(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
@@ -146,7 +146,7 @@ describe('OpenDocument and e-books', () => {
       sound: true,
     })
     expect(await judge(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(bomb) }))).toMatchObject({
-      trap: 'xml_entities',
+      maliciousConstruction: 'xml_entities',
     })
   })
 })
@@ -198,7 +198,7 @@ describe('OLE', () => {
     const fatAt = (bytes.readUInt32LE(76) + 1) * 512
     const start = listOleStreams(sourceOf(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector
     bytes.writeUInt32LE(start, fatAt + 4 * (start + 1))
-    expect(await judge(readOle('doc'), bytes)).toMatchObject({ sound: false, trap: 'ole_circle' })
+    expect(await judge(readOle('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
   })
 
   test('its streams are listed', () => {

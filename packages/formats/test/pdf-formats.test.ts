@@ -71,7 +71,7 @@ describe('page trees in circles', () => {
   test('are a trap, though a page of it would open', async () => {
     expect(await read(circularPdf())).toMatchObject({
       sound: false,
-      trap: 'page_tree_cycle',
+      maliciousConstruction: 'page_tree_cycle',
       problem: expect.stringMatching(/circles/),
     })
   })

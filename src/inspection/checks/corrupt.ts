@@ -11,7 +11,7 @@ export const corrupt: Check = async (file) => {
   if ('failure' in findings) return afterWorkerFailure(findings)
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not looked at.' }
-  const trap = !soundness.verdict.sound && soundness.verdict.trap
+  const trap = !soundness.verdict.sound && soundness.verdict.maliciousConstruction
   const verdict = afterReading(soundness, file.extension)
   if (verdict.outcome === 'failed' && (rules.rejectCorruptFiles || trap)) return verdict
   const refusal = refusalOf(soundness, rules)
@@ -58,13 +58,13 @@ function ofPolicy({ verdict }: SoundnessFinding): { encrypted?: true; active_con
 function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
   const evidence = { reader, ...verdict.evidence }
   if (!verdict.sound) {
-    const named = verdict.trap
-      ? `The file is a trap (${verdict.trap})`
+    const named = verdict.maliciousConstruction
+      ? `The file is a trap (${verdict.maliciousConstruction})`
       : `Not a sound ${extension ? `.${extension}` : ''} file`.replace('  ', ' ')
     return {
       outcome: 'failed',
       message: `${named}: ${verdict.problem.replace(/\.$/, '')}.`,
-      evidence: verdict.trap ? { ...evidence, trap: verdict.trap } : evidence,
+      evidence: verdict.maliciousConstruction ? { ...evidence, trap: verdict.maliciousConstruction } : evidence,
       durationMs,
     }
   }

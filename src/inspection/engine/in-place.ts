@@ -83,7 +83,7 @@ async function examineWithin(source: RandomAccessSource, job: Job, limits: Reade
   try {
     const findings = await examine(source, job, {}, limits)
     const verdict = findings.soundness?.verdict
-    return verdict?.sound === false && verdict.trap ? undefined : findings
+    return verdict?.sound === false && verdict.maliciousConstruction ? undefined : findings
   } catch (error) {
     if (error instanceof DeadlineExceeded) return undefined
     throw error

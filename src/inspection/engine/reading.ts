@@ -43,7 +43,7 @@ export async function read(job: Job, call: WorkerCall): Promise<Visit> {
 
 /** Whether no other check refuses it, so that the scan decides. */
 const isKept = ({ blankness, soundness }: Findings, damaged: boolean): boolean =>
-  !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.trap))
+  !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.maliciousConstruction))
 
 async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<OpenScan | undefined> {
   if (!scan) return undefined

@@ -1,5 +1,5 @@
 import type { RandomAccessSource } from '@assay/formats'
-import { FileSource, MemorySource, Refusal } from '@assay/formats'
+import { FileSource, FormatError, MemorySource } from '@assay/formats'
 import { type Container, headLength, hidesZipDirectory, readZipDirectory, recognise } from '@assay/formats/archive'
 import { OleContainer, oleEncryption } from '@assay/formats/office'
 import { readEncryption } from '@assay/formats/pdf'
@@ -96,7 +96,7 @@ function peekInto(source: RandomAccessSource, container: Container): Peeked {
   try {
     return (peeks[container] ?? silent)(source)
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof FormatError)) throw error
     return { note: `a damaged ${containers[container].name}: it is not known what ClamAV saw of it (${error.message})` }
   }
 }

@@ -1,10 +1,10 @@
-import { activeInOle } from '../active-content.js'
+import { findOleActiveContent } from '../active-content.js'
 import { oleType } from '../detect/ole.js'
 import { DeadlineExceeded, type FormatVerdict, type ReaderLimits } from '../format.js'
 import { type OleKind, readOle } from '../office/ole/ole.js'
 import { surveyObjects } from '../pdf/page-tree.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { activeInPage, activeInRichText } from '../text/active-text.js'
+import { findPageActiveContent, findRtfActiveContent } from '../text/active-text.js'
 import { textSign } from '../text/text.js'
 import { readSvg } from '../text/xml.js'
 
@@ -12,33 +12,34 @@ type Search = (source: RandomAccessSource, limits: ReaderLimits) => string[] | P
 
 const oleKinds = new Set<string>(['doc', 'xls', 'ppt'])
 
-const inOle: Search = async (source, limits) => {
+const searchOle: Search = async (source, limits) => {
   const type = oleType(source)
   const read = oleKinds.has(type) ? await readOle(type as OleKind)(source, limits) : undefined
-  return [...activeInOle(source), ...told(read)]
+  return [...findOleActiveContent(source), ...getActiveContent(read)]
 }
 
-const inPage: Search = (source, limits) => {
+const searchPage: Search = (source, limits) => {
   const sign = textSign(source)
-  return sign ? activeInPage(source, sign, limits) : []
+  return sign ? findPageActiveContent(source, sign, limits) : []
 }
 
-const inSvg: Search = async (source, limits) => told(await readSvg(source, limits))
+const searchSvg: Search = async (source, limits) => getActiveContent(await readSvg(source, limits))
 
-const told = (verdict: FormatVerdict | undefined): string[] => (verdict?.evidence?.active_content as string[] | undefined) ?? []
+const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
+  (verdict?.evidence?.active_content as string[] | undefined) ?? []
 
 /** Returns the search for active content that fits the member, or undefined. The name of a macro project is evidence enough. */
-export function activeSearch(head: Buffer, name: string): Search | undefined {
+export function selectSearch(head: Buffer, name: string): Search | undefined {
   const start = head.toString('latin1')
-  if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : inOle
-  if (start.includes('%PDF-')) return (source, limits) => surveyObjects(source, limits).activeContent
-  if (start.startsWith('{\\rtf')) return activeInRichText
-  if (/\.svg$/i.test(name) || /^\W{0,3}<svg[\s>]|^\W{0,3}<\?xml[^>]*>\s*<svg[\s>]/i.test(start)) return inSvg
-  return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? inPage : undefined
+  if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOle
+  if (start.includes('%PDF-')) return (source, limits) => surveyObjects(source, limits).findActiveContent
+  if (start.startsWith('{\\rtf')) return findRtfActiveContent
+  if (/\.svg$/i.test(name) || /^\W{0,3}<svg[\s>]|^\W{0,3}<\?xml[^>]*>\s*<svg[\s>]/i.test(start)) return searchSvg
+  return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchPage : undefined
 }
 
 /** Returns the active content of a member. A damaged member has none: the archive itself is intact. */
-export async function activeIn(source: RandomAccessSource, search: Search, limits: ReaderLimits): Promise<string[]> {
+export async function runSearch(source: RandomAccessSource, search: Search, limits: ReaderLimits): Promise<string[]> {
   try {
     return [...new Set(await search(source, limits))]
   } catch (error) {

@@ -1,95 +1,95 @@
 import { type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { catchFormatError } from '../format-error.js'
 import type { MemberObserver } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { decided } from '../refusal.js'
+import { ArchiveLevel } from './archive-level.js'
 import { ArchiveBudget } from './budget.js'
-import { gunzipped } from './gzip.js'
-import { lookInside } from './inside.js'
-import { ArchiveNest } from './nest.js'
+import { PulledStream, SourceStream } from './byte-stream.js'
+import { gunzip } from './gzip.js'
+import { readNestedArchive } from './nested-archive.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
-import { PulledStream, SourceStream } from './stream.js'
 import { checkTar } from './tar/check.js'
 import { looksLikeTar, tarBlock } from './tar/header.js'
-import { checkZip, type ZipFacts, type ZipWatch } from './zip/check.js'
+import { checkZip, type PartSinkFactory, type ZipFacts } from './zip/check.js'
 import { testOtherMethods } from './zip/other-methods.js'
 
-export const openNest = (source: RandomAccessSource, limits: ReaderLimits, observer?: MemberObserver) =>
-  new ArchiveNest(new ArchiveBudget(limits, source.size), lookInside, [], 0, observer)
+export const createArchiveLevel = (source: RandomAccessSource, limits: ReaderLimits, observer?: MemberObserver) =>
+  new ArchiveLevel(new ArchiveBudget(limits, source.size), readNestedArchive, [], 0, observer)
 
-const mostNamed = 20
+const maxNamed = 20
 
 /** Evidence for the scan: encrypted members and containers that are not unpacked here must not count as clean. */
-export const closedIn = ({ budget: { encrypted, holds, active } }: ArchiveNest) => ({
-  ...(active.size > 0 && { active_content: [...active].slice(0, mostNamed) }),
+export const getScanEvidence = ({ budget: { encrypted, containers, activeContent } }: ArchiveLevel) => ({
+  ...(activeContent.size > 0 && { active_content: [...activeContent].slice(0, maxNamed) }),
   ...(encrypted && { encrypted }),
-  ...(holds.size > 0 && { holds: [...holds] }),
+  ...(containers.size > 0 && { containers: [...containers] }),
 })
 
 /** Creates a reader from a check that returns the evidence of an intact archive. */
 export const archiveReader =
-  (check: (source: RandomAccessSource, nest: ArchiveNest) => Promise<Record<string, unknown>>): FormatReader =>
+  (check: (source: RandomAccessSource, level: ArchiveLevel) => Promise<Record<string, unknown>>): FormatReader =>
   (source, limits, observer) =>
-    decided(async () => {
-      const nest = openNest(source, limits, observer)
-      const facts = await check(source, nest)
-      const closed = closedIn(nest)
-      const active = [facts.active_content, closed.active_content].flatMap((each) => (each as string[] | undefined) ?? [])
-      return sound(nest.notes, { ...facts, ...closed, ...(active.length > 0 && { active_content: active }) })
+    catchFormatError(async () => {
+      const level = createArchiveLevel(source, limits, observer)
+      const facts = await check(source, level)
+      const closed = getScanEvidence(level)
+      const activeContent = [facts.active_content, closed.active_content].flatMap((each) => (each as string[] | undefined) ?? [])
+      return sound(level.notes, { ...facts, ...closed, ...(activeContent.length > 0 && { active_content: activeContent }) })
     })
 
 /** Checks a zip, including the members that only 7-Zip can unpack. */
-export async function checkWholeZip(source: RandomAccessSource, nest: ArchiveNest, watch?: ZipWatch): Promise<ZipFacts> {
-  const facts = await checkZip(source, nest, watch)
-  await testOtherMethods(source, facts, nest)
+export async function checkWholeZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
+  const facts = await checkZip(source, level, watch)
+  await testOtherMethods(source, facts, level)
   return facts
 }
 
 /** Checks zip archives as strictly as `unzip -t` and 7-Zip. */
-export const readZip = archiveReader(async (source, nest) => {
-  const { entries, unpackedBytes } = await checkWholeZip(source, nest)
+export const readZip = archiveReader(async (source, level) => {
+  const { entries, unpackedBytes } = await checkWholeZip(source, level)
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
 /** Checks Java archives: an intact zip. The manifest is optional. */
-export const readJar = archiveReader(async (source, nest) => {
-  const { entries, unpackedBytes, names } = await checkWholeZip(source, nest)
-  if (!names.has('META-INF/MANIFEST.MF')) nest.note('the archive has no manifest')
+export const readJar = archiveReader(async (source, level) => {
+  const { entries, unpackedBytes, names } = await checkWholeZip(source, level)
+  if (!names.has('META-INF/MANIFEST.MF')) level.note('the archive has no manifest')
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
 /** Checks tar archives as strictly as GNU tar. */
-export const readTar = archiveReader(async (source, nest) => {
-  const { entries, contentBytes } = await checkTar(new SourceStream(source), nest)
+export const readTar = archiveReader(async (source, level) => {
+  const { entries, contentBytes } = await checkTar(new SourceStream(source), level)
   return { entries, content_bytes: contentBytes }
 })
 
 /** Checks 7z archives as strictly as `7z t`. */
-export const readSevenZip = archiveReader(async (source, nest) => {
-  const { entries, unpackedBytes } = await checkSevenZip(source, nest)
+export const readSevenZip = archiveReader(async (source, level) => {
+  const { entries, unpackedBytes } = await checkSevenZip(source, level)
   return { entries, unpacked_bytes: unpackedBytes }
 })
 
 /** Checks a whole gzip file, and a tar or another archive in it. */
-export const readGzip = archiveReader(async (source, nest) => {
+export const readGzip = archiveReader(async (source, level) => {
   const facts = { members: 0, unpacked_bytes: 0 }
-  const chunks = gunzipped(source, {
+  const chunks = gunzip(source, {
     member: () => {
       facts.members++
-      nest.budget.addEntries(1)
+      level.budget.addEntries(1)
     },
     unpacked: (bytes) => {
       facts.unpacked_bytes += bytes
-      nest.budget.addUnpacked(bytes)
+      level.budget.addUnpacked(bytes)
     },
     fault: (fault) => {
       throw fault
     },
   })
-  await readGunzipped(chunks, nest, source.extension === 'tgz')
+  await readGunzipped(chunks, level, source.extension === 'tgz')
   return facts
 })
 
-async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, mustBeTar: boolean): Promise<void> {
+async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel, mustBeTar: boolean): Promise<void> {
   let fault: unknown
   const watched = async function* () {
     try {
@@ -103,8 +103,8 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, nest: ArchiveNest, m
   try {
     // A compressed tar counts as one level of nesting.
     const isTar = looksLikeTar(await content.peek(tarBlock))
-    if (mustBeTar) await checkTar(content, nest)
-    else await nest.look(content, isTar ? 'tar' : 'content')
+    if (mustBeTar) await checkTar(content, level)
+    else await level.readNested(content, isTar ? 'tar' : 'content')
     await content.skip(Number.POSITIVE_INFINITY)
   } finally {
     await content.close()

@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { trap } from '../refusal.js'
+import { malicious } from '../format-error.js'
 
 // Below this size, no ratio is suspicious: zeros, white pages and logs compress well.
 const freeBytes = 16 * 1024 * 1024
@@ -7,7 +7,7 @@ const freeBytes = 16 * 1024 * 1024
 const memberRatioFrom = 32 * 1024 * 1024
 
 /** Maximum bytes to search for active content, per archive and per member. */
-const mostSearched = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
+const maxSearchedBytes = { all: 32 * 1024 * 1024, one: 8 * 1024 * 1024 }
 
 export class ArchiveBudget {
   #searched = 0
@@ -15,9 +15,9 @@ export class ArchiveBudget {
   entries = 0
   encrypted = false
   /** Containers in the archive that are not unpacked here. A scanner may not unpack them either. */
-  readonly holds = new Set<string>()
+  readonly containers = new Set<string>()
   /** Active content of the documents in the archive. */
-  readonly active = new Set<string>()
+  readonly activeContent = new Set<string>()
 
   constructor(
     readonly limits: ReaderLimits,
@@ -27,7 +27,7 @@ export class ArchiveBudget {
   addEntries(count: number): void {
     this.entries += count
     if (this.entries > this.limits.maxEntries) {
-      throw trap(
+      throw malicious(
         'archive_entries',
         `the archive has more than ${this.limits.maxEntries} members, those of archives inside it included`,
       )
@@ -37,12 +37,12 @@ export class ArchiveBudget {
   addUnpacked(bytes: number): void {
     checkDeadline(this.limits)
     this.unpacked += bytes
-    this.judge(this.unpacked)
+    this.checkTotal(this.unpacked)
   }
 
   /** Maximum size of the next member that may be searched. */
-  get searchable(): number {
-    return Math.max(0, Math.min(mostSearched.one, this.#mostSearched - this.#searched))
+  get searchableBytes(): number {
+    return Math.max(0, Math.min(maxSearchedBytes.one, this.#maxSearchedBytes - this.#searched))
   }
 
   search(bytes: number): void {
@@ -50,32 +50,32 @@ export class ArchiveBudget {
   }
 
   /** A small unpacking limit also limits the search: searching a page costs more than inflating it. */
-  get #mostSearched(): number {
-    return Math.min(mostSearched.all, Math.floor(this.limits.maxUnpackedBytes / 8))
+  get #maxSearchedBytes(): number {
+    return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }
 
   /** Checks the limits from the headers alone, before `bytes` are unpacked. */
-  announce(bytes: number): void {
-    this.judge(this.unpacked + bytes)
+  checkAnnounced(bytes: number): void {
+    this.checkTotal(this.unpacked + bytes)
   }
 
   /** Checks the ratio of one member, because incompressible members could hide a bomb. */
-  judgeMember(name: string, unpacked: number, packed: number): void {
+  checkMember(name: string, unpacked: number, packed: number): void {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
-      throw trap(
+      throw malicious(
         'archive_ratio',
         `${name} unpacks to ${unpacked} bytes from ${packed}: more than ${this.limits.maxRatio} times as much`,
       )
     }
   }
 
-  private judge(total: number): void {
+  private checkTotal(total: number): void {
     const { maxUnpackedBytes, maxRatio } = this.limits
     if (total > maxUnpackedBytes) {
-      throw trap('archive_size', `the archive unpacks to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
+      throw malicious('archive_size', `the archive unpacks to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
     }
     if (total > freeBytes && total > this.packed * maxRatio) {
-      throw trap('archive_ratio', `the archive of ${this.packed} bytes unpacks to more than ${maxRatio} times as much`, {
+      throw malicious('archive_ratio', `the archive of ${this.packed} bytes unpacks to more than ${maxRatio} times as much`, {
         unpacked_bytes: total,
       })
     }

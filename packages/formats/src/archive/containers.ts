@@ -1,15 +1,15 @@
 import { crc32 } from 'node:zlib'
 import { checksumHolds, tarBlock } from './tar/header.js'
 
-type Begins = (head: Buffer) => boolean
+type Matches = (head: Buffer) => boolean
 
-const at = (offset: number, ...magics: string[]): Begins => {
+const at = (offset: number, ...magics: string[]): Matches => {
   const wanted = magics.map((magic) => Buffer.from(magic, 'latin1'))
   return (head) => wanted.some((magic) => head[offset] === magic[0] && head.subarray(offset, offset + magic.length).equals(magic))
 }
 
 /** Signatures of containers, in the order of the checks. The least specific ones come last. */
-const beginnings = {
+const signatures = {
   zip: at(0, 'PK\x03\x04', 'PK\x05\x06', 'PK\x07\x08PK\x03\x04', 'PK00PK\x03\x04'),
   gzip: at(0, '\x1f\x8b\x08'),
   '7z': at(0, "7z\xbc\xaf'\x1c"),
@@ -52,18 +52,18 @@ const beginnings = {
   mail: isMail,
   dmg: () => false,
   tar: isTar,
-} satisfies Record<string, Begins>
+} satisfies Record<string, Matches>
 
-export type Container = keyof typeof beginnings
+export type Container = keyof typeof signatures
 
-const known = Object.entries(beginnings) as [Container, Begins][]
+const known = Object.entries(signatures) as [Container, Matches][]
 
 /** Number of bytes that `recognise` needs. A MIME header may follow many other mail headers. */
 export const headLength = 256 * 1024
 
 export function recognise(head: Buffer): Container | undefined {
   if (head.length < 4) return undefined
-  return known.find(([, begins]) => begins(head))?.[0]
+  return known.find(([, matches]) => matches(head))?.[0]
 }
 
 /**
@@ -92,9 +92,9 @@ function isDisk(head: Buffer): boolean {
   return isExt(head) && /^[\x01\x02\x04]\0[\x01-\x03]\0$/.test(text(1082, 4)) && /^[\0\x01]\0\0\0$/.test(text(1100, 4))
 }
 const anyOf =
-  (...ways: Begins[]): Begins =>
+  (...ways: Matches[]): Matches =>
   (head) =>
-    ways.some((begins) => begins(head))
+    ways.some((matches) => matches(head))
 const isNamedDisk = anyOf(
   at(0, 'conectix', 'vhdxfile', 'KDMV', 'QFI\xfb', '# Disk DescriptorFile'),
   at(64, '\x7f\x10\xda\xbe'),

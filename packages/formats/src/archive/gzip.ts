@@ -1,25 +1,25 @@
 import { crc32, inflateRawSync } from 'node:zlib'
+import { damaged, type FormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { damaged, type Refusal } from '../refusal.js'
-import { inflated, inflateFault } from './inflate.js'
+import { getDataError, inflateChunks } from './inflate.js'
 
 const smallMember = 64 * 1024
 
-export interface GzipWatch {
+export interface GzipHandlers {
   member(): void
   unpacked(bytes: number): void
   /**
    * Reports damage outside the compressed data: checksum, length, header flags or trailing bytes. If it does not throw,
    * unpacking continues.
    */
-  fault(fault: Refusal): void
+  fault(fault: FormatError): void
 }
 
 /**
  * Unpacks a gzip file and compares the checksum and length of every member. Throws a `FormatError` if the data cannot be
  * inflated.
  */
-export async function* gunzipped(source: RandomAccessSource, watch: GzipWatch): AsyncGenerator<Buffer> {
+export async function* gunzip(source: RandomAccessSource, watch: GzipHandlers): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
     if (at > 0 && !startsMember(source, at)) return checkRest(source, at, watch)
     watch.member()
@@ -30,7 +30,7 @@ export async function* gunzipped(source: RandomAccessSource, watch: GzipWatch): 
 const startsMember = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
 /** Tapes and some programs pad with zeros. gzip and 7-Zip report any other trailing bytes, such as a damaged second member. */
-function checkRest(source: RandomAccessSource, at: number, watch: GzipWatch): void {
+function checkRest(source: RandomAccessSource, at: number, watch: GzipHandlers): void {
   for (const chunk of source.chunks(at)) {
     watch.unpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
@@ -39,7 +39,7 @@ function checkRest(source: RandomAccessSource, at: number, watch: GzipWatch): vo
   }
 }
 
-async function* member(source: RandomAccessSource, start: number, watch: GzipWatch): AsyncGenerator<Buffer, number> {
+async function* member(source: RandomAccessSource, start: number, watch: GzipHandlers): AsyncGenerator<Buffer, number> {
   const dataStart = headerEnd(source, start, watch)
   const small = inflateSmall(source, dataStart)
   if (small) {
@@ -51,14 +51,14 @@ async function* member(source: RandomAccessSource, start: number, watch: GzipWat
   let size = 0
   let consumed = 0
   try {
-    for await (const chunk of inflated('raw', source.chunks(dataStart), (bytes) => (consumed = bytes))) {
+    for await (const chunk of inflateChunks('raw', source.chunks(dataStart), (bytes) => (consumed = bytes))) {
       sum = crc32(chunk, sum)
       size += chunk.length
       watch.unpacked(chunk.length)
       yield chunk
     }
   } catch (error) {
-    const fault = inflateFault(error)
+    const fault = getDataError(error)
     throw fault ? damaged(`the gzip data does not unpack: ${fault}`) : error
   }
   return checkTrailer(source, dataStart + consumed, { sum, size }, watch)
@@ -82,7 +82,7 @@ function checkTrailer(
   source: RandomAccessSource,
   at: number,
   { sum, size }: { sum: number; size: number },
-  { fault }: GzipWatch,
+  { fault }: GzipHandlers,
 ): number {
   const trailer = source.read(at, 8)
   if (trailer.length < 8) fault(damaged('the gzip file is cut off before its checksum'))
@@ -91,7 +91,7 @@ function checkTrailer(
   return at + 8
 }
 
-function headerEnd(source: RandomAccessSource, start: number, watch: GzipWatch): number {
+function headerEnd(source: RandomAccessSource, start: number, watch: GzipHandlers): number {
   const fixed = source.read(start, 12)
   if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start as gzip does')
   const flags = fixed[3]!
@@ -118,7 +118,7 @@ function afterText(source: RandomAccessSource, start: number): number {
   throw damaged('the gzip header is cut off')
 }
 
-function afterChecksum(source: RandomAccessSource, start: number, at: number, watch: GzipWatch): number {
+function afterChecksum(source: RandomAccessSource, start: number, at: number, watch: GzipHandlers): number {
   let sum = 0
   for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)

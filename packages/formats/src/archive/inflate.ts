@@ -1,19 +1,25 @@
 import { constants, createGunzip, createInflate, createInflateRaw, inflateRawSync, inflateSync } from 'node:zlib'
 
 /** Error codes of zlib that mean invalid data. */
-const dataFaults = new Set(['Z_DATA_ERROR', 'Z_BUF_ERROR', 'Z_NEED_DICT', 'Z_STREAM_ERROR', 'ERR_TRAILING_JUNK_AFTER_STREAM_END'])
+const dataErrorCodes = new Set([
+  'Z_DATA_ERROR',
+  'Z_BUF_ERROR',
+  'Z_NEED_DICT',
+  'Z_STREAM_ERROR',
+  'ERR_TRAILING_JUNK_AFTER_STREAM_END',
+])
 
-export function inflateFault(error: unknown): string | undefined {
+export function getDataError(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string }
   if (code === 'ERR_BUFFER_TOO_LARGE') return 'it unpacks to far more than its header says'
-  return code !== undefined && dataFaults.has(code) ? (message ?? code) : undefined
+  return code !== undefined && dataErrorCodes.has(code) ? (message ?? code) : undefined
 }
 
 const engines = { raw: createInflateRaw, zlib: createInflate, gzip: createGunzip }
 type Kind = keyof typeof engines
 
 const nothing = Buffer.alloc(0)
-const roomBytes = 64 * 1024
+const outputBytes = 64 * 1024
 /** Inflaters that the thread reuses. */
 const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
@@ -21,7 +27,7 @@ const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
  * Inflates in bounded memory. A chunk is valid until the next one is requested. `consumed` receives the number of input bytes
  * that belong to the deflate data.
  */
-export async function* inflated(
+export async function* inflateChunks(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
   consumed?: (bytes: number) => void,
@@ -57,7 +63,7 @@ class Inflater {
   readonly #handle: ZlibHandle
   /** Free output bytes and unread input bytes after the last call. */
   readonly #left: Uint32Array
-  readonly #room = Buffer.allocUnsafeSlow(roomBytes)
+  readonly #room = Buffer.allocUnsafeSlow(outputBytes)
   #fault: Error | undefined
 
   constructor(kind: Kind) {
@@ -75,12 +81,12 @@ class Inflater {
 
   *unpacked(chunk: Buffer, flush: number): Generator<Buffer> {
     for (let at = 0; ; ) {
-      this.#handle.writeSync(flush, chunk, at, chunk.length - at, this.#room, 0, roomBytes)
+      this.#handle.writeSync(flush, chunk, at, chunk.length - at, this.#room, 0, outputBytes)
       if (this.#fault) throw this.#fault
       const [roomLeft, left] = this.#left as unknown as [number, number]
       this.consumed += chunk.length - left - at
       at = chunk.length - left
-      if (roomLeft < roomBytes) yield this.#room.subarray(0, roomBytes - roomLeft)
+      if (roomLeft < outputBytes) yield this.#room.subarray(0, outputBytes - roomLeft)
       if (roomLeft === 0) continue
       this.ended = left > 0
       return
@@ -95,14 +101,14 @@ class Inflater {
   }
 }
 
-export const atOnce = { input: 256 * 1024, output: 1024 * 1024 }
+export const wholeLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
 /** One buffer for the whole output and one more byte. Otherwise zlib would join chunks of 16 KiB. */
-export const roomFor = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), atOnce.output + 1)
+export const outputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
 
 /** Returns undefined if the data is damaged or larger than `maxBytes`. A stream returns the part that can be inflated. */
-export function inflatedAtOnce(kind: 'raw' | 'zlib', packed: Buffer, most: number, announced = 0): Buffer | undefined {
-  const options = { maxOutputLength: most, ...(announced > 0 && { chunkSize: roomFor(announced) }) }
+export function inflateWhole(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, announced = 0): Buffer | undefined {
+  const options = { maxOutputLength: maxBytes, ...(announced > 0 && { chunkSize: outputBufferSize(announced) }) }
   try {
     return kind === 'raw' ? inflateRawSync(packed, options) : inflateSync(packed, options)
   } catch {

@@ -3,13 +3,13 @@ import { checksumHolds } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
 import { afterId3 } from '../media/tags.js'
-import { isOlderExcel, isOlderWord } from '../office/ole/older.js'
+import { isOlderExcel, isOlderWord } from '../office/ole/before-ole.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
 import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
 import { oleType } from './ole.js'
 import { binarySignature } from './signatures.js'
-import { endsAsZip, zipType } from './zip.js'
+import { endsWithZip, zipType } from './zip.js'
 
 export type Recognition =
   | { kind: 'empty' }
@@ -24,25 +24,25 @@ export type Recognition =
  */
 export async function recognise(source: RandomAccessSource, limits: ReaderLimits): Promise<Recognition> {
   if (source.size === 0) return { kind: 'empty' }
-  const family = byFamily(source, limits) ?? byTextLikeSignature(source)
+  const family = detectFamily(source, limits) ?? detectTextLike(source)
   if (family) return binary(family)
   const sign = textSign(source)
-  if (sign && !binaryStart(source)) {
+  if (sign && !hasBinaryStart(source)) {
     const found = mayBeTextual(source) ? await fileType(source) : undefined
-    return found && textual.has(found.ext) && !isMereText(found.ext, source) ? binary(found.ext) : asText(source, sign)
+    return found && textual.has(found.ext) && !isPlainText(found.ext, source) ? binary(found.ext) : asText(source, sign)
   }
   const found = await fileType(source)
   if (found && !textOnly.has(found.ext)) {
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (alias[found.ext] ?? found.ext)
-    if (confirmed(type, found.ext, source)) return binary(type, found.mime)
+    if (isConfirmed(type, found.ext, source)) return binary(type, found.mime)
   }
   if (sign) return asText(source, sign)
-  const deeper = byDeeperLook(source, limits)
+  const deeper = detectByStructure(source, limits)
   return deeper ? binary(deeper) : { kind: 'unknown' }
 }
 
 /** Audio and images may look like text in an old encoding, except for their headers. UTF-16 text contains zeros everywhere. */
-function binaryStart(source: RandomAccessSource): boolean {
+function hasBinaryStart(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
 }
@@ -51,7 +51,7 @@ const binary = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
 // Own checks for zip, gzip and compound files: file-type would inflate the first two, and has one name for all compound files.
-function byFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
   if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return zipType(source, limits)
@@ -63,7 +63,7 @@ function byFamily(source: RandomAccessSource, limits: ReaderLimits): string | un
 const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
 
 /** Types whose files may look like text. A disk image (dmg) has its signature at its end. */
-function byTextLikeSignature(source: RandomAccessSource): string | undefined {
+function detectTextLike(source: RandomAccessSource): string | undefined {
   if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
   const isDmg = source.extension === 'dmg' && source.read(source.size - 512, 8).toString('latin1') === 'koly\0\0\0\x04'
   return isDmg ? 'dmg' : undefined
@@ -112,10 +112,10 @@ const mayBeTextual = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
 // `%!` may start any text.
-const isMereText = (ext: string, source: RandomAccessSource): boolean =>
+const isPlainText = (ext: string, source: RandomAccessSource): boolean =>
   ext === 'ps' && source.read(0, 4).toString('latin1') !== '%!PS'
 
-function confirmed(type: string, ext: string, source: RandomAccessSource): boolean {
+function isConfirmed(type: string, ext: string, source: RandomAccessSource): boolean {
   if (type === 'mp3' && ext !== 'mp3') return isMpegSound(source)
   const confirm = confirmations[type]
   return confirm ? confirm(source) : !unreliable.has(ext)
@@ -150,7 +150,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
 /** Detects types that file-type does not find: by the end of the file, at other offsets, or by structure. */
-function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
+function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   if (pdfInside(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
@@ -160,15 +160,17 @@ function byDeeperLook(source: RandomAccessSource, limits: ReaderLimits): string 
   if (ours) return ours
   if (isOlderExcel(source)) return 'xls'
   if (isOlderWord(source)) return 'doc'
-  if (endsAsZip(source, limits)) return zipType(source, limits)
+  if (endsWithZip(source, limits)) return zipType(source, limits)
   return isMpegSound(source) ? 'mp3' : undefined
 }
 
 /** Readers find the header of a PDF anywhere in the first 1024 bytes. */
-export const pdfHeaderAt = (source: RandomAccessSource): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
+export const findPdfHeader = (source: RandomAccessSource): number => source.read(0, 1024).indexOf('%PDF-', 0, 'latin1')
 
 function pdfInside(source: RandomAccessSource): boolean {
-  return pdfHeaderAt(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
+  return (
+    findPdfHeader(source) >= 0 && /%%EOF|startxref/.test(source.read(Math.max(0, source.size - 2048), 2048).toString('latin1'))
+  )
 }
 
 function isOldTar(source: RandomAccessSource): boolean {
@@ -178,6 +180,6 @@ function isOldTar(source: RandomAccessSource): boolean {
 
 /** Content that is text and also opens as a PDF is a PDF. */
 function asText(source: RandomAccessSource, sign: TextSign): Recognition {
-  const at = pdfHeaderAt(source)
+  const at = findPdfHeader(source)
   return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }
 }

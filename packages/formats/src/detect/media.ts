@@ -1,6 +1,6 @@
 import type { ReaderLimits } from '../format.js'
 import { adtsFrame } from '../media/aac.js'
-import { type Box, boxesOf, findBox } from '../media/boxes.js'
+import { type Box, findBox, readBoxes } from '../media/boxes.js'
 import { mp3Frame } from '../media/mp3-frame.js'
 import { afterId3 } from '../media/tags.js'
 import type { RandomAccessSource } from '../random-access-source.js'
@@ -21,13 +21,13 @@ export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): 
   const brands = [0, ...Array.from({ length: Math.max(0, Math.floor(box.length / 4) - 2) }, (_, index) => 8 + index * 4)].map(
     (at) => box.toString('latin1', at, at + 4),
   )
-  return byBrands(brands) ?? byTracks(source, limits)
+  return typeFromBrands(brands) ?? typeFromTracks(source, limits)
 }
 
 // "Buy free stuff" is text: its first letters would be a box of half a gigabyte.
 const plausibleSize = (source: RandomAccessSource, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
 
-function byBrands(brands: string[]): string | undefined {
+function typeFromBrands(brands: string[]): string | undefined {
   const major = brands[0] ?? ''
   const rest = brands.slice(1)
   for (const [type, pattern] of stillBrands) {
@@ -42,16 +42,16 @@ function byBrands(brands: string[]): string | undefined {
   return rest.includes('qt  ') ? 'mov-mp4' : undefined
 }
 
-function byTracks(source: RandomAccessSource, limits: ReaderLimits): string {
+function typeFromTracks(source: RandomAccessSource, limits: ReaderLimits): string {
   const moov = findBox(source, limits, 0, source.size, ['moov'])
-  const handlers = moov ? handlersOf(source, limits, moov) : []
+  const handlers = moov ? getHandlers(source, limits, moov) : []
   if (handlers.length === 0) return 'iso-damaged'
   return handlers.includes('soun') && !handlers.includes('vide') ? 'mp4-audio' : 'mp4'
 }
 
-function handlersOf(source: RandomAccessSource, limits: ReaderLimits, moov: Box): string[] {
+function getHandlers(source: RandomAccessSource, limits: ReaderLimits, moov: Box): string[] {
   const handlers: string[] = []
-  for (const track of boxesOf(source, limits, moov.start, moov.end)) {
+  for (const track of readBoxes(source, limits, moov.start, moov.end)) {
     if (track.type !== 'trak' || handlers.length > 100) continue
     const handler = findBox(source, limits, track.start, track.end, ['mdia', 'hdlr'])
     const kind = handler && source.read(handler.start + 8, 4).toString('latin1')
@@ -73,11 +73,11 @@ export function isMpegSound(source: RandomAccessSource): boolean {
   const bytes = source.read(start, searched)
   const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
   for (let at = bytes.indexOf(0xff); at >= 0 && at < last; at = bytes.indexOf(0xff, at + 1))
-    if (framesFrom(bytes, at) >= enoughFrames) return true
-  return bytes.length < 4096 && framesFrom(bytes, 0) >= 2
+    if (countFrames(bytes, at) >= enoughFrames) return true
+  return bytes.length < 4096 && countFrames(bytes, 0) >= 2
 }
 
-function framesFrom(bytes: Buffer, start: number): number {
+function countFrames(bytes: Buffer, start: number): number {
   let count = 0
   let kind: number | undefined
   for (let at = start; count < enoughFrames; count++) {

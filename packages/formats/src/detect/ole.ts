@@ -1,7 +1,7 @@
 import { listOleStreams } from '../office/ole/container.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-const telltales: Record<string, string> = {
+const typeByStream: Record<string, string> = {
   encryptedpackage: 'encrypted-ooxml',
   worddocument: 'doc',
   workbook: 'xls',
@@ -15,7 +15,7 @@ const telltales: Record<string, string> = {
 
 export function oleType(source: RandomAccessSource): string {
   const roots = (listOleStreams(source) ?? []).filter(({ parents }) => parents.length === 0)
-  const found = new Set(roots.flatMap(({ name }) => telltales[name.toLowerCase()] ?? []))
+  const found = new Set(roots.flatMap(({ name }) => typeByStream[name.toLowerCase()] ?? []))
   if (found.has('encrypted-ooxml')) return 'encrypted-ooxml'
   return found.size === 1 ? [...found][0]! : 'ole'
 }

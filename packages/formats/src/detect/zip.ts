@@ -1,5 +1,5 @@
 import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from '../archive/zip/directory.js'
-import { hidesZipDirectory } from '../archive/zip/hidden-directory.js'
+import { hidesZipDirectory } from '../archive/zip/encrypted-directory.js'
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
@@ -42,12 +42,12 @@ export function zipType(source: RandomAccessSource, limits: ReaderLimits): strin
   if (!entries) return hidesZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
   // Office accepts backslashes, a leading slash and any case.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
-  const type = office(names) ?? byMimetype(source, entries) ?? byTelltales(names)
+  const type = typeFromParts(names) ?? typeFromMimetype(source, entries) ?? typeFromNames(names)
   // A truncated directory is not evidence of a plain archive.
   return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
 }
 
-function office(names: Set<string>): string | undefined {
+function typeFromParts(names: Set<string>): string | undefined {
   const all = [...names]
   const macros = all.some((name) => name.endsWith('/vbaproject.bin'))
   const main = mainParts.filter(([, part]) => all.some((name) => part.test(name)))
@@ -59,17 +59,17 @@ function office(names: Set<string>): string | undefined {
 }
 
 /** OpenDocument and EPUB store their type in an uncompressed member. */
-function byMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
+function typeFromMimetype(source: RandomAccessSource, entries: ZipEntry[]): string | undefined {
   const entry = entries.find(({ name }) => name === 'mimetype')
   if (entry?.method !== 0 || entry.compressedSize > 200) return undefined
   const header = source.read(entry.localHeaderOffset, 30)
   if (header.length < 30) return undefined
   const start = entry.localHeaderOffset + 30 + header.readUInt16LE(26) + header.readUInt16LE(28)
-  const told = source.read(start, entry.compressedSize).toString('latin1').trim()
-  return mimetypes[told] ?? (told.startsWith('application/vnd.oasis.opendocument') ? 'odf' : undefined)
+  const declared = source.read(start, entry.compressedSize).toString('latin1').trim()
+  return mimetypes[declared] ?? (declared.startsWith('application/vnd.oasis.opendocument') ? 'odf' : undefined)
 }
 
-function byTelltales(names: Set<string>): string | undefined {
+function typeFromNames(names: Set<string>): string | undefined {
   if (names.has('meta-inf/container.xml')) return 'epub'
   if (names.has('content.xml') && ['meta-inf/manifest.xml', 'styles.xml', 'meta.xml'].some((name) => names.has(name)))
     return 'odf'
@@ -85,7 +85,7 @@ const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
  * Whether the file ends with a zip archive, whatever comes before it. The comment of the end record must reach the end of the
  * file. Otherwise the archive belongs to an attachment.
  */
-export function endsAsZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
+export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   for (let at = tail.lastIndexOf(endOfArchive); at >= 0; at = at === 0 ? -1 : tail.lastIndexOf(endOfArchive, at - 1)) {
     if (at + 22 <= tail.length && at + 22 + tail.readUInt16LE(at + 20) === tail.length)

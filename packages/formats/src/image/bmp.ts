@@ -1,7 +1,7 @@
 import { broken, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { checkRle } from './bmp-rle.js'
-import { pixelFlood } from './pixels.js'
+import { checkImageSize } from './image-size.js'
 
 interface Header {
   width: number
@@ -26,12 +26,12 @@ export const readBmp: FormatReader = (source, limits) => {
   const header = size === 12 ? coreHeader(bytes) : infoHeader(bytes)
   const pixels = start.readUInt32LE(10)
   const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
-  const fault = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : faultOf(header)
+  const fault = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : getProblem(header)
   if (fault) return broken(fault, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
   // Uncompressed pixels cannot have more bytes than the file.
   if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
-  return pixelFlood('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
+  return checkImageSize('BMP', { ...evidence, bits: header.depth }, limits) ?? verdict
 }
 
 const coreHeader = (bytes: Buffer): Header => ({
@@ -53,13 +53,13 @@ const infoHeader = (bytes: Buffer): Header => ({
 })
 
 /** Compressions that viewers open. ImageMagick and ffmpeg also reject JPEG and PNG in a BMP (4, 5), and two bits per pixel. */
-const depthsOf: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
+const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
-function faultOf(header: Header): string | undefined {
+function getProblem(header: Header): string | undefined {
   const { width, height, planes, depth, compression, colours } = header
   if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP gives an impossible size, ${width}x${height}`
   if (planes !== 1) return `the BMP claims ${planes} planes; there is always one`
-  const depths = depthsOf[compression]
+  const depths = getDepths[compression]
   if (!depths) return `the BMP names compression ${compression}, which no viewer opens`
   if (!depths.includes(depth))
     return `the BMP claims ${depth} bits a pixel with compression ${compression}, which no viewer opens`

@@ -1,7 +1,7 @@
 import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
-import { pixelFlood } from './pixels.js'
+import { checkImageSize } from './image-size.js'
 
 /** Checks GIF block by block. The reader of libvips hides damage that other programs reject. Codes are counted, not stored. */
 export const readGif: FormatReader = (source, limits) => {
@@ -10,7 +10,7 @@ export const readGif: FormatReader = (source, limits) => {
     return broken('does not start with a whole GIF header')
   const width = head.readUInt16LE(6)
   const height = head.readUInt16LE(8)
-  const flood = pixelFlood('GIF', { width, height, bits: 8 }, limits)
+  const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
   if (flood) return flood
   const flags = head[10] as number
   return new GifWalk(source, limits, 13 + tableSize(flags), { width, height }).run()
@@ -70,7 +70,7 @@ class GifWalk {
     if (head.length < 9) return 'the GIF is cut off in the head of a picture'
     const width = head.readUInt16LE(4)
     const height = head.readUInt16LE(6)
-    const flood = pixelFlood('GIF', { width, height, bits: 8 }, this.limits)
+    const flood = checkImageSize('GIF', { width, height, bits: 8 }, this.limits)
     if (flood) return flood
     const flags = head[8] as number
     this.at += 9 + tableSize(flags)

@@ -1,5 +1,5 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
-import { type Box, boxesOf } from '../media/boxes.js'
+import { type Box, readBoxes } from '../media/boxes.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 export interface Extent {
@@ -31,7 +31,7 @@ const maxList = 16 * 1024 * 1024
 
 export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta: Box): HeifItems | string {
   const boxes = new Map<string, Box>()
-  for (const box of boxesOf(source, limits, meta.start + 4, meta.end)) {
+  for (const box of readBoxes(source, limits, meta.start + 4, meta.end)) {
     if (box.cut) return `its '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than what holds it`
     if (!boxes.has(box.type)) boxes.set(box.type, box)
   }
@@ -39,7 +39,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
   if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict') return 'it does not say that it holds pictures'
   try {
     const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
-    const list = (type: string) => listOf(source, boxes.get(type))
+    const list = (type: string) => parseList(source, boxes.get(type))
     readTypes(source, limits, boxes.get('iinf'), found)
     found.primary = list('pitm')?.id()
     readPlaces(limits, list('iloc'), boxes.get('idat'), source.size, found)
@@ -59,11 +59,11 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
 
 function readTypes(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
-  const head = listOf(source, box)!
+  const head = parseList(source, box)!
   const countSize = head.version === 0 ? 2 : 4
   let left = head.number(countSize)
-  for (const { start, end, type, cut } of boxesOf(source, limits, box.start + 4 + countSize, box.end)) {
-    const entry = listOf(source, { start, end })!
+  for (const { start, end, type, cut } of readBoxes(source, limits, box.start + 4 + countSize, box.end)) {
+    const entry = parseList(source, { start, end })!
     if (cut || type !== 'infe' || entry.version > 3) throw new RangeError('iinf')
     left--
     // Versions 0 and 1 are for other kinds of files.
@@ -109,16 +109,16 @@ function readPlaces(
 function readProperties(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const properties: Box[] = []
-  for (const part of boxesOf(source, limits, box.start, box.end)) {
+  for (const part of readBoxes(source, limits, box.start, box.end)) {
     if (part.cut) throw new RangeError('iprp')
     if (part.type === 'ipco') {
-      for (const property of boxesOf(source, limits, part.start, part.end)) {
+      for (const property of readBoxes(source, limits, part.start, part.end)) {
         if (property.cut) throw new RangeError('ipco')
         properties.push(property)
       }
     }
     if (part.type !== 'ipma') continue
-    const list = listOf(source, part)!
+    const list = parseList(source, part)!
     for (let left = list.number(4); left > 0; left--) {
       checkDeadline(limits)
       const item = items.get(list.number(list.version < 1 ? 2 : 4))
@@ -135,7 +135,7 @@ function readProperties(source: RandomAccessSource, limits: ReaderLimits, box: B
 function readReferences(source: RandomAccessSource, limits: ReaderLimits, box: Box | undefined, { items }: HeifItems): void {
   if (!box) return
   const width = source.read(box.start, 1)[0] === 0 ? 2 : 4
-  for (const { start, end, type, cut } of boxesOf(source, limits, box.start + 4, box.end)) {
+  for (const { start, end, type, cut } of readBoxes(source, limits, box.start + 4, box.end)) {
     if (cut) throw new RangeError('iref')
     if (type !== 'dimg' && type !== 'auxl') continue
     const list = new List(source.read(start, Math.min(end - start, maxList)))
@@ -145,7 +145,7 @@ function readReferences(source: RandomAccessSource, limits: ReaderLimits, box: B
   }
 }
 
-function listOf(source: RandomAccessSource, box: { start: number; end: number } | undefined): List | undefined {
+function parseList(source: RandomAccessSource, box: { start: number; end: number } | undefined): List | undefined {
   if (!box) return undefined
   const list = new List(source.read(box.start, Math.min(box.end - box.start, maxList)))
   list.head()

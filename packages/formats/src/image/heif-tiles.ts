@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
-import { type Change, decode } from './vips.js'
+import { type Change, decode } from './image-decoder.js'
 
 // Errors of libheif about the data. It may also miss properties that only an image has.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
@@ -12,7 +12,7 @@ const decodedTiles = 256
  * Checks the tiles of an image. libheif leaves a tile blank if it cannot decode it, without an error. Therefore each tile is
  * decoded as an image: named as the primary item, and visible.
  */
-export async function tileFault(
+export async function findTileProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
   { primary, primaryBox, items }: HeifItems,
@@ -28,7 +28,7 @@ export async function tileFault(
     if (!tile) return `a part of its picture (item ${id}) is missing`
     if (tile.type !== 'av01') continue
     if (++decoded > decodedTiles) return undefined
-    const shown = [...changes, { at: primaryBox.start + 4, bytes: numberOf(id, wide ? 4 : 2) }, unhidden(source, tile)]
+    const shown = [...changes, { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) }, unhidden(source, tile)]
     const decoding = await decode(source, limits, { failOn: 'error', changes: shown })
     if (decoding.outcome === 'refused' && ofData.test(decoding.message))
       return `a part of its picture (item ${id}) cannot be decoded: ${decoding.message}`
@@ -36,7 +36,7 @@ export async function tileFault(
   return undefined
 }
 
-function numberOf(value: number, width: 2 | 4): Buffer {
+function toBytes(value: number, width: 2 | 4): Buffer {
   const bytes = Buffer.alloc(width)
   bytes.writeUIntBE(value, 0, width)
   return bytes

@@ -1,11 +1,11 @@
 import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound } from '../format.js'
-import { type Box, boxesOf, findBox } from '../media/boxes.js'
+import { type Box, findBox, readBoxes } from '../media/boxes.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
-import { tileFault } from './heif-tiles.js'
-import { hevcFault } from './hevc.js'
-import { pixelFlood } from './pixels.js'
-import { type Change, decode } from './vips.js'
+import { findTileProblem } from './heif-tiles.js'
+import { findHevcProblem } from './hevc.js'
+import { type Change, decode } from './image-decoder.js'
+import { checkImageSize } from './image-size.js'
 
 // The bundled decoder lacks HEVC (patents) and some layouts of AV1.
 const unsupported = /unsupported|not supported|no decoding plugin|compression format/i
@@ -24,8 +24,8 @@ async function readHeif(
   name: 'AVIF' | 'HEIC',
   brands: RegExp,
 ): Promise<FormatVerdict> {
-  const boxes = [...boxesOf(source, limits, 0, source.size)]
-  const fault = faultOf(source, boxes, name, brands)
+  const boxes = [...readBoxes(source, limits, 0, source.size)]
+  const fault = getProblem(source, boxes, name, brands)
   if (fault) return broken(fault)
   const meta = boxes.find((box) => box.type === 'meta')
   // An image sequence may contain only a track.
@@ -33,25 +33,25 @@ async function readHeif(
     return boxes.some((box) => box.type === 'moov')
       ? sound(['an image sequence: looked at its structure only'])
       : broken(`the ${name} has no picture in it`)
-  const size = largestSize(source, limits, meta)
+  const size = getLargestSize(source, limits, meta)
   const evidence = size ? { width: size.width, height: size.height } : {}
-  const flood = size && pixelFlood(name, { ...size, bits: 24 }, limits)
+  const flood = size && checkImageSize(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
   const changes = name === 'AVIF' ? brandChanges(source) : []
   const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits, changes)
   if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
-  const problem = unread ? undecodedFault(source, limits, items) : await decodedFault(source, limits, items, changes)
+  const problem = unread ? explainUndecoded(source, limits, items) : await checkDecoded(source, limits, items, changes)
   if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
   return sound(unread ? [`looked at its structure only: ${unread}`] : [], evidence)
 }
 
 type Items = HeifItems | string
 
-const undecodedFault = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
-  typeof items === 'string' ? items : faultOfPicture(source, limits, items)
+const explainUndecoded = (source: RandomAccessSource, limits: ReaderLimits, items: Items): string | undefined =>
+  typeof items === 'string' ? items : findImageProblem(source, limits, items)
 
-async function decodedFault(
+async function checkDecoded(
   source: RandomAccessSource,
   limits: ReaderLimits,
   items: Items,
@@ -59,7 +59,7 @@ async function decodedFault(
 ): Promise<string | undefined> {
   if (typeof items === 'string') return undefined
   const picture = items.primary === undefined ? undefined : items.items.get(items.primary)
-  return (picture && propertyFault(source, picture)) ?? (await tileFault(source, limits, items, changes))
+  return (picture && findPropertyProblem(source, picture)) ?? (await findTileProblem(source, limits, items, changes))
 }
 
 /** libvips reads only the first brand and does not know those of image sequences, which contain an image like all others. */
@@ -82,25 +82,25 @@ async function undecoded(
   return broken(`the picture cannot be decoded: ${decoding.message}`)
 }
 
-function faultOf(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
+function getProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
   const [first] = boxes
   if (first?.type !== 'ftyp') return `does not start with the ${name} signature`
   const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
-  const named = [list.slice(0, 4), ...(list.slice(8).match(/.{4}/gs) ?? [])]
-  if (!named.some((brand) => brands.test(brand))) return `is not marked as ${name}, but as ${named[0]?.replace(/[^ -~]/g, '?')}`
+  const quoted = [list.slice(0, 4), ...(list.slice(8).match(/.{4}/gs) ?? [])]
+  if (!quoted.some((brand) => brands.test(brand))) return `is not marked as ${name}, but as ${quoted[0]?.replace(/[^ -~]/g, '?')}`
   const cut = boxes.find((box) => box.cut)
   return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
 }
 
 /** Checks the image that a reader shows, and the images that it consists of. Thumbnails and descriptions are optional. */
-function faultOfPicture(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
+function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'it does not say which of its items is the picture'
   if (source.read(first.entry + 3, 1)[0]! & 1) return 'its picture is marked as hidden'
-  const wanted = new Set([first, ...transparencyOf(source, first, items)])
+  const wanted = new Set([first, ...getTransparency(source, first, items)])
   for (const item of wanted) {
     checkDeadline(limits)
-    const fault = faultOfItem(source, limits, item)
+    const fault = findItemProblem(source, limits, item)
     if (fault) return fault
     for (const id of item.sources) {
       const part = items.get(id)
@@ -114,7 +114,7 @@ function faultOfPicture(source: RandomAccessSource, limits: ReaderLimits, { prim
 // Depth and brightness maps are optional for readers.
 const transparency = /^urn:(mpeg:mpegB:cicp:systems:auxiliary:alpha|mpeg:(hevc|avc):2015:auxid:1)\0/
 
-const transparencyOf = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
+const getTransparency = (source: RandomAccessSource, { id }: HeifItem, items: HeifItems['items']): HeifItem[] =>
   [...items.values()].filter(
     ({ belongsTo, properties }) =>
       belongsTo.includes(id) &&
@@ -125,7 +125,7 @@ const transparencyOf = (source: RandomAccessSource, { id }: HeifItem, items: Hei
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
-function gridFault(source: RandomAccessSource, { extents, sources }: HeifItem): string | undefined {
+function findGridProblem(source: RandomAccessSource, { extents, sources }: HeifItem): string | undefined {
   const [place] = extents ?? []
   if (!place) return 'it does not say how its tiles lie'
   const bytes = source.read(place.start, place.length)
@@ -135,21 +135,21 @@ function gridFault(source: RandomAccessSource, { extents, sources }: HeifItem): 
   return tiles === sources.length ? undefined : `it has ${sources.length} of ${tiles} tiles`
 }
 
-function faultOfItem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
+function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const { type, extents, sources } = item
   const derived = derivedTypes.has(type)
   if (!derived && !codedTypes.has(type)) return `its picture is of an unknown kind ('${type.replace(/[^ -~]/g, '?')}')`
   if (derived && sources.length === 0) return 'it does not say what its picture is made of'
   if (!extents) return derived ? undefined : 'it does not say where its picture is'
   if (extents.some(({ start, length }) => start + length > source.size)) return 'its picture lies beyond the end: it is truncated'
-  const odd = propertyFault(source, item)
+  const odd = findPropertyProblem(source, item)
   if (odd) return odd
-  if (type === 'grid') return gridFault(source, item)
+  if (type === 'grid') return findGridProblem(source, item)
   if (derived) return undefined
-  return type === 'hvc1' || type === 'hev1' ? hevcFault(source, limits, item) : undefined
+  return type === 'hvc1' || type === 'hev1' ? findHevcProblem(source, limits, item) : undefined
 }
 
-function propertyFault(source: RandomAccessSource, item: HeifItem): string | undefined {
+function findPropertyProblem(source: RandomAccessSource, item: HeifItem): string | undefined {
   const odd = item.properties.find((property) => isImpossible(source, property))
   return odd && `a property of its picture ('${odd.type}') is damaged`
 }
@@ -161,17 +161,21 @@ function isImpossible(source: RandomAccessSource, { type, start, end }: Box): bo
   return type === 'pixi' && (bytes.length === 0 || end - start < 5 + bytes[0]!)
 }
 
-function largestSize(source: RandomAccessSource, limits: ReaderLimits, meta: Box): { width: number; height: number } | undefined {
+function getLargestSize(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+  meta: Box,
+): { width: number; height: number } | undefined {
   const properties = findBox(source, limits, meta.start + 4, meta.end, ['iprp', 'ipco'])
   if (!properties) return undefined
-  let largest: { width: number; height: number } | undefined
-  for (const box of boxesOf(source, limits, properties.start, properties.end)) {
+  let max: { width: number; height: number } | undefined
+  for (const box of readBoxes(source, limits, properties.start, properties.end)) {
     checkDeadline(limits)
     if (box.type !== 'ispe' || box.end - box.start < 12) continue
     const bytes = source.read(box.start + 4, 8)
     if (bytes.length < 8) continue
     const size = { width: bytes.readUInt32BE(0), height: bytes.readUInt32BE(4) }
-    if (!largest || size.width * size.height > largest.width * largest.height) largest = size
+    if (!max || size.width * size.height > max.width * max.height) max = size
   }
-  return largest
+  return max
 }

@@ -11,13 +11,13 @@ const maxConfiguration = 1024 * 1024
  * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. Each unit needs a valid header,
  * and no sequences of zeros that the format excludes. Returns the problem.
  */
-export function hevcFault(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
+export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
   if (!box) return 'it has no decoder configuration (hvcC)'
   const configuration = readConfiguration(source, box)
   if (typeof configuration === 'string') return configuration
   if (!item.extents) return undefined
-  return unitsFault(new Joined(source, item.extents), limits, configuration)
+  return findUnitProblem(new Joined(source, item.extents), limits, configuration)
 }
 
 interface Configuration {
@@ -53,7 +53,7 @@ function readConfiguration(source: RandomAccessSource, box: Box): Configuration 
   return { lengthSize, kinds }
 }
 
-function unitsFault(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: Configuration): string | undefined {
+function findUnitProblem(data: Joined, limits: ReaderLimits, { lengthSize, kinds }: Configuration): string | undefined {
   const seen = new Set(kinds)
   let slices = 0
   let at = 0

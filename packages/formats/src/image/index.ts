@@ -1,2 +1,2 @@
+export { type Decoded, type DecodeTask, decodeImagesWith } from './image-decoder.js'
 export { isProgressive } from './jpeg.js'
-export { type Decoded, type DecodeTask, decodeImagesWith } from './vips.js'

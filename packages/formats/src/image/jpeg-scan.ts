@@ -14,7 +14,7 @@ const paddingBytes = 16
 /** First and last coefficient of a sequential scan, without refinement. */
 const wholeSpectrum = 0x003f00
 /** Maximum number of blocks per unit over all components. Readers support no more. */
-const mostBlocks = 10
+const maxBlocks = 10
 const noEnd = 'it ends without its end marker: it is truncated'
 
 /**
@@ -138,7 +138,7 @@ class ScanWalk {
 
   /** Offset of the end of the scan. */
   private followScan(body: Buffer, start: number): number | ScansWalked {
-    const parts = this.frame && this.partsOf(this.frame, body)
+    const parts = this.frame && this.getParts(this.frame, body)
     if (!parts) return odd
     let at = start
     let restarts = 0
@@ -161,7 +161,7 @@ class ScanWalk {
     return at
   }
 
-  private partsOf(frame: JpegFrame, body: Buffer): { units: number; components: ScanComponent[] } | undefined {
+  private getParts(frame: JpegFrame, body: Buffer): { units: number; components: ScanComponent[] } | undefined {
     const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
@@ -183,7 +183,7 @@ class ScanWalk {
       if (count === 1)
         units = Math.ceil(Math.ceil((width * across) / widest) / 8) * Math.ceil(Math.ceil((height * down) / highest) / 8)
     }
-    this.expect(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= mostBlocks)
+    this.expect(parts.reduce((sum, { blocks }) => sum + blocks, 0) <= maxBlocks)
     return { units, components: parts }
   }
 

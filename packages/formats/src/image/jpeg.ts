@@ -8,9 +8,9 @@ import {
   sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
+import { decode } from './image-decoder.js'
+import { checkImageSize } from './image-size.js'
 import { areCodes, nextMarker, walkScans } from './jpeg-scan.js'
-import { pixelFlood } from './pixels.js'
-import { decode } from './vips.js'
 
 interface Frame {
   width: number
@@ -42,7 +42,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const frame = findFrame(source, limits)
   if (typeof frame === 'string') return broken(frame)
   const evidence = { width: frame.width, height: frame.height }
-  const flood = pixelFlood('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
+  const flood = checkImageSize('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
   if (flood) return flood
   const walk = walkScans(source, limits)
   if (walk.fault) return broken(`the JPEG is damaged: ${walk.fault}`, evidence)
@@ -70,12 +70,12 @@ export const readJpeg: FormatReader = async (source, limits) => {
 }
 
 // Photos have about ten segments before the frame header.
-const mostSteps = 500
+const maxSteps = 500
 
 /** Whether only libvips can decode the image, according to its header. Runs on the event loop for any upload. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
-    const frame = findFrame(source, countedDeadline(mostSteps))
+    const frame = findFrame(source, countedDeadline(maxSteps))
     return typeof frame !== 'string' && frame.process > 1
   } catch (error) {
     if (error instanceof DeadlineExceeded) return false

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { devNull } from 'node:os'
 import sharp from 'sharp'
-import { type Change, type Decoded, type DecodeTask, nothingSaid } from './vips.js'
+import { type Change, type Decoded, type DecodeTask, nothingSaid } from './image-decoder.js'
 
 sharp.cache(false)
 sharp.concurrency(1)

@@ -1,4 +1,4 @@
-import { inflated, inflateFault } from '../archive/inflate.js'
+import { getDataError, inflateChunks } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
@@ -16,13 +16,13 @@ export interface DataPart {
   end: number
 }
 
-const mostSurplus = 1024 * 1024
+const maxSurplusBytes = 1024 * 1024
 
 /**
  * Checks the pixels: rows that cannot be inflated, have an unknown filter or are missing, and the checksum. Like readers,
  * accepts data after the last row.
  */
-export async function pixelFault(
+export async function findPixelProblem(
   source: RandomAccessSource,
   parts: DataPart[],
   picture: PngPicture,
@@ -30,13 +30,13 @@ export async function pixelFault(
 ): Promise<string | undefined> {
   const rows = new Rows(picture)
   try {
-    for await (const chunk of inflated('zlib', packed(source, parts))) {
+    for await (const chunk of inflateChunks('zlib', packed(source, parts))) {
       checkDeadline(limits)
       const fault = rows.take(chunk)
-      if (fault || rows.surplus > mostSurplus) return fault
+      if (fault || rows.surplus > maxSurplusBytes) return fault
     }
   } catch (error) {
-    const fault = inflateFault(error)
+    const fault = getDataError(error)
     if (fault === undefined) throw error
     return fault
   }

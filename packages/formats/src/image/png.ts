@@ -1,8 +1,8 @@
 import { crc32 } from 'node:zlib'
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { pixelFlood } from './pixels.js'
-import { type DataPart, type PngPicture, pixelFault } from './png-data.js'
+import { checkImageSize } from './image-size.js'
+import { type DataPart, findPixelProblem, type PngPicture } from './png-data.js'
 
 const signature = Buffer.from('89504e470d0a1a0a', 'hex')
 
@@ -27,12 +27,12 @@ export const readPng: FormatReader = async (source, limits) => {
   const header = readHeader(source.read(8, 25))
   if (typeof header === 'string') return broken(header)
   const evidence = { width: header.width, height: header.height }
-  const flood = pixelFlood('PNG', header, limits)
+  const flood = checkImageSize('PNG', header, limits)
   if (flood) return flood
   const walk: Walk = { notes: [], data: [] }
   const end = walkChunks(source, limits, header, walk)
   if (typeof end === 'string') return broken(end, evidence)
-  const fault = await pixelFault(source, walk.data, header, limits)
+  const fault = await findPixelProblem(source, walk.data, header, limits)
   if (fault) return broken(`the pixels cannot be decoded: ${fault}`, evidence)
   const after = source.size - end
   if (after === 0) return sound(walk.notes, evidence)

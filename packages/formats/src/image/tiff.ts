@@ -1,8 +1,16 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  maliciousVerdict,
+  type ReaderLimits,
+  sound,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { pixelFlood } from './pixels.js'
+import { type Change, decode, nothingSaid } from './image-decoder.js'
+import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
-import { type Change, decode, nothingSaid } from './vips.js'
 
 // Maps and scans are decoded by strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
 const stripTimes = 3
@@ -130,12 +138,12 @@ function readPages(
       break
     }
     seen.add(offset)
-    if (seen.size > limits.maxEntries) return trapped('page_flood', `the TIFF has more than ${limits.maxEntries} pages`)
+    if (seen.size > limits.maxEntries) return maliciousVerdict('page_flood', `the TIFF has more than ${limits.maxEntries} pages`)
     const directory = reader.directory(offset)
     if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or cut off`)
     const page = readPage(reader, directory.fields, source)
     if (typeof page === 'string') return broken(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
-    const flood = page.compression === 1 ? undefined : pixelFlood('TIFF', { ...page, times: stripTimes }, limits)
+    const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripTimes }, limits)
     if (flood) return flood
     pages.push(page)
     // A file that ends before the pointer to the next page has no next page.

@@ -1,24 +1,24 @@
 import { broken, type FormatReader, sound } from '../format.js'
-import { chunksOf } from '../media/riff.js'
-import { decided } from '../refusal.js'
-import { pixelFlood } from './pixels.js'
-import { decode } from './vips.js'
+import { catchFormatError } from '../format-error.js'
+import { readRiffChunks } from '../media/riff.js'
+import { decode } from './image-decoder.js'
+import { checkImageSize } from './image-size.js'
 
 /** Checks the size and the frames of WebP, then decodes the images with libvips, which detects all damage. */
 export const readWebp: FormatReader = (source, limits) =>
-  decided(async () => {
+  catchFormatError(async () => {
     const head = source.read(0, 30)
     if (!/^RIFF....WEBP/s.test(head.toString('latin1'))) return broken('does not start with the WebP signature')
     const end = head.readUInt32LE(4) + 8
     if (end > source.size) return broken(`the WebP is truncated: ${source.size} of ${end} bytes`)
-    const canvas = canvasOf(head)
+    const canvas = readCanvas(head)
     if (!canvas) return broken('the WebP has no picture in it')
     let frames = 0
-    for (const { type } of chunksOf(source, limits, { end })) if (type === 'ANMF') frames++
+    for (const { type } of readRiffChunks(source, limits, { end })) if (type === 'ANMF') frames++
     frames = Math.max(frames, 1)
     const after = source.size - end
     const evidence = { ...canvas, frames, ...(after > 0 && { bytes_after_end: after }) }
-    const flood = pixelFlood('WebP', { ...canvas, bits: 24 }, limits)
+    const flood = checkImageSize('WebP', { ...canvas, bits: 24 }, limits)
     if (flood) return flood
     const notes = after > 0 ? [`${after} bytes after the end of the image`] : []
     const maxPixels = canvas.width * canvas.height * frames
@@ -29,7 +29,7 @@ export const readWebp: FormatReader = (source, limits) =>
   })
 
 /** Reads the first chunk, which follows the file header in every WebP. */
-function canvasOf(head: Buffer): { width: number; height: number } | undefined {
+function readCanvas(head: Buffer): { width: number; height: number } | undefined {
   const type = head.toString('latin1', 12, 16)
   if (head.length < (type === 'VP8L' ? 25 : 30)) return undefined
   if (type === 'VP8X') return { width: head.readUIntLE(24, 3) + 1, height: head.readUIntLE(27, 3) + 1 }

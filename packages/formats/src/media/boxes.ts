@@ -12,7 +12,7 @@ export interface Box {
 }
 
 /** Iterates over the boxes between `start` and `end`. Ends early at bytes that are no box (a truncated box has the type ''). */
-export function* boxesOf(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
+export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
   // Fewer than eight bytes at the end are padding: QuickTime ends lists with four zero bytes.
   for (let at = start; at + 8 <= end; ) {
     checkDeadline(limits)
@@ -48,7 +48,7 @@ export function findBox(
   path: string[],
 ): Box | undefined {
   const [wanted, ...rest] = path
-  for (const box of boxesOf(source, limits, start, end)) {
+  for (const box of readBoxes(source, limits, start, end)) {
     if (box.type === wanted) return rest.length === 0 ? box : findBox(source, limits, box.start, box.end, rest)
   }
   return undefined

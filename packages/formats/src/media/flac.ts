@@ -36,9 +36,9 @@ function readMetadata(
   const info = source.read(start + 4, 34)
   if (info.length < 34) return 'the FLAC is cut off in its metadata'
   const length = source.read(start, 4).readUInt32BE(0) & 0x7fff_ffff
-  const smallestBlock = info.readUInt16BE(0)
+  const minBlockSize = info.readUInt16BE(0)
   const rate = info.readUIntBE(10, 3) >> 4
-  if (length < 34 || length >= 2 ** 24 || smallestBlock < 16 || rate === 0)
+  if (length < 34 || length >= 2 ** 24 || minBlockSize < 16 || rate === 0)
     return 'the FLAC does not start with its stream information'
   for (let at = start; ; ) {
     checkDeadline(limits)

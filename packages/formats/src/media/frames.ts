@@ -21,7 +21,7 @@ interface Stream {
  */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
   const { called, start, end, frameAt, enough } = stream
-  let [frames, framed, junk, run, longestRun] = [0, 0, 0, 0, 0]
+  let [frames, framed, junk, run, maxRun] = [0, 0, 0, 0, 0]
   let cut = false
   let previous: Frame | undefined
   for (let at = start, steps = 0; at < end && !cut; steps++) {
@@ -31,7 +31,7 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
       cut = at + frame.length > end
       framed += Math.min(frame.length, end - at)
       if (!cut) frames++
-      longestRun = Math.max(longestRun, ++run)
+      maxRun = Math.max(maxRun, ++run)
       at += frame.length
     } else {
       run = 0
@@ -46,7 +46,7 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   }
   const evidence = { frames, junk_bytes: junk }
   const lonely = frames === 1 && framed < (end - start) / 2
-  if (frames === 0 || lonely || (longestRun < enough && junk > framed))
+  if (frames === 0 || lonely || (maxRun < enough && junk > framed))
     return broken(`no frames of ${called} follow each other in it`, evidence)
   const notes = cut ? ['its last frame is cut short; players leave it out'] : []
   return sound(junk > 0 ? [...notes, `${junk} bytes between its frames; players skip them`] : notes, evidence)

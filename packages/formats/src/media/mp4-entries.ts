@@ -1,7 +1,7 @@
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Box, boxesOf } from './boxes.js'
-import { number32 } from './window.js'
+import { type Box, readBoxes } from './boxes.js'
+import { number32 } from './table-window.js'
 
 // Length of an entry before its boxes: 8 bytes for all, then fields of video and audio.
 const fixed: Record<string, number> = { vide: 78, soun: 28 }
@@ -13,21 +13,21 @@ interface Described {
   firstSample: number | undefined
 }
 
-export function codingFault(
+export function findCodingProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
   { description, kind, firstSample }: Described,
 ): string | undefined {
   const head = fixed[kind]
   if (head === undefined) return undefined
-  const [entry] = boxesOf(source, limits, description.start + 8, description.end)
+  const [entry] = readBoxes(source, limits, description.start + 8, description.end)
   if (!entry) return 'its sample description (stsd) is empty'
   // Audio descriptions of QuickTime versions 1 and 2 are longer. No others are known.
   const more = kind === 'soun' ? [0, 16, 36][number32(source, entry.start + 8) >>> 16] : 0
   if (entry.cut || entry.open || entry.end - entry.start < head || more === undefined)
     return `the '${entry.type.replace(/[^ -~]/g, '?')}' entry of its sample description is damaged`
   const wanted = configurations[entry.type]
-  for (const box of boxesOf(source, limits, entry.start + head + more, entry.end)) {
+  for (const box of readBoxes(source, limits, entry.start + head + more, entry.end)) {
     // Padding often follows the boxes of an entry.
     if (box.cut) break
     const fits = box.type === 'esds' ? descriptorFits(source, box) : box.type === wanted ? parametersFit(source, box) : undefined

@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Box } from './boxes.js'
-import { number32, WindowReader } from './window.js'
+import { number32, WindowReader } from './table-window.js'
 
 export interface SampleCheck {
   fault?: string

@@ -1,11 +1,11 @@
 import type { ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Box, boxesOf, isEndless } from './boxes.js'
-import { codingFault } from './mp4-entries.js'
+import { type Box, isEndless, readBoxes } from './boxes.js'
+import { findCodingProblem } from './mp4-entries.js'
 import { checkSamples, noSamples, type SampleCheck } from './mp4-samples.js'
 
 export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, track: Box): SampleCheck {
-  let inside = childrenOf(source, limits, track)
+  let inside = readChildren(source, limits, track)
   let kind = ''
   for (const type of ['mdia', 'minf', 'stbl']) {
     if (typeof inside === 'string') return { ...noSamples, fault: inside }
@@ -13,21 +13,21 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
     if (!next) return { ...noSamples, fault: `it has no '${type}' box` }
     const handler = inside.find((box) => box.type === 'hdlr')
     if (type === 'minf' && handler) kind = source.read(handler.start + 8, 4).toString('latin1')
-    inside = childrenOf(source, limits, next)
+    inside = readChildren(source, limits, next)
   }
   if (typeof inside === 'string') return { ...noSamples, fault: inside }
   const boxes = new Map(inside.toReversed().map((box) => [box.type, box]))
   const description = boxes.get('stsd')
   if (!description) return { ...noSamples, fault: 'it does not say how its samples are coded (stsd)' }
   const samples = checkSamples(source, limits, boxes)
-  const fault = samples.fault ?? codingFault(source, limits, { description, kind, firstSample: samples.first })
+  const fault = samples.fault ?? findCodingProblem(source, limits, { description, kind, firstSample: samples.first })
   return fault ? { ...samples, fault } : samples
 }
 
 /** Returns all boxes of a parent, or the box that does not fit. Bytes at the end that are no box are padding. */
-export function childrenOf(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
+export function readChildren(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
   const boxes: Box[] = []
-  for (const box of boxesOf(source, limits, parent.start, parent.end)) {
+  for (const box of readBoxes(source, limits, parent.start, parent.end)) {
     if (box.cut && box.type === '') break
     if (box.cut || isEndless(box)) return `the '${box.type.replace(/[^ -~]/g, '?')}' box does not fit into '${parent.type}'`
     boxes.push(box)

@@ -1,7 +1,15 @@
-import { broken, type FormatReader, type FormatVerdict, playsInPart, type ReaderLimits, sound, trapped } from '../format.js'
+import {
+  broken,
+  type FormatReader,
+  type FormatVerdict,
+  maliciousVerdict,
+  playsInPart,
+  type ReaderLimits,
+  sound,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Box, boxesOf, findBox } from './boxes.js'
-import { checkTrack, childrenOf } from './mp4-track.js'
+import { type Box, findBox, readBoxes } from './boxes.js'
+import { checkTrack, readChildren } from './mp4-track.js'
 
 // If one of these boxes is truncated, part of the media is missing.
 const needed = new Set(['ftyp', 'styp', 'moov', 'moof', 'mdat', 'sidx'])
@@ -75,20 +83,20 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
   const boxes: Box[] = []
   const notes: string[] = []
   let headed = false
-  for (const box of boxesOf(source, limits, 0, source.size)) {
-    const named = printable.test(box.type)
-    const fits = named && !box.cut
+  for (const box of readBoxes(source, limits, 0, source.size)) {
+    const quoted = printable.test(box.type)
+    const fits = quoted && !box.cut
     if (!fits && boxes.length === 0 && !needed.has(box.type))
       return broken('does not start with a box of an MP4 or QuickTime file')
     const missed = !fits && (needed.has(box.type) || !playable(boxes))
-    if (missed && named && headed && box.type !== 'moov') {
+    if (missed && quoted && headed && box.type !== 'moov') {
       // Truncated data plays up to its end. Players need other boxes whole.
       if (box.type === 'mdat') boxes.push(box)
       return { boxes, notes, cut: box.type }
     }
     if (missed)
       return broken(
-        box.cut && named
+        box.cut && quoted
           ? `is truncated in its '${box.type}' box`
           : `after the '${boxes.at(-1)?.type}' box stands something that is no box`,
       )
@@ -96,7 +104,7 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
       notes.push('bytes after the last whole box')
       break
     }
-    if (boxes.length >= limits.maxEntries) return trapped('box_flood', `has more than ${limits.maxEntries} boxes`)
+    if (boxes.length >= limits.maxEntries) return maliciousVerdict('box_flood', `has more than ${limits.maxEntries} boxes`)
     if (box.type === 'moov') headed = true
     boxes.push(box)
   }
@@ -107,7 +115,7 @@ const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && b
 
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { promised: 0, there: 0 }
-  const boxes = childrenOf(source, limits, movie)
+  const boxes = readChildren(source, limits, movie)
   if (typeof boxes === 'string') return { ...found, fault: `its movie header is damaged: ${boxes}` }
   let tracks = 0
   for (const box of boxes.filter(({ type }) => type === 'trak')) {

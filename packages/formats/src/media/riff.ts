@@ -1,6 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
+import { malicious } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { trap } from '../refusal.js'
 
 export interface Chunk {
   type: string
@@ -10,7 +10,7 @@ export interface Chunk {
 }
 
 /** Iterates over the chunks of a RIFF file up to `end`. Numbers in RIFX are big-endian. Throws if there are too many. */
-export function* chunksOf(
+export function* readRiffChunks(
   source: RandomAccessSource,
   limits: ReaderLimits,
   { end = source.size, big = false }: { end?: number; big?: boolean },
@@ -18,16 +18,16 @@ export function* chunksOf(
   let count = 0
   for (let at = 12; at + 8 <= end; ) {
     checkDeadline(limits)
-    if (++count > limits.maxEntries) throw trap('chunk_flood', `has more than ${limits.maxEntries} chunks`)
+    if (++count > limits.maxEntries) throw malicious('chunk_flood', `has more than ${limits.maxEntries} chunks`)
     const head = source.read(at, 8)
     const chunk = { type: head.toString('latin1', 0, 4), start: at + 8, size: big ? head.readUInt32BE(4) : head.readUInt32LE(4) }
     yield chunk
-    at = endOf(source, chunk)
+    at = getEnd(source, chunk)
   }
 }
 
 // Chunks of odd length are padded. Some programs omit the padding.
-function endOf(source: RandomAccessSource, { start, size }: Chunk): number {
+function getEnd(source: RandomAccessSource, { start, size }: Chunk): number {
   const end = start + size
   const isPadded = (size & 1) !== 0 && !/^[A-Za-z0-9 _-]{4}$/.test(source.read(end, 4).toString('latin1'))
   return isPadded ? end + 1 : end

@@ -1,7 +1,7 @@
 import { broken, type FormatReader, type ReaderLimits, sound } from '../format.js'
+import { catchFormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { decided } from '../refusal.js'
-import { chunksOf } from './riff.js'
+import { readRiffChunks } from './riff.js'
 
 interface Shape {
   format?: Buffer
@@ -12,9 +12,9 @@ interface Shape {
 /**
  * Checks WAV (RIFF, RIFX, RF64 and BW64) with any codec: a plausible format chunk, and all the audio that the header states.
  */
-export const readWav: FormatReader = (source, limits) => decided(() => judge(source, limits))
+export const readWav: FormatReader = (source, limits) => catchFormatError(() => checkWav(source, limits))
 
-function judge(source: RandomAccessSource, limits: ReaderLimits) {
+function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   const head = source.read(0, 12)
   if (head.length < 12 || !/^(RIFF|RIFX|RF64|BW64)....WAVE$/s.test(head.toString('latin1')))
     return broken('does not start with the WAV signature')
@@ -37,7 +37,7 @@ function judge(source: RandomAccessSource, limits: ReaderLimits) {
 function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boolean): Shape {
   const shape: Shape = { notes: [] }
   let longSize: number | undefined
-  for (const { type, start, size } of chunksOf(source, limits, { big })) {
+  for (const { type, start, size } of readRiffChunks(source, limits, { big })) {
     const there = source.size - start
     if (type === 'ds64' && there >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
     if (type === 'fmt ') shape.format ??= source.read(start, Math.min(size, 64))

@@ -23,19 +23,19 @@ const setups: Record<string, (bytes: Buffer) => boolean> = {
 export function playableTracks(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
   let fault = 'has no tracks'
-  for (const element of elementsIn(source, limits, tracks)) {
+  for (const element of readElements(source, limits, tracks)) {
     if (typeof element === 'string') return element
     if (element.id !== id.track) continue
     const track = readTrack(source, limits, element)
     if (typeof track === 'string') return track
-    const problem = trackFault(track)
+    const problem = findTrackProblem(track)
     if (problem) fault = problem
     else if (numbers.size < limits.maxEntries) numbers.add(track.number)
   }
   return numbers.size > 0 ? numbers : fault
 }
 
-function trackFault(track: Track): string | undefined {
+function findTrackProblem(track: Track): string | undefined {
   if (track.number === 0) return 'has a track without a number'
   if (!/^[ABDSV]_[\x21-\x7e /]{2,}$/.test(track.codec)) return 'has a track that does not say how it is coded (CodecID)'
   const fits = setups[track.codec]
@@ -46,7 +46,7 @@ function trackFault(track: Track): string | undefined {
 
 function readTrack(source: RandomAccessSource, limits: ReaderLimits, element: Element): Track | string {
   const track: Track = { number: 0, codec: '', setup: Buffer.alloc(0), encoded: false }
-  for (const part of elementsIn(source, limits, element)) {
+  for (const part of readElements(source, limits, element)) {
     if (typeof part === 'string') return part
     const length = (part.end ?? part.start) - part.start
     const bytes = () => source.read(part.start, Math.min(length, 65_536))
@@ -58,7 +58,7 @@ function readTrack(source: RandomAccessSource, limits: ReaderLimits, element: El
   return track
 }
 
-export function* elementsIn(source: RandomAccessSource, limits: ReaderLimits, parent: Element): Generator<Element | string> {
+export function* readElements(source: RandomAccessSource, limits: ReaderLimits, parent: Element): Generator<Element | string> {
   const end = parent.end ?? parent.start
   for (let at = parent.start; at < end; ) {
     checkDeadline(limits)

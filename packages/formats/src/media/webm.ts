@@ -3,14 +3,14 @@ import {
   checkDeadline,
   type FormatReader,
   type FormatVerdict,
+  maliciousVerdict,
   playsInPart,
   type ReaderLimits,
   sound,
-  trapped,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type Element, elementAt, shortNumber } from './ebml.js'
-import { elementsIn, playableTracks } from './webm-tracks.js'
+import { playableTracks, readElements } from './webm-tracks.js'
 
 const id = {
   ebml: 0x1a45dfa3,
@@ -63,7 +63,7 @@ function readHeader(source: RandomAccessSource, limits: ReaderLimits, header: El
 
 class SegmentWalk {
   private tracks: Set<number> | undefined
-  private trackFault: string | undefined
+  private findTrackProblem: string | undefined
   private clusters = 0
   private blocks = 0
   private elements = 0
@@ -83,7 +83,8 @@ class SegmentWalk {
   run(): FormatVerdict {
     for (let at = this.segment.start; at < this.end; ) {
       const next = this.part(at)
-      if (this.flooded()) return trapped('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
+      if (this.flooded())
+        return maliciousVerdict('element_flood', `has more than ${this.limits.maxEntries * 100} elements`, this.facts())
       if (typeof next === 'number') {
         at = next
         continue
@@ -100,7 +101,8 @@ class SegmentWalk {
     const { segment, source, damage } = this
     const cut = segment.end !== undefined && segment.end > source.size
     const missing = cut ? `it is truncated: ${source.size} of ${segment.end} bytes are there` : damage && `it ${damage}`
-    if (!this.tracks) return broken(this.trackFault ?? (missing ? `${missing}; it has no tracks` : 'has no tracks'), this.facts())
+    if (!this.tracks)
+      return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'has no tracks'), this.facts())
     if (missing && this.blocks === 0) return broken(`${missing}, and nothing of its sound or pictures is there`, this.facts())
     if (this.clusters > 0 && this.blocks === 0)
       return broken('has no block of sound or pictures that belongs to a track', this.facts())
@@ -123,7 +125,7 @@ class SegmentWalk {
     if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
     if (element.id === id.tracks && !this.tracks) {
       const tracks = playableTracks(this.source, this.limits, element)
-      if (typeof tracks === 'string') this.trackFault ??= tracks
+      if (typeof tracks === 'string') this.findTrackProblem ??= tracks
       else this.tracks = tracks
     }
     return element.end
@@ -157,7 +159,7 @@ class SegmentWalk {
   }
 
   private count(element: Element): void {
-    const block = element.id === id.group ? this.blockOf(element) : element
+    const block = element.id === id.group ? this.getBlock(element) : element
     if (block?.end === undefined || (block.id !== id.simpleBlock && block.id !== id.block)) return
     const number = shortNumber(this.source.read(block.start, 4), 0)
     // Tracks may follow the clusters.
@@ -166,8 +168,8 @@ class SegmentWalk {
     this.played += block.end - block.start
   }
 
-  private blockOf(group: Element): Element | undefined {
-    for (const element of elementsIn(this.source, this.limits, group))
+  private getBlock(group: Element): Element | undefined {
+    for (const element of readElements(this.source, this.limits, group))
       if (typeof element !== 'string' && element.id === id.block) return element
     return undefined
   }

@@ -1,12 +1,12 @@
 import { archiveReader, checkWholeZip } from '../archive/archive.js'
-import type { ZipWatch } from '../archive/zip/check.js'
+import type { PartSinkFactory } from '../archive/zip/check.js'
 import { bothSinks } from '../archive/zip/member.js'
-import { keyOf, resolvePart, ZipPackage } from '../archive/zip/package.js'
+import { resolvePart, toKey, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader, ReaderLimits } from '../format.js'
+import { damaged } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
-import { damaged } from '../refusal.js'
-import { EntityWatch, isXmlPart } from './entities.js'
-import { OfficeActivity } from './office-activity.js'
+import { OfficeActiveContent } from './active-content.js'
+import { EntityBombDetector, isXmlPart } from './entity-bombs.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
 
 export type OoxmlKind = 'docx' | 'xlsx' | 'pptx'
@@ -29,12 +29,12 @@ interface Plan {
  * must be well-formed.
  */
 export const readOoxml = (kind: OoxmlKind): FormatReader =>
-  archiveReader(async (source, nest) => {
-    const { limits } = nest
+  archiveReader(async (source, level) => {
+    const { limits } = level
     const plan = planParts(new ZipPackage(source, limits), kind)
-    const activity = new OfficeActivity()
-    const watch: ZipWatch = ({ name }) => bothSinks(activity.watch(name), structureOf(name, plan, limits))
-    const { entries, unpackedBytes } = await checkWholeZip(source, nest, watch)
+    const activity = new OfficeActiveContent()
+    const watch: PartSinkFactory = ({ name }) => bothSinks(activity.watch(name), getPartSink(name, plan, limits))
+    const { entries, unpackedBytes } = await checkWholeZip(source, level, watch)
     return {
       main_part: plan.main,
       parts: entries,
@@ -43,10 +43,10 @@ export const readOoxml = (kind: OoxmlKind): FormatReader =>
     }
   })
 
-function structureOf(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
-  const part = plan.parts.get(keyOf(name))
+function getPartSink(name: string, plan: Plan, limits: ReaderLimits): PartSink | undefined {
+  const part = plan.parts.get(toKey(name))
   if (part) return new XmlPart(name, { limits, root: part.root, doctype: 'refused' })
-  return isXmlPart(name) ? new EntityWatch(name) : undefined
+  return isXmlPart(name) ? new EntityBombDetector(name) : undefined
 }
 
 function planParts(pack: ZipPackage, kind: OoxmlKind): Plan {

@@ -1,35 +1,35 @@
 import { archiveReader, checkWholeZip } from '../archive/archive.js'
-import type { ArchiveNest } from '../archive/nest.js'
-import { keyOf, resolvePart, ZipPackage } from '../archive/zip/package.js'
+import type { ArchiveLevel } from '../archive/archive-level.js'
+import { resolvePart, toKey, ZipPackage } from '../archive/zip/package.js'
 import type { FormatReader } from '../format.js'
+import { damaged } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { damaged } from '../refusal.js'
-import { EntityWatch, isXmlPart } from './entities.js'
+import { EntityBombDetector, isXmlPart } from './entity-bombs.js'
 import { attribute, parseXml, type XmlElement, XmlPart } from './xml.js'
 
 export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
 
 const kinds: Record<OpenDocumentKind, string> = { odt: 'text', ods: 'spreadsheet', odp: 'presentation' }
 
-function checkCalled(pack: ZipPackage, nest: ArchiveNest, what: string, wanted: RegExp): void {
+function checkCalled(pack: ZipPackage, level: ArchiveLevel, what: string, wanted: RegExp): void {
   const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
-  if (type === undefined) nest.note("the member 'mimetype' is missing")
+  if (type === undefined) level.note("the member 'mimetype' is missing")
   else if (!wanted.test(type)) throw damaged(`the ${what} calls itself '${type.slice(0, 80)}'`)
 }
 
 /** Checks OpenDocument files (ODF 1.x), including templates: an intact zip with a well-formed `content.xml`. */
 export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
-  archiveReader(async (source, nest) => {
-    const pack = new ZipPackage(source, nest.limits)
-    checkCalled(pack, nest, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
+  archiveReader(async (source, level) => {
+    const pack = new ZipPackage(source, level.limits)
+    checkCalled(pack, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
     const { encrypted, hasContent } = readManifest(pack)
     if (encrypted) {
-      nest.budget.encrypted = true
-      nest.note('the document is encrypted: its content was not looked at')
+      level.budget.encrypted = true
+      level.note('the document is encrypted: its content was not looked at')
     } else if (!pack.has('content.xml')) {
       // Templates that contain only styles have no content, and do not list any.
       if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
-      nest.note('the document consists of styles alone')
+      level.note('the document consists of styles alone')
     }
     const parts = new Map<string, string | undefined>([['meta-inf/manifest.xml', 'manifest']])
     if (!encrypted)
@@ -42,7 +42,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
         parts.set(name!, root)
     const active = new Set<string>()
     const element = ({ name }: XmlElement) => void (/^dde-(source|link|connection-decl)$/.test(name) && active.add('DDE link'))
-    const evidence = await checkParts(source, nest, parts, element)
+    const evidence = await checkParts(source, level, parts, element)
     return { ...evidence, ...(active.size > 0 && { active_content: [...active] }) }
   })
 
@@ -61,15 +61,15 @@ function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boole
   return found
 }
 
-export const readEpub = archiveReader(async (source, nest) => {
-  const pack = new ZipPackage(source, nest.limits)
-  checkCalled(pack, nest, 'book', /^application\/epub\+zip$/)
-  if (pack.has('META-INF/encryption.xml')) nest.note('parts of the book are encrypted')
+export const readEpub = archiveReader(async (source, level) => {
+  const pack = new ZipPackage(source, level.limits)
+  checkCalled(pack, level, 'book', /^application\/epub\+zip$/)
+  if (pack.has('META-INF/encryption.xml')) level.note('parts of the book are encrypted')
   const parts = new Map([
     ['meta-inf/container.xml', 'container'],
     [packageDocument(pack), 'package'],
   ])
-  return checkParts(source, nest, parts)
+  return checkParts(source, level, parts)
 })
 
 function packageDocument(pack: ZipPackage): string {
@@ -92,16 +92,16 @@ function packageDocument(pack: ZipPackage): string {
 
 async function checkParts(
   source: RandomAccessSource,
-  nest: ArchiveNest,
+  level: ArchiveLevel,
   parts: ReadonlyMap<string, string | undefined>,
   element?: (element: XmlElement) => void,
 ): Promise<Record<string, unknown>> {
-  const { entries, unpackedBytes } = await checkWholeZip(source, nest, ({ name }) => {
-    const key = keyOf(name)
-    if (!parts.has(key)) return isXmlPart(name) ? new EntityWatch(name) : undefined
+  const { entries, unpackedBytes } = await checkWholeZip(source, level, ({ name }) => {
+    const key = toKey(name)
+    if (!parts.has(key)) return isXmlPart(name) ? new EntityBombDetector(name) : undefined
     const root = parts.get(key)
     return new XmlPart(name, {
-      limits: nest.limits,
+      limits: level.limits,
       doctype: 'without entities',
       ...(root && { root }),
       ...(element && { element }),

@@ -1,8 +1,8 @@
 import { TextDecoder } from 'node:util'
 import { SaxesParser } from 'saxes'
 import { checkDeadline, type ReaderLimits } from '../format.js'
+import { damaged, FormatError, malicious } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
-import { damaged, Refusal, trap } from '../refusal.js'
 
 export interface XmlElement {
   name: string
@@ -18,10 +18,10 @@ interface PartOptions {
 }
 
 // Beyond this size, only the checksum is compared, because parsing costs time.
-const parsedAtMost = 64 * 1024 * 1024
+const maxParsedBytes = 64 * 1024 * 1024
 // The parser buffers a whole text, comment or attribute.
-const longestRun = 16 * 1024 * 1024
-const longestPrologue = 2 * 1024 * 1024
+const maxRun = 16 * 1024 * 1024
+const maxPrologue = 2 * 1024 * 1024
 const sniffed = 256
 
 /** Parses an XML part of a document while it is unpacked. Throws if it is not well-formed. */
@@ -47,7 +47,7 @@ export class XmlPart implements PartSink {
   }
 
   write(chunk: Buffer): void {
-    if (this.parsed > parsedAtMost) return
+    if (this.parsed > maxParsedBytes) return
     this.parsed += chunk.length
     if (this.start === undefined) {
       this.parse(chunk)
@@ -60,7 +60,7 @@ export class XmlPart implements PartSink {
   }
 
   end(): void {
-    if (this.parsed > parsedAtMost) return
+    if (this.parsed > maxParsedBytes) return
     if (this.start !== undefined) this.begin()
     this.guarded(() => {
       this.parser.write(this.decoder!.decode())
@@ -72,7 +72,7 @@ export class XmlPart implements PartSink {
   private begin(): void {
     const start = this.start!
     this.start = undefined
-    const encoding = encodingOf(start)
+    const encoding = detectEncoding(start)
     try {
       this.decoder = new TextDecoder(encoding, { fatal: true })
     } catch {
@@ -85,9 +85,9 @@ export class XmlPart implements PartSink {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
     // The parser buffers a document type declaration by characters, which takes many times its size.
-    const longest = this.rootSeen ? longestRun : longestPrologue
-    if (this.sinceEvent > longest)
-      throw trap('xml_size', `the part ${this.name} has a single chunk of more than ${longest} bytes`)
+    const maxLength = this.rootSeen ? maxRun : maxPrologue
+    if (this.sinceEvent > maxLength)
+      throw malicious('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)
     this.guarded(() => this.parser.write(this.decoder!.decode(chunk, { stream: true })))
   }
 
@@ -95,7 +95,7 @@ export class XmlPart implements PartSink {
     try {
       work()
     } catch (error) {
-      if (error instanceof Refusal) throw error
+      if (error instanceof FormatError) throw error
       throw damaged(`the part ${this.name} is not well-formed XML: ${(error as Error).message.slice(0, 200)}`)
     }
   }
@@ -103,7 +103,7 @@ export class XmlPart implements PartSink {
   private open(tag: string, attributes: Record<string, string>): void {
     this.sinceEvent = 0
     if (++this.depth > this.options.limits.maxDepth) {
-      throw trap('xml_depth', `the part ${this.name} has elements more than ${this.options.limits.maxDepth} deep`)
+      throw malicious('xml_depth', `the part ${this.name} has elements more than ${this.options.limits.maxDepth} deep`)
     }
     const name = local(tag)
     const { root, element } = this.options
@@ -115,8 +115,8 @@ export class XmlPart implements PartSink {
 
   private doctype(text: string): void {
     if (this.options.doctype === 'refused')
-      throw trap('xml_doctype', `the part ${this.name} declares a document type, as XML bombs do`)
-    if (/<!ENTITY/i.test(text)) throw trap('xml_entities', `the part ${this.name} defines XML entities`)
+      throw malicious('xml_doctype', `the part ${this.name} declares a document type, as XML bombs do`)
+    if (/<!ENTITY/i.test(text)) throw malicious('xml_entities', `the part ${this.name} defines XML entities`)
   }
 }
 
@@ -134,7 +134,7 @@ export function attribute(element: XmlElement, name: string): string | undefined
 
 const local = (name: string) => name.slice(name.indexOf(':') + 1)
 
-function encodingOf(start: Buffer): string {
+function detectEncoding(start: Buffer): string {
   const hex = start.toString('hex', 0, 4)
   if (hex.startsWith('efbbbf')) return 'utf-8'
   if (hex.startsWith('fffe') || hex.startsWith('3c00')) return 'utf-16le'

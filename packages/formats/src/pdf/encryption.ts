@@ -69,11 +69,11 @@ function readFacts(dictionary: string, trailer: string): Facts | undefined {
     keyBytes: revision === 2 ? 5 : keyBytes(number('Length'), number('V')),
     id: readString(trailer, /\/ID\s*\[\s*/) ?? Buffer.alloc(0),
     metadata: !/\/EncryptMetadata\s+false/.test(dictionary),
-    method: methodOf(dictionary, number('V')),
+    method: getMethod(dictionary, number('V')),
   }
 }
 
-function methodOf(dictionary: string, version: number): Method {
+function getMethod(dictionary: string, version: number): Method {
   if (version < 4) return 'rc4'
   const filter = /\/StmF\s*\/(\w+)/.exec(dictionary)?.[1] ?? 'Identity'
   if (filter === 'Identity') return 'none'

@@ -1,8 +1,8 @@
-import { inflatedAtOnce } from '../archive/inflate.js'
+import { inflateWhole } from '../archive/inflate.js'
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { readEncryption } from './encryption.js'
-import { decodedNames, streamsOf } from './streams.js'
+import { decodeNames, findStreams } from './streams.js'
 
 /** Larger documents are not searched for cycles. PDFium has its own protection, which drops pages. */
 const searchLimit = 64 * 1024 * 1024
@@ -25,7 +25,7 @@ const activeParts: [RegExp, string][] = [
 
 export interface PageTree {
   circle: number | undefined
-  activeContent: string[]
+  findActiveContent: string[]
 }
 
 /**
@@ -36,7 +36,7 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
   if (source.size <= searchLimit) collect(objects, source, limits)
   const circles = [...objects.roots].map((root) => walk(objects.kids, root, limits))
-  return { circle: circles.find((circle) => circle !== undefined), activeContent: [...objects.active] }
+  return { circle: circles.find((circle) => circle !== undefined), findActiveContent: [...objects.active] }
 }
 
 /** Searches depth first, without recursion: a tree may be as deep as the file is long. */
@@ -66,7 +66,7 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
 function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]
-  for (const { number, dictionary, start, end } of streamsOf(source, () => checkDeadline(limits))) {
+  for (const { number, dictionary, start, end } of findStreams(source, () => checkDeadline(limits))) {
     if (start < from) continue
     notePlain(objects, source.read(from, start - from).toString('latin1'))
     from = end
@@ -89,7 +89,7 @@ function notePlain(objects: Objects, text: string): void {
 }
 
 function note(objects: Objects, number: number, written: string): void {
-  const dictionary = decodedNames(written)
+  const dictionary = decodeNames(written)
   objects.kids.delete(number)
   for (const [pattern, what] of activeParts) if (pattern.test(dictionary)) objects.active.add(what)
   if (/\/Type\s*\/Catalog\b/.test(dictionary)) {
@@ -111,7 +111,7 @@ function note(objects: Objects, number: number, written: string): void {
 /** Adds the objects of an object stream and returns its unpacked size. Encrypted streams and unusual filters are skipped. */
 function notePacked(objects: Objects, packed: Buffer, dictionary: string, limit: number): number {
   if (!/\/Filter\s*\[?\s*\/FlateDecode\b/.test(dictionary) || /\/DecodeParms\b/.test(dictionary)) return 0
-  const text = inflatedAtOnce('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
+  const text = inflateWhole('zlib', packed, Math.min(limit, 16 * 1024 * 1024))?.toString('latin1')
   if (text === undefined) return packed.length
   const first = Number(/\/First\s+(\d{1,9})/.exec(dictionary)?.[1] ?? 0)
   const numbers = text.slice(0, first).match(/\d+/g) ?? []

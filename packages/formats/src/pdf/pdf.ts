@@ -4,9 +4,9 @@ import {
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
+  maliciousVerdict,
   type ReaderLimits,
   sound,
-  trapped,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { PdfEngine } from './engine.js'
@@ -30,10 +30,10 @@ export const readPdf: FormatReader = async (source, limits) => {
     return hasEnd(source)
       ? sound(['looked at its structure only: larger than 2 GiB'])
       : broken('the PDF has no end mark: it is truncated')
-  const { circle, activeContent } = surveyObjects(source, limits)
-  if (circle) return trapped('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
+  const { circle, findActiveContent } = surveyObjects(source, limits)
+  if (circle) return maliciousVerdict('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
   const verdict = await openDocument(source, start, limits)
-  if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
+  if (findActiveContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: findActiveContent }
   return verdict
 }
 
@@ -53,7 +53,7 @@ async function openDocument(source: RandomAccessSource, headerAt: number, limits
     return countPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
-    if (running.starved) return trapped('pdf_memory', 'opening its pages takes more memory than a document may have')
+    if (running.starved) return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than a document may have')
     // WebAssembly.RuntimeError and RangeError: the engine aborted, or its memory was exhausted.
     return broken(
       `PDFium, the PDF engine of Chrome, breaks down on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
@@ -67,16 +67,19 @@ function countPages(running: PdfEngine, document: number, limits: ReaderLimits):
   const pages = running.pageCount(document)
   if (pages < 1) return broken('the PDF has no pages', { pages: 0 })
   const step = Math.max(1, Math.floor(pages / openedPages))
-  let looked = 0
+  let searchedBytes = 0
   let opened = 0
-  for (let index = 0; index < pages && looked < openedPages; index += step) {
+  for (let index = 0; index < pages && searchedBytes < openedPages; index += step) {
     checkDeadline(limits)
-    looked++
+    searchedBytes++
     if (running.loadsPage(document, index)) opened++
   }
   const evidence = { pages, pages_opened: opened }
   if (opened === 0) return broken(`none of the ${pages} pages of the PDF can be opened`, evidence)
-  return sound(opened < looked ? [`${looked - opened} of the ${looked} pages that were tried cannot be opened`] : [], evidence)
+  return sound(
+    opened < searchedBytes ? [`${searchedBytes - opened} of the ${searchedBytes} pages that were tried cannot be opened`] : [],
+    evidence,
+  )
 }
 
 // Closing a damaged document may break the engine. The verdict remains valid.

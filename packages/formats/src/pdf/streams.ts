@@ -12,13 +12,13 @@ export interface PdfStream {
 const keyword = Buffer.from('stream')
 const endKeyword = Buffer.from('endstream')
 const windowBytes = 1024 * 1024
-const longestDictionary = 4 * 1024
+const maxDictionaryBytes = 4 * 1024
 
 /**
  * Returns every stream of a PDF in file order, whether or not a cross-reference table lists it: readers repair tables. `step`
  * is called between reads.
  */
-export function* streamsOf(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
+export function* findStreams(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
   const ends = new Ends(source)
   for (let at = 0; at < source.size; ) {
     step()
@@ -37,7 +37,7 @@ function readStream(source: RandomAccessSource, keywordAt: number, ends: Ends): 
   const [first, second] = source.read(keywordAt + keyword.length, 2)
   if (first !== 0x0a && first !== 0x0d) return undefined
   const start = keywordAt + keyword.length + (first === 0x0d && second === 0x0a ? 2 : 1)
-  const from = Math.max(0, keywordAt - longestDictionary)
+  const from = Math.max(0, keywordAt - maxDictionaryBytes)
   const before = source.read(from, keywordAt - from).toString('latin1')
   if (!/>>\s*(?:%[^\r\n]*[\r\n]\s*)?$/.test(before.slice(-256))) return undefined
   const objectAt = Math.max(0, before.lastIndexOf('obj'))
@@ -47,19 +47,19 @@ function readStream(source: RandomAccessSource, keywordAt: number, ends: Ends): 
     number: Number(object?.[1] ?? 0),
     generation: Number(object?.[2] ?? 0),
     dictionary,
-    filters: filtersOf(dictionary),
+    filters: parseFilters(dictionary),
     start,
     end: ends.of(start, dictionary),
   }
 }
 
-function filtersOf(dictionary: string): string[] {
-  const told = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()]+)/.exec(decodedNames(dictionary))?.[1] ?? ''
+function parseFilters(dictionary: string): string[] {
+  const told = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()]+)/.exec(decodeNames(dictionary))?.[1] ?? ''
   return [...told.matchAll(/\/([^\s/<>[\]()]+)/g)].map(([, name]) => name!)
 }
 
 /** `/Fl#61te` means Flate. */
-export const decodedNames = (text: string): string =>
+export const decodeNames = (text: string): string =>
   !text.includes('#')
     ? text
     : text.replace(/#([0-9A-Fa-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))

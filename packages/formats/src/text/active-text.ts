@@ -24,10 +24,10 @@ const inRichText: Patterns = [
 
 const overlap = 2048
 
-export const activeInPage = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
+export const findPageActiveContent = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
   matching(decoded(source.chunks(sign.bom), sign.encoding, false), inPages, limits)
 
-export const activeInRichText = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
+export const findRtfActiveContent = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
   matching(decoded(source.chunks(), 'latin1', false), inRichText, limits)
 
 function matching(texts: Iterable<string>, patterns: Patterns, limits: ReaderLimits): string[] {

@@ -1,13 +1,21 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, type ReaderLimits, sound, trapped } from '../format.js'
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  maliciousVerdict,
+  type ReaderLimits,
+  sound,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { JsonFault, JsonScanner } from './json-scanner.js'
 import { decoded, textSign } from './text.js'
 
-export const readJson: FormatReader = (source, limits) => judge(source, limits, false)
+export const readJson: FormatReader = (source, limits) => checkJson(source, limits, false)
 
-export const readJsonLines: FormatReader = (source, limits) => judge(source, limits, true)
+export const readJsonLines: FormatReader = (source, limits) => checkJson(source, limits, true)
 
-function judge(source: RandomAccessSource, limits: ReaderLimits, many: boolean): FormatVerdict {
+function checkJson(source: RandomAccessSource, limits: ReaderLimits, many: boolean): FormatVerdict {
   const { encoding, bom } = textSign(source) ?? { encoding: 'utf-8', bom: 0 }
   if (bom === 0 && encoding !== 'utf-8' && encoding !== 'legacy')
     return broken(`it is ${encoding.toUpperCase()} without a byte-order mark, and JSON is UTF-8`)
@@ -18,7 +26,7 @@ function judge(source: RandomAccessSource, limits: ReaderLimits, many: boolean):
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error
     const message = `${error.problem} at byte ${error.at + bom}`
-    return error.tooDeep ? trapped('json_nesting', message, { depth: scanner.deepest }) : broken(message)
+    return error.tooDeep ? maliciousVerdict('json_nesting', message, { depth: scanner.deepest }) : broken(message)
   }
 }
 

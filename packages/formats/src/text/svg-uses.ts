@@ -1,7 +1,7 @@
-import { trap } from '../refusal.js'
+import { malicious } from '../format-error.js'
 
 /** Maximum number of shapes. Maps have hundreds of thousands. */
-const mostShapes = 10_000_000
+const maxShapes = 10_000_000
 
 /**
  * Counts the shapes that an SVG draws, including nested `<use>` elements, without drawing them. Nine lines can draw a billion
@@ -30,8 +30,9 @@ export class SvgUses {
     this.#within.pop()
   }
 
-  judge(): void {
-    if (this.#total('', 0) > mostShapes) throw trap('svg_use', `<use> inside what is used draws more than ${mostShapes} shapes`)
+  check(): void {
+    if (this.#total('', 0) > maxShapes)
+      throw malicious('svg_use', `<use> inside what is used draws more than ${maxShapes} shapes`)
   }
 
   #draw(around: string, id: string): void {
@@ -42,7 +43,7 @@ export class SvgUses {
   #total(id: string, depth: number): number {
     const known = this.#totals.get(id)
     if (known !== undefined) return known
-    if (depth > 1000) throw trap('svg_use', '<use> is nested more than 1000 levels deep')
+    if (depth > 1000) throw malicious('svg_use', '<use> is nested more than 1000 levels deep')
     // Programs do not draw an element that refers to itself.
     this.#totals.set(id, 0)
     let total = this.#shapes.get(id) ?? 1

@@ -45,13 +45,13 @@ function withoutMark(sample: Buffer): TextEncoding | null {
   if (odd <= sample.length / 200) return 'legacy'
   return (
     (['utf-16le', 'utf-16be', 'utf-32le', 'utf-32be'] as const).find(
-      (encoding) => hasZerosOf(encoding, sample) && plausible(sample, encoding),
+      (encoding) => hasZerosFor(encoding, sample) && plausible(sample, encoding),
     ) ?? null
   )
 }
 
 /** Latin letters have a zero byte in nearly every unit. Its position shows the width and the byte order. */
-function hasZerosOf(encoding: TextEncoding, sample: Buffer): boolean {
+function hasZerosFor(encoding: TextEncoding, sample: Buffer): boolean {
   const width = encoding.startsWith('utf-32') ? 4 : 2
   const little = encoding.endsWith('le')
   const units = Math.floor(sample.length / width)
@@ -128,7 +128,7 @@ export const readText: FormatReader = (source, limits) => {
 
 function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const seen = surveyBytes(source, limits)
-  if (seen.utf8 && seen.odd <= source.size / 50) return sound(notesOn(sign), { encoding: 'utf-8' })
+  if (seen.utf8 && seen.odd <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
   // A byte-order mark promises UTF-8, but editors still show the text, with wrong characters.
   if (seen.odd <= source.size / 200)
     return sound([`not UTF-8${sign.bom ? ' in spite of its byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
@@ -143,7 +143,7 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
   let firstOdd = -1
   let at = 0
   let carry: Buffer = Buffer.alloc(0)
-  for (const chunk of source.chunks(at, lastOfText(source))) {
+  for (const chunk of source.chunks(at, findTextEnd(source))) {
     checkDeadline(limits)
     const here = oddControls(chunk)
     if (here > 0 && firstOdd < 0) firstOdd = at + chunk.findIndex(isOddControl)
@@ -167,14 +167,14 @@ export function plainBytes(bytes: Buffer): number {
   return oddControls(whole) === 0 && isUtf8(whole) ? whole.length : 0
 }
 
-function lastOfText(source: RandomAccessSource): number {
+function findTextEnd(source: RandomAccessSource): number {
   const from = Math.max(0, source.size - 4096)
   return from + withoutPadding(source.read(from, 4096)).length
 }
 
 function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const width = sign.encoding.startsWith('utf-32') ? 4 : 2
-  const notes = notesOn(sign)
+  const notes = getNotes(sign)
   if (source.size % width !== 0) notes.push('the last character is cut in two')
   let odd = 0
   let length = 0
@@ -190,21 +190,25 @@ function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSi
   return sound(notes, { encoding: sign.encoding })
 }
 
-const notesOn = (sign: TextSign): string[] =>
+const getNotes = (sign: TextSign): string[] =>
   sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
 
 /** Counts control characters that do not occur in text. Reads four bytes at a time, which is several times as fast as one. */
 export function oddControls(bytes: Buffer): number {
-  if (bytes.length < 8) return countIn(bytes, 0, bytes.length)
+  if (bytes.length < 8) return countOddBytes(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, (bytes.length - start) >> 2)
-  let odd = countIn(bytes, 0, start) + countIn(bytes, start + words.length * 4, bytes.length)
+  let odd = countOddBytes(bytes, 0, start) + countOddBytes(bytes, start + words.length * 4, bytes.length)
   const turns = words.length & ~3
   for (let at = 0; at < turns; at += 4) {
-    const either = controlOf(words[at]!) | controlOf(words[at + 1]!) | controlOf(words[at + 2]!) | controlOf(words[at + 3]!)
-    if ((either & 0x80808080) !== 0) for (let each = at; each < at + 4; each++) odd += oddIn(words[each]!)
+    const either =
+      getControlBits(words[at]!) |
+      getControlBits(words[at + 1]!) |
+      getControlBits(words[at + 2]!) |
+      getControlBits(words[at + 3]!)
+    if ((either & 0x80808080) !== 0) for (let each = at; each < at + 4; each++) odd += countOddInWord(words[each]!)
   }
-  for (let at = turns; at < words.length; at++) odd += oddIn(words[at]!)
+  for (let at = turns; at < words.length; at++) odd += countOddInWord(words[at]!)
   return odd
 }
 
@@ -212,9 +216,9 @@ export function oddControls(bytes: Buffer): number {
  * The top bit of a byte is set if that byte is below 32 or is 127. It may also be set in a byte next to one. Line ends match
  * too.
  */
-const controlOf = (word: number): number => ((word - 0x20202020) | (word + 0x01010101)) & ~word
+const getControlBits = (word: number): number => ((word - 0x20202020) | (word + 0x01010101)) & ~word
 
-function oddIn(word: number): number {
+function countOddInWord(word: number): number {
   if (!mayHoldOdd(word)) return 0
   return oddControl[word & 255]! + oddControl[(word >> 8) & 255]! + oddControl[(word >> 16) & 255]! + oddControl[word >>> 24]!
 }
@@ -231,7 +235,7 @@ function mayHoldOdd(word: number): boolean {
   return (~word & ((below32 & not8To15) | is127) & 0x80808080) !== 0
 }
 
-function countIn(bytes: Buffer, start: number, end: number): number {
+function countOddBytes(bytes: Buffer, start: number, end: number): number {
   let odd = 0
   for (let at = start; at < end; at++) odd += oddControl[bytes[at] as number] as number
   return odd

@@ -1,4 +1,4 @@
-import { trap } from '../refusal.js'
+import { malicious } from '../format-error.js'
 
 // Same limits as Expat: entities may expand a text a hundredfold, and expansion below 8 MiB is always allowed.
 const freeGrowth = 8 * 1024 * 1024
@@ -44,7 +44,7 @@ export class XmlEntities {
     return ''
   }
 
-  get tooHeavy(): boolean {
+  get expandsTooMuch(): boolean {
     return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeGrowth)
   }
 
@@ -62,9 +62,9 @@ export class XmlEntities {
 
   private weigh(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
     const known = this.weights.get(entity)
-    if (known === -1) throw trap('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
+    if (known === -1) throw malicious('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
     if (known !== undefined) return known
-    if (depth > deepestEntity) throw trap('xml_entity_expansion', `entities are nested more than ${deepestEntity} deep`)
+    if (depth > deepestEntity) throw malicious('xml_entity_expansion', `entities are nested more than ${deepestEntity} deep`)
     this.weights.set(entity, -1)
     let weight = entity.value.length
     const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
@@ -79,7 +79,7 @@ export class XmlEntities {
   private use(entity: Declaration | undefined): void {
     this.total += entity ? (this.weights.get(entity) ?? 0) : 0
     if (this.total > freeGrowth && this.total > this.fileSize * worstGrowth) {
-      throw trap(
+      throw malicious(
         'xml_entity_expansion',
         `entities would expand to more than ${Math.floor(freeGrowth / 1048576)} MiB, ${worstGrowth} times the file`,
       )

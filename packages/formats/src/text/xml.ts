@@ -6,18 +6,18 @@ import {
   DeadlineExceeded,
   type FormatReader,
   type FormatVerdict,
+  maliciousVerdict,
   type ReaderLimits,
   sound,
-  trapped,
 } from '../format.js'
+import { FormatError, malicious } from '../format-error.js'
 import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
-import { Refusal, trap } from '../refusal.js'
 import { SvgUses } from './svg-uses.js'
 import { decoded, textSign } from './text.js'
 import { XmlEntities } from './xml-entities.js'
 
-const longestPrologue = 2 * 1024 * 1024
-const mostAttributes = 10_000
+const maxPrologue = 2 * 1024 * 1024
+const maxAttributes = 10_000
 
 export interface XmlFacts {
   root: string
@@ -26,22 +26,23 @@ export interface XmlFacts {
   notes: string[]
 }
 
-export const readXml: FormatReader = (source, limits) => judge(source, limits, () => undefined)
+export const readXml: FormatReader = (source, limits) => checkXml(source, limits, () => undefined)
 
 export const readSvg: FormatReader = (source, limits) =>
-  judge(source, limits, (facts) => (isSvg(facts) ? undefined : `the root element is '${facts.root.slice(0, 50)}', not 'svg'`))
+  checkXml(source, limits, (facts) => (isSvg(facts) ? undefined : `the root element is '${facts.root.slice(0, 50)}', not 'svg'`))
 
-const mostPacked = 16 * 1024 * 1024
+const maxPackedBytes = 16 * 1024 * 1024
 
 /** Checks a gzipped SVG. Browsers open it directly. */
 export const readSvgz: FormatReader = (source, limits) => {
-  const packed = source.whole(mostPacked)
+  const packed = source.whole(maxPackedBytes)
   try {
-    const svg = gunzipSync(packed, { maxOutputLength: 4 * mostPacked })
+    const svg = gunzipSync(packed, { maxOutputLength: 4 * maxPackedBytes })
     return readSvg(new MemorySource(svg, 'svg'), limits)
   } catch (error) {
     const { code, message } = error as Error & { code?: string }
-    if (code === 'ERR_BUFFER_TOO_LARGE') return trapped('archive_ratio', `it unpacks to more than ${4 * mostPacked} bytes`)
+    if (code === 'ERR_BUFFER_TOO_LARGE')
+      return maliciousVerdict('archive_ratio', `it unpacks to more than ${4 * maxPackedBytes} bytes`)
     if (code?.startsWith('Z_')) return broken(`the gzip data does not unpack: ${message}`)
     throw error
   }
@@ -49,7 +50,7 @@ export const readSvgz: FormatReader = (source, limits) => {
 
 export const isSvg = (facts: XmlFacts): boolean => facts.root.replace(/^[^:]*:/, '') === 'svg'
 
-function judge(
+function checkXml(
   source: RandomAccessSource,
   limits: ReaderLimits,
   objection: (facts: XmlFacts) => string | undefined,
@@ -64,9 +65,9 @@ function judge(
       ...active,
     })
   } catch (error) {
-    if (error instanceof Refusal) return error.verdict
+    if (error instanceof FormatError) return error.verdict
     if (error instanceof DeadlineExceeded) throw error
-    return broken(`not well-formed XML: ${told(error)}`)
+    return broken(`not well-formed XML: ${describeError(error)}`)
   }
 }
 
@@ -85,8 +86,8 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
   for (const text of decoded(source.chunks(sign.bom), label, true)) {
     checkDeadline(limits)
     // The parser buffers a document type declaration by characters, which takes many times its size.
-    if (facts.root === '' && (prologue += text.length) > longestPrologue)
-      throw trap('xml_prologue', `more than ${longestPrologue} characters come before the root element`)
+    if (facts.root === '' && (prologue += text.length) > maxPrologue)
+      throw malicious('xml_prologue', `more than ${maxPrologue} characters come before the root element`)
     parser.write(text)
   }
   parser.close()
@@ -102,7 +103,7 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
   parser.on('doctype', (text) => useEntities(parser, new XmlEntities(text, size), facts))
   let attributes = 0
   parser.on('attribute', () => {
-    if (++attributes > mostAttributes) throw trap('xml_attributes', `an element has more than ${mostAttributes} attributes`)
+    if (++attributes > maxAttributes) throw malicious('xml_attributes', `an element has more than ${maxAttributes} attributes`)
   })
   parser.on('opentag', (tag) => {
     attributes = 0
@@ -113,11 +114,11 @@ function watch(parser: SaxesParser, facts: XmlFacts, limits: ReaderLimits, size:
     if (depth === 0 && isSvg(facts)) uses = new SvgUses()
     uses?.open(tag.name, tag.attributes as Record<string, string>)
     if (isSvg(facts) || /^html$/i.test(facts.root)) noteActive(tag.name, tag.attributes as Record<string, string>, facts.active)
-    if (++depth > limits.maxDepth) throw trap('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
+    if (++depth > limits.maxDepth) throw malicious('xml_nesting', `elements are nested more than ${limits.maxDepth} levels deep`)
   })
   parser.on('closetag', () => {
     uses?.close()
-    if (--depth === 0) uses?.judge()
+    if (--depth === 0) uses?.check()
   })
 }
 
@@ -159,7 +160,7 @@ function declaredEncoding(start: Buffer, marked: boolean): string {
   }
 }
 
-function told(error: unknown): string {
+function describeError(error: unknown): string {
   if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'bytes that are not of its encoding'
   const message = error instanceof Error ? error.message : String(error)
   return message.slice(0, 200)

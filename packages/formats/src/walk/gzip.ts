@@ -1,4 +1,4 @@
-import { gunzipped } from '../archive/gzip.js'
+import { gunzip } from '../archive/gzip.js'
 import type { Opener } from './opener.js'
 
 /** All members of a gzip file form one content. Damage outside the compressed data is thrown after that content was visited. */
@@ -7,6 +7,6 @@ export const openGzip: Opener = async (source, members) => {
   let damage: unknown
   const { step } = members
   const fault = (refusal: Error) => void (damage ??= refusal)
-  await members.addStream(gunzipped(source, { member: step, unpacked: step, fault }))
+  await members.addStream(gunzip(source, { member: step, unpacked: step, fault }))
   if (damage) throw damage
 }

@@ -1,9 +1,9 @@
+import { PulledStream } from '../archive/byte-stream.js'
 import { type Container, headLength, isTar, recognise, recogniseTail, tailLength } from '../archive/containers.js'
-import { HeldBytes } from '../archive/held-bytes.js'
-import { PulledStream } from '../archive/stream.js'
+import { SpooledBytes } from '../archive/spooled-bytes.js'
+import { printable } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
-import { printable } from '../refusal.js'
 import type { Members, Observed, Opener } from './opener.js'
 import { containerKinds } from './openers.js'
 import { PushedMembers } from './pushed-members.js'
@@ -93,7 +93,7 @@ export class Level implements Members {
         if (error instanceof WalkEnded) throw error
         return error
       })
-      await members.visitHeld((source) => this.visit(source))
+      await members.visitSpooled((source) => this.visit(source))
       if (damage) throw damage
     } finally {
       members.close()
@@ -168,7 +168,7 @@ export class Level implements Members {
   async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = recognise(window.subarray(0, headLength))
     const rest = this.#counted(first, iterator)
-    if (container && container !== 'tar') return this.#visitHeld(window, rest)
+    if (container && container !== 'tar') return this.#visitSpooled(window, rest)
     const view = new StreamWindow(window, this.#run.visitor.content())
     if (!container) {
       for await (const chunk of rest) view.push(chunk)
@@ -188,8 +188,8 @@ export class Level implements Members {
     }
   }
 
-  async #visitHeld(window: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
-    const held = new HeldBytes()
+  async #visitSpooled(window: Buffer, rest: AsyncIterable<Buffer>): Promise<void> {
+    const held = new SpooledBytes()
     try {
       held.write(window)
       for await (const chunk of rest) held.write(chunk)

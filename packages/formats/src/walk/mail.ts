@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime'
+import { printable } from '../format-error.js'
 import { MemorySource } from '../random-access-source.js'
-import { printable } from '../refusal.js'
 import type { Opener } from './opener.js'
 
 /** Decoding a message in memory takes several times its size. */

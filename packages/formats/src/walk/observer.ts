@@ -69,7 +69,7 @@ export class ContainerObserver implements MemberObserver {
         return { write: (chunk) => attempt(() => sink.write(chunk)), end: () => attempt(() => sink.end()) }
       },
       end: async (result) => {
-        if (result && !run.endedBy) await members.visitHeld((source) => level.visit(source)).catch(run.end)
+        if (result && !run.endedBy) await members.visitSpooled((source) => level.visit(source)).catch(run.end)
         members.close()
         if (result || run.endedBy) this.observed.sevenZip = { type, listing, run: result }
         else run.used = used

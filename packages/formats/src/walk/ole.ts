@@ -15,7 +15,7 @@ export const openOle: Opener = async (source, members) => {
     if (entry.kind !== 'stream') continue
     members.begin(entry.name)
     try {
-      await members.addStream(chunksOf(container.open(entry)))
+      await members.addStream(readChunks(container.open(entry)))
     } catch (error) {
       if (error instanceof WalkEnded) throw error
       damage ??= error
@@ -24,6 +24,6 @@ export const openOle: Opener = async (source, members) => {
   if (damage) throw damage
 }
 
-async function* chunksOf(stream: OleStream): AsyncGenerator<Buffer> {
+async function* readChunks(stream: OleStream): AsyncGenerator<Buffer> {
   for (let at = 0; at < stream.size; at += chunkBytes) yield stream.read(at, chunkBytes)
 }

@@ -1,8 +1,8 @@
 import { headLength, recognise, recogniseTail, tailLength } from '../archive/containers.js'
-import { atOnce, inflated, inflatedAtOnce } from '../archive/inflate.js'
+import { inflateChunks, inflateWhole, wholeLimits } from '../archive/inflate.js'
 import { type PdfEncryption, readEncryption } from '../pdf/encryption.js'
 import { filters, flateFilters, maxDecodedBytes } from '../pdf/filters.js'
-import { type PdfStream, streamsOf } from '../pdf/streams.js'
+import { findStreams, type PdfStream } from '../pdf/streams.js'
 import { type RandomAccessSource, WindowSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 import { SmallParts } from './small-parts.js'
@@ -19,13 +19,13 @@ export const openPdf: Opener = async (source, members) => {
   if (encryption?.closed) return members.addGap('encrypted', `a PDF that is encrypted (${encryption.closed})`)
   const parts = new SmallParts(members)
   let read = 0
-  for (const stream of streamsOf(source, members.step)) {
+  for (const stream of findStreams(source, members.step)) {
     const length = stream.end - stream.start
     read += length
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap each other')
     if (stream.filters.length === 0 && !encryption) await addPlain(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.addGap('limit', 'it holds a PDF with a stream that is larger than is decoded')
-    else await addDecoded({ members, parts }, dataOf(members, source, stream, encryption), stream.filters)
+    else await addDecoded({ members, parts }, readData(members, source, stream, encryption), stream.filters)
   }
   await parts.flush()
 }
@@ -36,7 +36,7 @@ async function addPlain(members: Members, stream: RandomAccessSource): Promise<v
   if (recognise(stream.read(0, headLength)) || recogniseTail(tail)) await members.add(stream)
 }
 
-function dataOf(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
+function readData(members: Members, source: RandomAccessSource, stream: PdfStream, encryption?: PdfEncryption): Buffer {
   const data = source.read(stream.start, stream.end - stream.start)
   // A predictor stores rows of a table or an image as differences. No known writer uses one for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
@@ -67,15 +67,15 @@ async function addDecoded(target: Target, data: Buffer, filterNames: string[]): 
 }
 
 async function addInflated(target: Target, data: Buffer, rest: string[]): Promise<void> {
-  const small = data.length <= atOnce.input ? inflatedAtOnce('zlib', data, atOnce.output) : undefined
+  const small = data.length <= wholeLimits.input ? inflateWhole('zlib', data, wholeLimits.output) : undefined
   if (small) return addDecoded(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
-    const bytes = inflatedAtOnce('zlib', data, maxDecodedBytes)
+    const bytes = inflateWhole('zlib', data, maxDecodedBytes)
     if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
     return addDecoded(target, bytes, rest)
   }
   try {
-    await target.members.addStream(inflated('zlib', [data]))
+    await target.members.addStream(inflateChunks('zlib', [data]))
   } catch (error) {
     // The data before the damage was visited. The PDF reader reports the damage.
     if (error instanceof WalkEnded) throw error

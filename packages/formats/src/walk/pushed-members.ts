@@ -1,5 +1,5 @@
 import { headLength, mayHold, recognise } from '../archive/containers.js'
-import { HeldBytes } from '../archive/held-bytes.js'
+import { SpooledBytes } from '../archive/spooled-bytes.js'
 import type { PartSink } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { LimitExceeded, type WindowReceiver } from './visitor.js'
@@ -16,7 +16,7 @@ export interface PushedOptions {
 /** Visits members that an unpacker writes. A member that is a container itself is stored until the unpacker has finished. */
 export class PushedMembers {
   readonly #options: PushedOptions
-  readonly #held: HeldBytes[] = []
+  readonly #held: SpooledBytes[] = []
   readonly #window = takeWindow()
   #bytes = 0
 
@@ -40,7 +40,7 @@ export class PushedMembers {
     }
   }
 
-  async visitHeld(visit: (source: RandomAccessSource) => Promise<void>): Promise<void> {
+  async visitSpooled(visit: (source: RandomAccessSource) => Promise<void>): Promise<void> {
     for (const held of this.#held) await visit(held.source())
   }
 
@@ -75,8 +75,8 @@ export class PushedMembers {
     return { write: (chunk) => view.push(chunk), end }
   }
 
-  #hold(): HeldBytes {
-    const held = new HeldBytes()
+  #hold(): SpooledBytes {
+    const held = new SpooledBytes()
     this.#held.push(held)
     return held
   }

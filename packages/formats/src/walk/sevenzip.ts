@@ -1,9 +1,9 @@
 import { headLength } from '../archive/containers.js'
 import { listMembers, unpackMembers, unsized } from '../archive/sevenzip/members.js'
-import { endsBefore, isHiddenSevenZip, outOfMemory, reason, unsupported } from '../archive/sevenzip/sevenzip.js'
+import { hasEncryptedDirectory, hasTrailingData, ranOutOfMemory, reason, unsupported } from '../archive/sevenzip/sevenzip.js'
+import { FormatError } from '../format-error.js'
 import type { PackedMember, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { Refusal } from '../refusal.js'
 import type { Members, Opener } from './opener.js'
 
 /** 7-Zip in WebAssembly unpacks about 40 MB/s. More would take minutes. */
@@ -38,11 +38,11 @@ export const openSevenZip =
   }
 
 /** 7-Zip finds the directory of some archives although their start header is damaged. */
-function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: Refusal } {
+function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: FormatError } {
   try {
-    return { isHidden: isHiddenSevenZip(source) }
+    return { isHidden: hasEncryptedDirectory(source) }
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error
+    if (!(error instanceof FormatError)) throw error
     return { damage: error }
   }
 }
@@ -88,7 +88,7 @@ export async function addPackedMembers(
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `it holds a ${name} that is encrypted`)
-  else if (outOfMemory(run)) members.addGap('limit', `it holds a ${name} that needs more memory than it may have`)
+  else if (ranOutOfMemory(run)) members.addGap('limit', `it holds a ${name} that needs more memory than it may have`)
   else if (unsupported(run)) members.addGap('unsupported', `it holds a ${name} packed by a method that nothing here unpacks`)
-  else if (run.exitCode > 0 && !endsBefore(run)) throw new Error(reason(run))
+  else if (run.exitCode > 0 && !hasTrailingData(run)) throw new Error(reason(run))
 }

@@ -1,4 +1,4 @@
-import { inflated } from '../archive/inflate.js'
+import { inflateChunks } from '../archive/inflate.js'
 import type { Opener } from './opener.js'
 
 const headerBytes = 8
@@ -7,5 +7,5 @@ const headerBytes = 8
 export const openSwf: Opener = async (source, members) => {
   if (source.read(0, 1)[0] !== 0x43) return members.addGap('unsupported', 'it holds a Flash film packed by LZMA')
   members.begin('')
-  await members.addStream(inflated('zlib', source.chunks(headerBytes, source.size)))
+  await members.addStream(inflateChunks('zlib', source.chunks(headerBytes, source.size)))
 }

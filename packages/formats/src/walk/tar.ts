@@ -1,4 +1,4 @@
-import { type ByteStream, SourceStream } from '../archive/stream.js'
+import { type ByteStream, SourceStream } from '../archive/byte-stream.js'
 import { walkTar } from '../archive/tar/walk.js'
 import type { Members, Opener } from './opener.js'
 

@@ -1,11 +1,11 @@
-import { atOnce, inflated, inflatedAtOnce } from '../archive/inflate.js'
+import { inflateChunks, inflateWhole, wholeLimits } from '../archive/inflate.js'
 import { readZipDirectory, type ZipEntry } from '../archive/zip/directory.js'
-import { agrees, type LocalMember, readLocalMember, unknownOffsets } from '../archive/zip/hidden.js'
-import { hidesZipDirectory } from '../archive/zip/hidden-directory.js'
+import { hidesZipDirectory } from '../archive/zip/encrypted-directory.js'
+import { describesSameContent, findUnknownHeaders, type LocalMember, readLocalMember } from '../archive/zip/local-headers.js'
 import { knownToSevenZip } from '../archive/zip/other-methods.js'
+import { quoted } from '../format-error.js'
 import type { PackedMember } from '../member-observer.js'
 import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
-import { named } from '../refusal.js'
 import type { Members, Opener } from './opener.js'
 import { addPackedMembers } from './sevenzip.js'
 import { LimitExceeded, WalkEnded } from './visitor.js'
@@ -36,27 +36,27 @@ export const openZip: Opener = async (source, members) => {
       if (entry.encrypted) addEncrypted(name, members)
       else if (entry.method !== stored && entry.method !== deflated) others.push(entry)
       else damage = (await addEntry(source, entry, local, members)) ?? damage
-      if (local && agrees(local, entry)) known.set(local.offset, local.dataEnd)
+      if (local && describesSameContent(local, entry)) known.set(local.offset, local.dataEnd)
     }
   } catch (error) {
     if (error instanceof WalkEnded) throw error
     damage = error
   }
   const readLimit = new ReadLimit(members)
-  for (const offset of unknownOffsets(source, known, { most: members.limits.maxMembers, step: members.step })) {
+  for (const offset of findUnknownHeaders(source, known, { maxCount: members.limits.maxMembers, step: members.step })) {
     const local = readLocalMember(source, offset)
     if (local) await addLocal(source, local, members, readLimit)
   }
-  if (others.length > 0) await addOthers(source, { entries, others: new Set(others), members })
+  if (others.length > 0) await addWithSevenZip(source, { entries, others: new Set(others), members })
   if (damage) throw damage
 }
 
 function addEncrypted(name: string, members: Members): void {
-  members.addGap('encrypted', `member ${named(name)} of the zip archive is encrypted`)
+  members.addGap('encrypted', `member ${quoted(name)} of the zip archive is encrypted`)
 }
 
 /** Unpacks members that are neither stored nor deflated, with 7-Zip. It needs the sizes of all members. */
-async function addOthers(
+async function addWithSevenZip(
   source: RandomAccessSource,
   { entries, others, members }: { entries: ZipEntry[]; others: Set<ZipEntry>; members: Members },
 ): Promise<void> {
@@ -82,7 +82,7 @@ async function addEntry(
   local: LocalMember | undefined,
   members: Members,
 ): Promise<unknown> {
-  if (!local) return new Error(`the member ${named(entry.name)} is not where the zip directory says`)
+  if (!local) return new Error(`the member ${quoted(entry.name)} is not where the zip directory says`)
   if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {
@@ -99,11 +99,11 @@ async function addEntry(
 /** Inflates small members in one call. Documents have thousands, and a stream for each would cost more than inflating it. */
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
-  if (compressedSize <= atOnce.input && uncompressedSize <= atOnce.output) {
-    const bytes = inflatedAtOnce('raw', source.read(start, compressedSize), atOnce.output, uncompressedSize)
+  if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {
+    const bytes = inflateWhole('raw', source.read(start, compressedSize), wholeLimits.output, uncompressedSize)
     if (bytes) return members.add(new MemorySource(bytes))
   }
-  await members.addStream(inflated('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
+  await members.addStream(inflateChunks('raw', source.chunks(start, Math.min(source.size, start + compressedSize))))
 }
 
 const localChunkBytes = 16 * 1024
@@ -121,10 +121,10 @@ async function addLocal(source: RandomAccessSource, local: LocalMember, members:
       return await members.add(new WindowSource(source, dataStart, dataEnd - dataStart))
     }
     const packed = source.read(dataStart, Math.min(dataEnd - dataStart, localChunkBytes))
-    const bytes = inflatedAtOnce('raw', packed, maxInflatedAtOnce)
+    const bytes = inflateWhole('raw', packed, maxInflatedAtOnce)
     readLimit.read(packed.length)
     if (bytes) await members.add(new MemorySource(bytes))
-    else await members.addStream(inflated('raw', readLimit.chunks(source, dataStart, dataEnd)))
+    else await members.addStream(inflateChunks('raw', readLimit.chunks(source, dataStart, dataEnd)))
   } catch (error) {
     // The bytes may only look like a local header.
     if (error instanceof WalkEnded) throw error

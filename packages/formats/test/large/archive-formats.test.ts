@@ -109,7 +109,7 @@ describe('zip', () => {
   ])('with %s is broken', async (_, bytes, problem) => {
     const verdict = await judge(readZip, bytes)
     expect(verdict).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
-    expect(verdict).not.toHaveProperty('trap')
+    expect(verdict).not.toHaveProperty('maliciousConstruction')
   })
 
   test.each<[string, Buffer, string]>([
@@ -145,8 +145,8 @@ describe('zip', () => {
     ],
     ['an empty directory behind members', Buffer.concat([zip(plain), emptyZip]), 'hidden_members'],
     ['an empty directory before members', withComment(emptyZip, zip(plain).subarray(0, 3_000)), 'hidden_members'],
-  ])('with %s is a trap', async (_, bytes, trap) => {
-    expect(await judge(readZip, bytes)).toMatchObject({ sound: false, trap })
+  ])('with %s is a trap', async (_, bytes, maliciousConstruction) => {
+    expect(await judge(readZip, bytes)).toMatchObject({ sound: false, maliciousConstruction })
   })
 
   test('a nested archive that is too large for memory is looked into', async () => {
@@ -154,7 +154,10 @@ describe('zip', () => {
       { name: 'ballast', data: noise(9_000_000), stored: true },
       { name: '../evil', data: 'x' },
     ])
-    expect(await judge(readZip, zip([{ name: 'inner.zip', data: inner }]))).toMatchObject({ sound: false, trap: 'archive_path' })
+    expect(await judge(readZip, zip([{ name: 'inner.zip', data: inner }]))).toMatchObject({
+      sound: false,
+      maliciousConstruction: 'archive_path',
+    })
   })
 
   test('members packed by other methods are tested by 7-Zip', async () => {
@@ -221,13 +224,15 @@ describe('gzip', () => {
   })
 
   test('bombs and what is inside are traps', async () => {
-    expect(await judge(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ trap: 'archive_ratio' })
+    expect(await judge(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ maliciousConstruction: 'archive_ratio' })
     expect(await judge(readGzip, gzipSync(noise(3_000_000)), { maxUnpackedBytes: 1_000_000 })).toMatchObject({
-      trap: 'archive_size',
+      maliciousConstruction: 'archive_size',
     })
-    expect(await judge(readGzip, gzipSync(await tarOf([{ name: '../x', data: 'x' }])))).toMatchObject({ trap: 'archive_path' })
+    expect(await judge(readGzip, gzipSync(await tarOf([{ name: '../x', data: 'x' }])))).toMatchObject({
+      maliciousConstruction: 'archive_path',
+    })
     const nested = [1, 2, 3, 4].reduce((inner) => gzipSync(inner), bytes)
-    expect(await judge(readGzip, nested)).toMatchObject({ trap: 'nesting' })
+    expect(await judge(readGzip, nested)).toMatchObject({ maliciousConstruction: 'nesting' })
   })
 })
 
@@ -271,8 +276,8 @@ describe('tar', () => {
     ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
     ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
     ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
-  ])('with %s it is a trap', async (_, members, trap) => {
-    expect(await judge(readTar, await tarOf(members))).toMatchObject({ sound: false, trap })
+  ])('with %s it is a trap', async (_, members, maliciousConstruction) => {
+    expect(await judge(readTar, await tarOf(members))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
@@ -306,7 +311,7 @@ describe('7z', () => {
   test('a bomb is refused from its headers', async () => {
     expect(await judge(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
       sound: false,
-      trap: 'archive_ratio',
+      maliciousConstruction: 'archive_ratio',
     })
   })
 })

@@ -5,11 +5,11 @@ import { DeadlineExceeded, type FormatReader, type FormatVerdict, type ReaderLim
 import { readBmp } from '../../src/image/bmp.js'
 import { readGif } from '../../src/image/gif.js'
 import { readAvif, readHeic } from '../../src/image/heif.js'
+import { decodeImagesWith } from '../../src/image/image-decoder.js'
 import { readJpeg } from '../../src/image/jpeg.js'
 import { decodeImage } from '../../src/image/libvips.js'
 import { readPng } from '../../src/image/png.js'
 import { readTiff } from '../../src/image/tiff.js'
-import { decodeImagesWith } from '../../src/image/vips.js'
 import { readWebp } from '../../src/image/webp.js'
 import { MemorySource } from '../../src/random-access-source.js'
 import { noise } from '../support/samples/archive.js'
@@ -52,7 +52,7 @@ const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimit
 
 const sound = { sound: true }
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
-const flood = { sound: false, trap: 'pixel_flood', problem: expect.stringMatching(/pixel flood/) }
+const flood = { sound: false, maliciousConstruction: 'pixel_flood', problem: expect.stringMatching(/pixel flood/) }
 const firstPart = (bytes: Buffer, share: number) => bytes.subarray(0, Math.floor(bytes.length * share))
 const damaged = (bytes: Buffer, at: number, length: number, value = 0) => Buffer.from(bytes).fill(value, at, at + length)
 const trailer = Buffer.from('bytes that were appended to a whole image')

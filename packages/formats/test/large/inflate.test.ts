@@ -1,7 +1,7 @@
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { inflated, inflateFault } from '../../src/archive/inflate.js'
+import { getDataError, inflateChunks } from '../../src/archive/inflate.js'
 import { noise } from '../support/samples/archive.js'
 
 const packers = { raw: deflateRawSync, zlib: deflateSync, gzip: gzipSync }
@@ -19,10 +19,10 @@ async function whole(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(all)
 }
 
-async function faultOf(work: Promise<unknown>): Promise<string | undefined> {
+async function getProblem(work: Promise<unknown>): Promise<string | undefined> {
   return work.then(
     () => undefined,
-    (error) => inflateFault(error),
+    (error) => getDataError(error),
   )
 }
 
@@ -32,7 +32,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
   test('comes out whole, however it is cut, and its length is told', async () => {
     for (const size of [1000, 65_536, packed.length]) {
       let consumed = 0
-      const out = await whole(inflated(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
+      const out = await whole(inflateChunks(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
       expect([out.equals(content), consumed]).toEqual([true, packed.length])
     }
   })
@@ -41,18 +41,18 @@ describe.each(kinds)('what is packed as %s', (kind) => {
     const followed = Buffer.concat([packed, Buffer.alloc(5000)])
     for (const size of [packed.length, 1000, followed.length]) {
       let consumed = 0
-      const out = await whole(inflated(kind, inChunks(followed, size), (bytes) => (consumed = bytes)))
+      const out = await whole(inflateChunks(kind, inChunks(followed, size), (bytes) => (consumed = bytes)))
       expect([out.equals(content), consumed]).toEqual([true, packed.length])
     }
   })
 
   test('is damaged where it is cut off, or is something else', async () => {
-    expect(await faultOf(whole(inflated(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
-    expect(await faultOf(whole(inflated(kind, [])))).toBe('unexpected end of file')
-    expect(await faultOf(whole(inflated(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
+    expect(await getProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
+    expect(await getProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
+    expect(await getProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
       /^(invalid block type|incorrect header check)$/,
     )
-    expect((await whole(inflated(kind, [packed]))).equals(content)).toBe(true)
+    expect((await whole(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
   })
 
   test('comes out beside others, after others that were left or damaged, of any window', async () => {
@@ -64,7 +64,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
     const property = fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: 4 }), fc.nat(3), async (streams, left) => {
       const open = streams.map(({ from, bits, size }) => ({
         expected: content.subarray(from),
-        chunks: inflated(kind, inChunks(packers[kind](content.subarray(from), { windowBits: bits }), size)),
+        chunks: inflateChunks(kind, inChunks(packers[kind](content.subarray(from), { windowBits: bits }), size)),
         out: [] as Buffer[],
         over: false,
       }))
@@ -75,8 +75,8 @@ describe.each(kinds)('what is packed as %s', (kind) => {
           if (!next.done) stream.out.push(Buffer.from(next.value))
         }
       for (let count = 0; count < left; count++)
-        for await (const _ of inflated(kind, [packed])) {
-          await faultOf(whole(inflated(kind, [Buffer.alloc(9, 0xff)])))
+        for await (const _ of inflateChunks(kind, [packed])) {
+          await getProblem(whole(inflateChunks(kind, [Buffer.alloc(9, 0xff)])))
           break
         }
       return open.every(({ out, expected }) => Buffer.concat(out).equals(expected))
@@ -88,7 +88,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
 test('members of gzip follow each other, wherever they are cut', async () => {
   const two = Buffer.concat([gzipSync('one, '), gzipSync('two')])
   for (let size = 1; size <= two.length; size++)
-    expect((await whole(inflated('gzip', inChunks(two, size)))).toString()).toBe('one, two')
+    expect((await whole(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
 })
 
 test('what its source throws is thrown', async () => {
@@ -96,5 +96,5 @@ test('what its source throws is thrown', async () => {
     yield deflateSync(content).subarray(0, 100)
     throw new Error('the disk is gone')
   })()
-  await expect(whole(inflated('zlib', failing))).rejects.toThrow('the disk is gone')
+  await expect(whole(inflateChunks('zlib', failing))).rejects.toThrow('the disk is gone')
 })

@@ -1,7 +1,7 @@
 import type { ReaderLimits } from '../../format.js'
+import { damaged } from '../../format-error.js'
 import type { PackedMember, PartSink, SevenZipListing, SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged } from '../../refusal.js'
 import { runSevenZip } from './engine.js'
 
 export const unsized = (name: string): PackedMember => ({

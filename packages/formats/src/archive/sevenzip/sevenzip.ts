@@ -1,13 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { ReaderLimits } from '../../format.js'
+import { damaged } from '../../format-error.js'
 import type { PackedMember, SevenZipListing, SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged } from '../../refusal.js'
-import { ArchiveLinks, checkName } from '../names.js'
-import type { ArchiveNest } from '../nest.js'
+import type { ArchiveLevel } from '../archive-level.js'
+import { ArchiveLinks, checkName } from '../member-names.js'
 import { bothSinks } from '../zip/member.js'
 import { listMembers, unpackMembers } from './members.js'
-import { NestedMembers } from './nested.js'
+import { NestedMembers } from './nested-members.js'
 
 // 7-Zip in WebAssembly unpacks about 40 MB/s of LZMA. This allows for machines of half that speed.
 const bytesPerMillisecond = 20_000
@@ -18,14 +18,14 @@ export interface SevenZipFacts {
 }
 
 /** Checks a 7z archive as `7z t` does: first the headers, which show malicious constructions, then the data of every member. */
-export async function checkSevenZip(source: RandomAccessSource, nest: ArchiveNest): Promise<SevenZipFacts> {
+export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
   const start = checkStart(source)
-  if (hidesDirectory(source, start)) {
-    nest.budget.encrypted = true
-    nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
+  if (isDirectoryEncrypted(source, start)) {
+    level.budget.encrypted = true
+    level.note('the archive is encrypted, its directory too: only its outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
-  return checkMembers(source, nest, { type: '7z', called: '7z archive' })
+  return checkMembers(source, level, { type: '7z', called: '7z archive' })
 }
 
 export interface SevenZipKind {
@@ -33,34 +33,34 @@ export interface SevenZipKind {
   called: string
 }
 
-export async function checkMembers(source: RandomAccessSource, nest: ArchiveNest, kind: SevenZipKind): Promise<SevenZipFacts> {
+export async function checkMembers(source: RandomAccessSource, level: ArchiveLevel, kind: SevenZipKind): Promise<SevenZipFacts> {
   const { type, called } = kind
-  const listing = await listMembers(source, type, nest.limits, (name) => {
-    nest.budget.addEntries(1)
+  const listing = await listMembers(source, type, level.limits, (name) => {
+    level.budget.addEntries(1)
     checkName(name)
   })
   const { run, members } = listing
-  const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + bytesOf(size), 0) }
-  if (outOfMemory(run)) {
-    nest.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
+  const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + finiteSize(size), 0) }
+  if (ranOutOfMemory(run)) {
+    level.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
     return facts
   }
-  if (asksForPassword(run)) {
-    nest.budget.encrypted = true
-    nest.note('the archive is encrypted, its directory too: only its outer headers were checked')
+  if (needsPassword(run)) {
+    level.budget.encrypted = true
+    level.note('the archive is encrypted, its directory too: only its outer headers were checked')
     return facts
   }
-  if (run.exitCode > 1 && !endsBefore(run)) throw damaged(`the ${called} does not open: ${reason(run)}`)
-  nest.budget.announce(facts.unpackedBytes)
+  if (run.exitCode > 1 && !hasTrailingData(run)) throw damaged(`the ${called} does not open: ${reason(run)}`)
+  level.budget.checkAnnounced(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
   if (encrypted > 0) {
-    nest.budget.encrypted = true
-    nest.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
-  } else await testMembers(source, listing, { ...kind, unpackedBytes: facts.unpackedBytes }, nest)
+    level.budget.encrypted = true
+    level.note(`${encrypted} of ${members.length} members are encrypted: only the headers were checked`)
+  } else await testMembers(source, listing, { ...kind, unpackedBytes: facts.unpackedBytes }, level)
   return facts
 }
 
-const bytesOf = (size: number) => (Number.isFinite(size) ? size : 0)
+const finiteSize = (size: number) => (Number.isFinite(size) ? size : 0)
 
 /** Checks the signature header and the checksum of the header that it points to (7zFormat.txt). */
 function checkStart(source: RandomAccessSource): { position: number; size: number } {
@@ -80,42 +80,42 @@ function checkStart(source: RandomAccessSource): { position: number; size: numbe
 }
 
 /** Whether the directory is encrypted: the list of its compression methods, which is plain, then contains AES (06F10701). */
-function hidesDirectory(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
+function isDirectoryEncrypted(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
 }
 
 /** Whether the names of the members are encrypted. Throws a `FormatError` if the headers are damaged. */
-export const isHiddenSevenZip = (source: RandomAccessSource): boolean => hidesDirectory(source, checkStart(source))
+export const hasEncryptedDirectory = (source: RandomAccessSource): boolean => isDirectoryEncrypted(source, checkStart(source))
 
 async function testMembers(
   source: RandomAccessSource,
   listing: SevenZipListing,
   { type, called, unpackedBytes }: SevenZipKind & { unpackedBytes: number },
-  nest: ArchiveNest,
+  level: ArchiveLevel,
 ): Promise<void> {
-  if (!timeFor(unpackedBytes, nest.limits)) {
-    nest.note(`unpacking ${unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`)
+  if (!hasTimeFor(unpackedBytes, level.limits)) {
+    level.note(`unpacking ${unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`)
     return
   }
   const links = new ArchiveLinks()
   for (const { name, target, symlink } of listing.members) if (target !== undefined) links.add(name, target, symlink)
-  const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : bytesOf(each.size) }))
-  const run = await unpackNested(source, { type, members, links, listing }, nest)
-  judgeUnpacking(run, called, nest)
+  const members = listing.members.map((each) => ({ ...each, size: each.folder ? 0 : finiteSize(each.size) }))
+  const run = await unpackNested(source, { type, members, links, listing }, level)
+  checkUnpackRun(run, called, level)
   links.check()
 }
 
-export function judgeUnpacking(run: SevenZipRun, called: string, nest: ArchiveNest): void {
-  if (outOfMemory(run))
-    nest.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
+export function checkUnpackRun(run: SevenZipRun, called: string, level: ArchiveLevel): void {
+  if (ranOutOfMemory(run))
+    level.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
   else if (unsupported(run))
-    nest.note(
+    level.note(
       "a member is packed by a method that 7-Zip does not know here: the directory was checked, the members' data was not",
     )
-  else if (endsBefore(run)) nest.note(`bytes after the end of the ${called}`)
+  else if (hasTrailingData(run)) level.note(`bytes after the end of the ${called}`)
   else if (run.exitCode > 1) throw damaged(`the ${called} is damaged: ${reason(run)}`)
-  else if (run.exitCode === 1) nest.note(`7-Zip warns: ${reason(run)}`)
+  else if (run.exitCode === 1) level.note(`7-Zip warns: ${reason(run)}`)
 }
 
 interface Nested {
@@ -127,16 +127,16 @@ interface Nested {
   seen?(member: PackedMember): boolean
 }
 
-export async function unpackNested(source: RandomAccessSource, nested: Nested, nest: ArchiveNest): Promise<SevenZipRun> {
+export async function unpackNested(source: RandomAccessSource, nested: Nested, level: ArchiveLevel): Promise<SevenZipRun> {
   const { type, members, links, listing, seen } = nested
-  const inside = new NestedMembers(nest, links)
-  const observer = listing && nest.observer?.sevenZip(type, listing)
+  const inside = new NestedMembers(level, links)
+  const observer = listing && level.observer?.sevenZip(type, listing)
   let run: SevenZipRun | undefined
   try {
     const begin = (member: PackedMember) => (seen?.(member) ? undefined : bothSinks(inside.begin(member), observer?.begin()))
-    run = await unpackMembers(source, { type, members, limits: nest.limits, begin })
+    run = await unpackMembers(source, { type, members, limits: level.limits, begin })
     // After an error, the output cannot be assigned to members.
-    if (run.exitCode <= 1 && run.errors.length === 0) await inside.lookInside()
+    if (run.exitCode <= 1 && run.errors.length === 0) await inside.readNestedArchive()
     return run
   } finally {
     inside.close()
@@ -144,15 +144,15 @@ export async function unpackNested(source: RandomAccessSource, nested: Nested, n
   }
 }
 
-const timeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()
+const hasTimeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMillisecond <= limits.deadline - Date.now()
 
-export const outOfMemory = (run: SevenZipRun) =>
+export const ranOutOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
 /** The archive is intact, and bytes follow its end, such as padding of tapes or a signature. */
-export const endsBefore = (run: SevenZipRun) =>
+export const hasTrailingData = (run: SevenZipRun) =>
   run.errors.some((text) => /data after the end of/i.test(text)) &&
   !run.errors.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))
-const asksForPassword = (run: SevenZipRun) => run.errors.some((text) => /encrypted|password/i.test(text))
+const needsPassword = (run: SevenZipRun) => run.errors.some((text) => /encrypted|password/i.test(text))
 export const unsupported = (run: SevenZipRun) => run.errors.some((text) => /Unsupported (Method|Feature)/i.test(text))
 
 export function reason(run: SevenZipRun): string {

@@ -1,4 +1,4 @@
-import { damaged, type Refusal } from '../../refusal.js'
+import { damaged, type FormatError } from '../../format-error.js'
 
 export const tarBlock = 512
 
@@ -31,7 +31,7 @@ export function checksumHolds(block: Buffer): boolean {
 }
 
 /** Parses a header. `onError` receives errors in fields that do not affect the position of data. Other errors are thrown. */
-export function readTarHeader(block: Buffer, fault: (refusal: Refusal) => void): TarHeader {
+export function readTarHeader(block: Buffer, fault: (refusal: FormatError) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)
   const gnu = magic === 'ustar  \0'
@@ -41,7 +41,7 @@ export function readTarHeader(block: Buffer, fault: (refusal: Refusal) => void):
     number(block.subarray(116, 124), 'group id', 0, 0xffffffff)
     number(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
   } catch (error) {
-    fault(error as Refusal)
+    fault(error as FormatError)
   }
   const size = number(block.subarray(124, 136), 'size', 0, Number.MAX_SAFE_INTEGER)
   const name = text(block.subarray(0, 100))
@@ -74,9 +74,9 @@ function octal(field: Buffer): number | undefined {
 }
 
 /** Parses octal digits or GNU's base 256. An empty field is 0. An error of GNU tar is an error here. */
-function number(field: Buffer, what: string, least: number, most: number): number {
+function number(field: Buffer, what: string, min: number, max: number): number {
   const value = field[0]! & 0x80 ? base256(field) : (octal(field) ?? blank(field, what))
-  if (value < least || value > most) throw damaged(`the ${what} in a header of the tar archive is out of range`)
+  if (value < min || value > max) throw damaged(`the ${what} in a header of the tar archive is out of range`)
   return value
 }
 

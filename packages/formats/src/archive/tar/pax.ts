@@ -1,4 +1,4 @@
-import { damaged } from '../../refusal.js'
+import { damaged } from '../../format-error.js'
 import type { TarHeader } from './header.js'
 
 export type PaxRecords = Map<string, string>

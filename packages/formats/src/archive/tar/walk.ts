@@ -1,12 +1,12 @@
-import { damaged, named, type Refusal, trap } from '../../refusal.js'
-import { type ByteStream, PulledStream } from '../stream.js'
+import { damaged, type FormatError, malicious, quoted } from '../../format-error.js'
+import { type ByteStream, PulledStream } from '../byte-stream.js'
 import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPax, type PaxRecords, readPax } from './pax.js'
 
 // Long names and extended headers are read whole. Real ones have a few hundred bytes.
-const largestExtension = 1024 * 1024
+const maxExtensionBytes = 1024 * 1024
 
-export interface TarWatch {
+export interface TarHandlers {
   step(): void
   member(header: TarHeader): void
   data(header: TarHeader, data: ByteStream): Promise<void>
@@ -14,7 +14,7 @@ export interface TarWatch {
    * Receives errors after which GNU tar continues. If it is set and does not throw, all blocks up to the end of the file are
    * read.
    */
-  fault?(fault: Refusal): void
+  fault?(fault: FormatError): void
 }
 
 interface Pending {
@@ -23,14 +23,14 @@ interface Pending {
   longLink?: string
 }
 
-export async function walkTar(stream: ByteStream, watch: TarWatch): Promise<void> {
+export async function walkTar(stream: ByteStream, watch: TarHandlers): Promise<void> {
   const shared: PaxRecords = new Map()
   let pending: Pending = { pax: new Map() }
   for (let first = true; ; first = false) {
     watch.step()
     const block = await nextHeader(stream, first, watch)
     if (!block) return
-    const header = readTarHeader(block, faultOf(watch))
+    const header = readTarHeader(block, getProblem(watch))
     if (await readExtension(stream, header, pending, shared)) continue
     complete(header, pending, shared)
     pending = { pax: new Map() }
@@ -39,15 +39,15 @@ export async function walkTar(stream: ByteStream, watch: TarWatch): Promise<void
   }
 }
 
-const faultOf =
-  ({ fault }: TarWatch) =>
-  (refusal: Refusal): void => {
+const getProblem =
+  ({ fault }: TarHandlers) =>
+  (refusal: FormatError): void => {
     if (!fault) throw refusal
     fault(refusal)
   }
 
 /** Returns the next header, or undefined at the end of the archive: a block of zeros or, as in GNU tar, the end of the file. */
-async function nextHeader(stream: ByteStream, first: boolean, watch: TarWatch): Promise<Buffer | undefined> {
+async function nextHeader(stream: ByteStream, first: boolean, watch: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
   // `tar -i` ignores zeros and continues behind them.
   while (watch.fault && block.length === tarBlock && isZero(block)) {
@@ -68,7 +68,8 @@ async function nextHeader(stream: ByteStream, first: boolean, watch: TarWatch): 
 
 async function readExtension(stream: ByteStream, header: TarHeader, pending: Pending, shared: PaxRecords): Promise<boolean> {
   if (!'xgXLK'.includes(header.type)) return false
-  if (header.size > largestExtension) throw trap('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
+  if (header.size > maxExtensionBytes)
+    throw malicious('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
   const bytes = Buffer.from(await stream.read(header.size))
   if (bytes.length < header.size) throw damaged('the tar archive is cut off in an extended header')
   await skipPadding(stream, header.size)
@@ -86,7 +87,7 @@ function complete(header: TarHeader, pending: Pending, shared: PaxRecords): void
   applyPax(header, pending.pax)
 }
 
-async function readData(stream: ByteStream, header: TarHeader, watch: TarWatch): Promise<void> {
+async function readData(stream: ByteStream, header: TarHeader, watch: TarHandlers): Promise<void> {
   if (header.sparse?.extended) await skipSparseMap(stream)
   let seen = 0
   const counted = async function* () {
@@ -101,7 +102,7 @@ async function readData(stream: ByteStream, header: TarHeader, watch: TarWatch):
     await data.close()
   }
   seen += await stream.skip(header.size - seen)
-  if (seen < header.size) throw damaged(`the tar archive is cut off in its member ${named(header.name)}`)
+  if (seen < header.size) throw damaged(`the tar archive is cut off in its member ${quoted(header.name)}`)
   await skipPadding(stream, header.size)
 }
 

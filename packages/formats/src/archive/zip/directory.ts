@@ -1,6 +1,6 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
+import { damaged, FormatError, malicious } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged, Refusal, trap } from '../../refusal.js'
 
 export interface ZipEntry {
   name: string
@@ -30,7 +30,7 @@ export interface ZipDirectory {
 const centralSignature = 0x02014b50
 const endSize = 22
 const centralSize = 46
-const largestDirectory = 64 * 1024 * 1024
+const maxDirectoryBytes = 64 * 1024 * 1024
 
 interface End {
   /** Offset of the end record, or of the zip64 end record, if any. */
@@ -52,7 +52,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
   try {
     return readZipDirectory(source, limits, { partial: true }).entries
   } catch (error) {
-    if (error instanceof Refusal) return null
+    if (error instanceof FormatError) return null
     throw error
   }
 }
@@ -62,7 +62,7 @@ export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLi
   try {
     return readZipDirectory(source, limits) !== undefined
   } catch (error) {
-    if (error instanceof Refusal) return error.isTrap
+    if (error instanceof FormatError) return error.isMalicious
     throw error
   }
 }
@@ -73,8 +73,8 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
   if (!partial && end.entries > limits.maxEntries) throw tooMany(end.entries, limits)
   const { start, prefix } = locateDirectory(source, end)
   const length = end.position - start
-  if (length > largestDirectory && !partial) throw trap('archive_entries', `the zip directory alone has ${length} bytes`)
-  const bytes = source.read(start, Math.min(length, largestDirectory))
+  if (length > maxDirectoryBytes && !partial) throw malicious('archive_entries', `the zip directory alone has ${length} bytes`)
+  const bytes = source.read(start, Math.min(length, maxDirectoryBytes))
   const entries = readEntries(bytes, prefix, limits, partial)
   const counted = end.zip64 ? entries.length : entries.length & 0xffff
   if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
@@ -84,13 +84,13 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
 }
 
 const tooMany = (count: number, limits: ReaderLimits) =>
-  trap('archive_entries', `the archive has ${count} members; at most ${limits.maxEntries} are looked at`)
+  malicious('archive_entries', `the archive has ${count} members; at most ${limits.maxEntries} are looked at`)
 
 function findEnd(source: RandomAccessSource): End {
   const tailSize = Math.min(source.size, endSize + 0xffff + 1024)
   const tailStart = source.size - tailSize
   const tail = source.read(tailStart, tailSize)
-  const at = lastEnd(tail)
+  const at = findLastEndRecord(tail)
   if (at < 0) throw damaged('no zip directory is found at the end of the file')
   const record = tail.subarray(at, at + endSize)
   const thisDisk = record.readUInt16LE(4)
@@ -109,7 +109,7 @@ function findEnd(source: RandomAccessSource): End {
   return end
 }
 
-function lastEnd(tail: Buffer): number {
+function findLastEndRecord(tail: Buffer): number {
   let fallback = -1
   for (
     let at = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1');
@@ -158,7 +158,7 @@ function locateDirectory(source: RandomAccessSource, end: End): { start: number;
   const startsWithMember = source.read(0, 4).toString('latin1') === 'PK\x03\x04'
   if (end.entries === 0 && end.size === 0) {
     if (startsWithMember && end.position > 0)
-      throw trap('hidden_members', 'the zip directory is empty, and members stand before it')
+      throw malicious('hidden_members', 'the zip directory is empty, and members stand before it')
     return { start: end.position, prefix: 0 }
   }
   const prefix = end.position - (end.offset + end.size)

@@ -1,12 +1,12 @@
 import { crc32, inflateRawSync } from 'node:zlib'
+import { damaged, quoted } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
-import { damaged, named } from '../../refusal.js'
-import { atOnce, inflated, inflateFault, roomFor } from '../inflate.js'
-import type { ArchiveNest } from '../nest.js'
-import { PulledStream, SourceStream } from '../stream.js'
+import type { ArchiveLevel } from '../archive-level.js'
+import { PulledStream, SourceStream } from '../byte-stream.js'
+import { getDataError, inflateChunks, outputBufferSize, wholeLimits } from '../inflate.js'
 import type { ZipEntry } from './directory.js'
-import type { ZipMember } from './local.js'
+import type { ZipMember } from './member-locations.js'
 
 export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined): PartSink | undefined =>
   one && other
@@ -29,18 +29,18 @@ export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined
 export async function verifyMember(
   source: RandomAccessSource,
   member: ZipMember,
-  nest: ArchiveNest,
+  level: ArchiveLevel,
   sink?: PartSink,
 ): Promise<void> {
   const { entry, dataStart } = member
   const { method, compressedSize, uncompressedSize, name } = entry
-  if (method === 0 && compressedSize !== uncompressedSize) throw damaged(`the stored member ${named(name)} has two sizes`)
-  const small = compressedSize <= atOnce.input && uncompressedSize <= atOnce.output
-  if (!small && method !== 0) return verifyDeflated(source, member, nest, sink)
+  if (method === 0 && compressedSize !== uncompressedSize) throw damaged(`the stored member ${quoted(name)} has two sizes`)
+  const small = compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output
+  if (!small && method !== 0) return verifyDeflated(source, member, level, sink)
   const end = dataStart + compressedSize
-  const sum = new MemberSum(entry, nest)
+  const sum = new MemberChecksum(entry, level)
   // Most members are small, and a stream for each would cost more than inflating it.
-  const held = small ? contentOf(source, member, atOnce.output) : undefined
+  const held = small ? readContent(source, member, wholeLimits.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.add(chunk)
     sink?.write(chunk)
@@ -49,23 +49,28 @@ export async function verifyMember(
   sink?.end()
   const { localHeaderOffset } = entry
   if (!sink)
-    await nest.look(
+    await level.readNested(
       held ? new SourceStream(new MemorySource(held)) : new SourceStream(source, dataStart, end),
       name,
       localHeaderOffset,
     )
-  if (held && method !== 0) await nest.observer?.member(localHeaderOffset, new MemorySource(held))
+  if (held && method !== 0) await level.observer?.member(localHeaderOffset, new MemorySource(held))
 }
 
-async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nest: ArchiveNest, sink?: PartSink): Promise<void> {
-  const content = new DeflatedContent(source, member, nest)
+async function verifyDeflated(
+  source: RandomAccessSource,
+  member: ZipMember,
+  level: ArchiveLevel,
+  sink?: PartSink,
+): Promise<void> {
+  const content = new DeflatedContent(source, member, level)
   const stream = new PulledStream(content.chunks())
-  const rest = () => writtenTo(sink, stream.take(Number.POSITIVE_INFINITY))
+  const rest = () => teeTo(sink, stream.take(Number.POSITIVE_INFINITY))
   const { name, localHeaderOffset } = member.entry
   try {
-    if (!sink) await nest.look(stream, name, localHeaderOffset)
+    if (!sink) await level.readNested(stream, name, localHeaderOffset)
     // Only if the reader of a nested archive has not consumed the content.
-    if (stream.taken === 0) await nest.observer?.member(localHeaderOffset, rest())
+    if (stream.taken === 0) await level.observer?.member(localHeaderOffset, rest())
     for await (const _ of rest());
   } finally {
     await stream.close()
@@ -75,26 +80,26 @@ async function verifyDeflated(source: RandomAccessSource, member: ZipMember, nes
   sink?.end()
 }
 
-async function* writtenTo(sink: PartSink | undefined, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* teeTo(sink: PartSink | undefined, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     sink?.write(chunk)
     yield chunk
   }
 }
 
-function contentOf(source: RandomAccessSource, { entry, dataStart }: ZipMember, most: number): Buffer {
+function readContent(source: RandomAccessSource, { entry, dataStart }: ZipMember, maxBytes: number): Buffer {
   const packed = source.read(dataStart, entry.compressedSize)
   if (entry.method === 0) return packed
   try {
-    return inflateRawSync(packed, { maxOutputLength: most + 1, chunkSize: roomFor(entry.uncompressedSize) })
+    return inflateRawSync(packed, { maxOutputLength: maxBytes + 1, chunkSize: outputBufferSize(entry.uncompressedSize) })
   } catch (error) {
-    throw unpackingFault(error, entry)
+    throw toUnpackingError(error, entry)
   }
 }
 
-function unpackingFault(error: unknown, entry: ZipEntry): unknown {
-  const fault = inflateFault(error)
-  return fault ? damaged(`the member ${named(entry.name)} does not unpack: ${fault}`) : error
+function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
+  const fault = getDataError(error)
+  return fault ? damaged(`the member ${quoted(entry.name)} does not unpack: ${fault}`) : error
 }
 
 /**
@@ -104,31 +109,31 @@ function unpackingFault(error: unknown, entry: ZipEntry): unknown {
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined
-  return method === 0 || method === 8 ? contentOf(source, member, uncompressedSize) : undefined
+  return method === 0 || method === 8 ? readContent(source, member, uncompressedSize) : undefined
 }
 
-class MemberSum {
+class MemberChecksum {
   private size = 0
   private sum = 0
 
   constructor(
     private readonly entry: ZipEntry,
-    private readonly nest: ArchiveNest,
+    private readonly level: ArchiveLevel,
   ) {}
 
   add(chunk: Buffer): void {
     this.size += chunk.length
-    this.nest.budget.addUnpacked(chunk.length)
+    this.level.budget.addUnpacked(chunk.length)
     if (this.size > this.entry.uncompressedSize)
-      throw damaged(`the member ${named(this.entry.name)} unpacks to more than its header says`)
+      throw damaged(`the member ${quoted(this.entry.name)} unpacks to more than its header says`)
     this.sum = crc32(chunk, this.sum)
   }
 
   compare(): void {
     if (this.size !== this.entry.uncompressedSize) {
-      throw damaged(`the member ${named(this.entry.name)} unpacks to ${this.size} bytes, not ${this.entry.uncompressedSize}`)
+      throw damaged(`the member ${quoted(this.entry.name)} unpacks to ${this.size} bytes, not ${this.entry.uncompressedSize}`)
     }
-    if (this.sum !== this.entry.crc32) throw damaged(`the member ${named(this.entry.name)} has a wrong checksum`)
+    if (this.sum !== this.entry.crc32) throw damaged(`the member ${quoted(this.entry.name)} has a wrong checksum`)
   }
 }
 
@@ -138,12 +143,12 @@ class DeflatedContent {
   constructor(
     private readonly source: RandomAccessSource,
     private readonly member: ZipMember,
-    private readonly nest: ArchiveNest,
+    private readonly level: ArchiveLevel,
   ) {}
 
   async *chunks(): AsyncGenerator<Buffer> {
     const { entry } = this.member
-    const sum = new MemberSum(entry, this.nest)
+    const sum = new MemberChecksum(entry, this.level)
     try {
       for await (const chunk of this.raw()) {
         sum.add(chunk)
@@ -151,13 +156,13 @@ class DeflatedContent {
       }
       sum.compare()
     } catch (error) {
-      this.fault = unpackingFault(error, entry)
+      this.fault = toUnpackingError(error, entry)
       throw this.fault
     }
   }
 
   private raw(): AsyncIterable<Buffer> {
     const { entry, dataStart } = this.member
-    return inflated('raw', this.source.chunks(dataStart, dataStart + entry.compressedSize))
+    return inflateChunks('raw', this.source.chunks(dataStart, dataStart + entry.compressedSize))
   }
 }

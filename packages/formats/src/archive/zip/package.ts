@@ -1,8 +1,8 @@
 import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { readZipDirectory } from './directory.js'
-import { locateMembers, type ZipMember } from './local.js'
 import { readSmallMember } from './member.js'
+import { locateMembers, type ZipMember } from './member-locations.js'
 
 // For relationships and manifests. Large ones have some hundred kilobytes.
 const smallPart = 16 * 1024 * 1024
@@ -15,28 +15,28 @@ export class ZipPackage {
     readonly limits: ReaderLimits,
   ) {
     for (const member of locateMembers(source, readZipDirectory(source, limits), limits)) {
-      const key = keyOf(member.entry.name)
+      const key = toKey(member.entry.name)
       if (!this.members.has(key)) this.members.set(key, member)
     }
   }
 
   has(name: string): boolean {
-    return this.members.has(keyOf(name))
+    return this.members.has(toKey(name))
   }
 
   isEncrypted(name: string): boolean {
-    return this.members.get(keyOf(name))?.entry.encrypted ?? false
+    return this.members.get(toKey(name))?.entry.encrypted ?? false
   }
 
   /** Returns the content of a part, or undefined if it is missing, encrypted or too large. */
   read(name: string): Buffer | undefined {
-    const member = this.members.get(keyOf(name))
+    const member = this.members.get(toKey(name))
     if (!member || member.entry.encrypted || member.entry.uncompressedSize > smallPart) return undefined
     return readSmallMember(this.source, member, smallPart)
   }
 }
 
-export function keyOf(name: string): string {
+export function toKey(name: string): string {
   return name.replaceAll('\\', '/').replace(/^\/+/, '').toLowerCase()
 }
 
@@ -47,7 +47,7 @@ export function resolvePart(from: string, target: string): string {
     if (segment === '..') at.pop()
     else if (segment !== '' && segment !== '.') at.push(segment)
   }
-  return keyOf(at.join('/'))
+  return toKey(at.join('/'))
 }
 
 function decoded(target: string): string {

@@ -1,13 +1,13 @@
 import { checkDeadline, type ReaderLimits } from '../../format.js'
+import { damaged, FormatError, malicious } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged, Refusal, trap } from '../../refusal.js'
 import { entrySize, type OleEntry, readOleDirectory } from './directory.js'
 import { type OleLayout, OleStream } from './stream.js'
 
 const signature = Buffer.from('d0cf11e0a1b11ae1', 'hex')
 const endOfChain = 0xfffffffe
 const free = 0xffffffff
-const largestRegularSector = 0xfffffffa
+const maxRegularSector = 0xfffffffa
 const miniUnit = 64
 
 /** Lists the streams without reading them. Returns null if the directory cannot be read. Fast enough for type detection. */
@@ -15,7 +15,7 @@ export function listOleStreams(source: RandomAccessSource): OleEntry[] | null {
   try {
     return new OleContainer(source).entries
   } catch (error) {
-    if (error instanceof Refusal) return null
+    if (error instanceof FormatError) return null
     throw error
   }
 }
@@ -77,7 +77,7 @@ export class OleContainer {
       for (const [index, sector] of sectors.entries()) {
         if (!isUsed(used, unit === miniUnit, sector)) continue
         if (sectors.subarray(0, index).includes(sector))
-          throw trap('ole_circle', `the stream '${entry.name}' of the compound file runs in a circle`)
+          throw malicious('ole_circle', `the stream '${entry.name}' of the compound file runs in a circle`)
         throw damaged(`the stream '${entry.name}' of the compound file runs into another one`)
       }
       this.open(entry)
@@ -103,8 +103,8 @@ export class OleContainer {
     const sectors: number[] = []
     for (let at = 76; at < 512; at += 4) if (!this.addFatSector(sectors, header.readUInt32LE(at))) break
     let next = header.readUInt32LE(68)
-    for (let hops = 0; next < largestRegularSector; hops++) {
-      if (hops > this.sectorCount) throw trap('ole_circle', 'the allocation table of the compound file runs in a circle')
+    for (let hops = 0; next < maxRegularSector; hops++) {
+      if (hops > this.sectorCount) throw malicious('ole_circle', 'the allocation table of the compound file runs in a circle')
       const sector = this.sector(next, 'the allocation table')
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
@@ -117,7 +117,7 @@ export class OleContainer {
   }
 
   private addFatSector(list: number[], number: number): boolean {
-    if (number >= largestRegularSector) return false
+    if (number >= maxRegularSector) return false
     if (list.length > this.sectorCount) throw damaged('the allocation table of the compound file is larger than the file')
     list.push(number)
     return true
@@ -137,8 +137,8 @@ export class OleContainer {
 
   private wholeChain(first: number, of: string): number[] {
     const sectors: number[] = []
-    for (let at = first; at < largestRegularSector; at = this.fat[at] ?? free) {
-      if (sectors.length >= this.sectorCount) throw trap('ole_circle', `${of} of the compound file runs in a circle`)
+    for (let at = first; at < maxRegularSector; at = this.fat[at] ?? free) {
+      if (sectors.length >= this.sectorCount) throw malicious('ole_circle', `${of} of the compound file runs in a circle`)
       if (at >= this.sectorCount) throw damaged(`${of} of the compound file points beyond the end of the file`)
       sectors.push(at)
     }

@@ -1,4 +1,4 @@
-import { damaged, trap } from '../../refusal.js'
+import { damaged, malicious } from '../../format-error.js'
 
 export interface OleEntry {
   name: string
@@ -12,8 +12,8 @@ export const entrySize = 128
 
 const noStream = 0xffffffff
 // Word and Excel use far fewer. A larger directory is meant to cost time.
-const mostEntries = 100_000
-const mostStorages = 100
+const maxEntries = 100_000
+const maxStorages = 100
 
 export function readOleDirectory(read: (id: number) => Buffer, sectorSize: number): { root: OleEntry; entries: OleEntry[] } {
   const bytes = read(0)
@@ -30,9 +30,9 @@ function walk(rootChild: number, read: (id: number) => Buffer, sectorSize: numbe
   for (let next = open.pop(); next; next = open.pop()) {
     const { id, parents } = next
     if (id === noStream) continue
-    if (seen.has(id)) throw trap('ole_circle', 'the directory of the compound file runs in a circle')
-    if (seen.size >= mostEntries) throw trap('ole_entries', `the compound file has more than ${mostEntries} streams`)
-    if (parents.length > mostStorages) throw trap('nesting', `the compound file has storages more than ${mostStorages} deep`)
+    if (seen.has(id)) throw malicious('ole_circle', 'the directory of the compound file runs in a circle')
+    if (seen.size >= maxEntries) throw malicious('ole_entries', `the compound file has more than ${maxEntries} streams`)
+    if (parents.length > maxStorages) throw malicious('nesting', `the compound file has storages more than ${maxStorages} deep`)
     seen.add(id)
     const bytes = read(id)
     const entry = readEntry(bytes, parents, sectorSize)

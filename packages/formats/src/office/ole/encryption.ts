@@ -1,4 +1,4 @@
-import { Refusal } from '../../refusal.js'
+import { FormatError } from '../../format-error.js'
 import type { OleContainer } from './container.js'
 import { isEncryptedPresentation } from './presentation.js'
 import { isEncryptedWord } from './word.js'
@@ -16,15 +16,15 @@ const byProgram: Record<string, (container: OleContainer) => boolean> = {
 export function oleEncryption(container: OleContainer): string | undefined {
   return (
     encryptedStreams.find((name) => container.find(name)) ??
-    Object.keys(byProgram).find((program) => unlessDamaged(() => byProgram[program]!(container)))
+    Object.keys(byProgram).find((program) => orFalse(() => byProgram[program]!(container)))
   )
 }
 
-function unlessDamaged(ask: () => boolean): boolean {
+function orFalse(ask: () => boolean): boolean {
   try {
     return ask()
   } catch (error) {
-    if (error instanceof Refusal) return false
+    if (error instanceof FormatError) return false
     throw error
   }
 }

@@ -1,9 +1,9 @@
 import { type FormatReader, sound } from '../../format.js'
-import { damaged, decided, Refusal } from '../../refusal.js'
+import { catchFormatError, damaged, FormatError } from '../../format-error.js'
+import { isOlderExcel, isOlderWord } from './before-ole.js'
 import { OleContainer } from './container.js'
 import type { OleEntry } from './directory.js'
 import type { OleFacts } from './facts.js'
-import { isOlderExcel, isOlderWord } from './older.js'
 import { checkPresentation } from './presentation.js'
 import { checkWordDocument } from './word.js'
 import { checkWorkbook } from './workbook.js'
@@ -26,7 +26,7 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
 export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
-    decided(() => {
+    catchFormatError(() => {
       if (isOlderExcel(source) || isOlderWord(source))
         return sound(['from before compound files: checked for its signature only'])
       const container = new OleContainer(source)
@@ -43,7 +43,7 @@ export const readOle =
 
 /** Checks a docx, xlsx or pptx with a password: a compound file that contains the encrypted package ([MS-OFFCRYPTO] 2.3). */
 export const readEncryptedOoxml: FormatReader = (source, limits) =>
-  decided(() => {
+  catchFormatError(() => {
     const container = new OleContainer(source)
     const info = container.find('EncryptionInfo')
     const content = container.find('EncryptedPackage')
@@ -61,7 +61,7 @@ function isWhole(container: OleContainer, entry: OleEntry): boolean {
     container.open(entry)
     return true
   } catch (error) {
-    if (error instanceof Refusal && !error.isTrap) return false
+    if (error instanceof FormatError && !error.isMalicious) return false
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import { damaged, trap } from '../../refusal.js'
+import { damaged, malicious } from '../../format-error.js'
 import type { OleContainer } from './container.js'
 import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'
@@ -39,7 +39,7 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
 function followEdits(document: OleStream, last: number): void {
   const seen = new Set<number>()
   for (let offset = last; offset !== 0 || seen.size === 0; ) {
-    if (seen.has(offset)) throw trap('ole_circle', 'the edits of the presentation run in a circle')
+    if (seen.has(offset)) throw malicious('ole_circle', 'the edits of the presentation run in a circle')
     seen.add(offset)
     const edit = document.read(offset, 28)
     if (edit.length < 28 || edit.readUInt16LE(2) !== userEditAtom)

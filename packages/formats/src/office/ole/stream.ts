@@ -1,5 +1,5 @@
+import { damaged } from '../../format-error.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
-import { damaged } from '../../refusal.js'
 
 export interface OleLayout {
   size: number

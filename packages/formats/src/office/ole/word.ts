@@ -1,4 +1,4 @@
-import { damaged } from '../../refusal.js'
+import { damaged } from '../../format-error.js'
 import type { OleContainer } from './container.js'
 import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'

@@ -1,4 +1,4 @@
-import { damaged } from '../../refusal.js'
+import { damaged } from '../../format-error.js'
 import type { OleContainer } from './container.js'
 import type { OleFacts } from './facts.js'
 import type { OleStream } from './stream.js'
@@ -9,7 +9,7 @@ const filePass = 0x002f
 const boundSheet = 0x0085
 const supBook = 0x01ae
 const macroSheet = 1
-const mostRecords = 5_000_000
+const maxRecords = 5_000_000
 
 export function checkWorkbook(container: OleContainer): OleFacts {
   const entry = container.find('Workbook') ?? container.find('Book')
@@ -46,7 +46,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
   const sheets: number[] = []
   const active = new Set<string>()
   let encrypted = false
-  for (let count = 0; count < mostRecords; count++) {
+  for (let count = 0; count < maxRecords; count++) {
     const record = records.next()
     if (!record) throw damaged('the Excel workbook ends in the middle of its records')
     if (record.type === eof) return { sheets, encrypted, active }

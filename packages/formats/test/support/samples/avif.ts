@@ -1,7 +1,7 @@
 import { box, fullBox, numbers } from './heic.js'
 
 /** The data of a picture in an AVIF of libvips, and how to decode them. */
-function partsOf(avif: Buffer): { configuration: Buffer; data: Buffer } {
+function getParts(avif: Buffer): { configuration: Buffer; data: Buffer } {
   const configuration = avif.indexOf('av1C', 0, 'latin1') - 4
   const data = avif.indexOf('mdat', 0, 'latin1') + 4
   return {
@@ -12,7 +12,7 @@ function partsOf(avif: Buffer): { configuration: Buffer; data: Buffer } {
 
 /** Two pictures of the same size side by side, as a grid of two hidden tiles. */
 export function avifGrid(tile: Buffer, width: number, height: number, damage: (second: Buffer) => void = () => {}): Buffer {
-  const { configuration, data } = partsOf(tile)
+  const { configuration, data } = getParts(tile)
   const second = Buffer.from(data)
   damage(second)
   const grid = Buffer.concat([numbers(1, 0, 0, 0, 1), numbers(2, width * 2, height)])

@@ -1,30 +1,30 @@
-import { broken, type FormatVerdict, trapped } from './format.js'
+import { broken, type FormatVerdict, maliciousVerdict } from './format.js'
 
-export class Refusal extends Error {
+export class FormatError extends Error {
   override readonly name = 'Refusal'
 
   constructor(readonly verdict: Extract<FormatVerdict, { sound: false }>) {
     super(verdict.problem)
   }
 
-  get isTrap(): boolean {
-    return this.verdict.trap !== undefined
+  get isMalicious(): boolean {
+    return this.verdict.maliciousConstruction !== undefined
   }
 }
 
 type Unsound = Extract<FormatVerdict, { sound: false }>
 
 export const damaged = (problem: string, evidence: Record<string, unknown> = {}) =>
-  new Refusal(broken(problem, evidence) as Unsound)
+  new FormatError(broken(problem, evidence) as Unsound)
 
-export const trap = (name: string, problem: string, evidence: Record<string, unknown> = {}) =>
-  new Refusal(trapped(name, problem, evidence) as Unsound)
+export const malicious = (name: string, problem: string, evidence: Record<string, unknown> = {}) =>
+  new FormatError(maliciousVerdict(name, problem, evidence) as Unsound)
 
-export async function decided(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
+export async function catchFormatError(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof Refusal) return error.verdict
+    if (error instanceof FormatError) return error.verdict
     throw error
   }
 }
@@ -36,4 +36,4 @@ export function printable(text: string): string {
 }
 
 /** Name of a member, for a message. */
-export const named = (name: string): string => `'${printable(name)}'`
+export const quoted = (name: string): string => `'${printable(name)}'`

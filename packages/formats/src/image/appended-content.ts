@@ -12,17 +12,17 @@ const starts: [RegExp, string][] = [
 const windowBytes = 64 * 1024
 const jpegEnd = Buffer.from([0xff, 0xd9])
 
-export function behindPicture(source: RandomAccessSource, after: number | 'jpeg'): string | undefined {
+export function findAppendedContent(source: RandomAccessSource, after: number | 'jpeg'): string | undefined {
   if (after !== 'jpeg')
-    return after > 0 ? (startOf(source, source.size - after) ?? further(source, source.size - after)) : undefined
+    return after > 0 ? (findStart(source, source.size - after) ?? further(source, source.size - after)) : undefined
   for (const end of jpegEnds(source)) {
-    const found = startOf(source, end)
+    const found = findStart(source, end)
     if (found) return found
   }
   return undefined
 }
 
-function startOf(source: RandomAccessSource, at: number): string | undefined {
+function findStart(source: RandomAccessSource, at: number): string | undefined {
   const bytes = source.read(at, 512)
   const blank = bytes.findIndex((byte) => byte !== 0 && byte !== 10 && byte !== 13 && byte !== 32)
   if (blank < 0) return undefined

@@ -37,8 +37,8 @@ let decoder: ImageDecoder | undefined
  * Sets the function that decodes images. A malicious image can crash libvips, which is native code, together with the process.
  * Therefore a service decodes in a child process.
  */
-export function decodeImagesWith(named: ImageDecoder): void {
-  decoder = named
+export function decodeImagesWith(quoted: ImageDecoder): void {
+  decoder = quoted
 }
 
 export const hasImageDecoder = (): boolean => decoder !== undefined

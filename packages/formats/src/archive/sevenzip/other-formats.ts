@@ -1,41 +1,42 @@
 import { broken, DeadlineExceeded, type FormatReader, sound } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { archiveReader } from '../archive.js'
-import { ArchiveLinks } from '../names.js'
+import { ArchiveLinks } from '../member-names.js'
 import { unsized } from './members.js'
-import { checkMembers, judgeUnpacking, type SevenZipKind, unpackNested } from './sevenzip.js'
+import { checkMembers, checkUnpackRun, type SevenZipKind, unpackNested } from './sevenzip.js'
 
 export const readRar: FormatReader = (source, limits, observer) => {
-  if (!starts(source, 'Rar!\x1a\x07')) return otherwise(source, ['rev'])
+  if (!startsWith(source, 'Rar!\x1a\x07')) return withoutSignature(source, ['rev'])
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
   if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
-  return withDirectory({ type, called: 'RAR archive' })(source, limits, observer)
+  return archiveWithDirectory({ type, called: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
-  if (!starts(source, 'MSCF')) return otherwise(source, ['msu'])
+  if (!startsWith(source, 'MSCF')) return withoutSignature(source, ['msu'])
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
-  return withDirectory({ type: 'cab', called: 'cabinet' })(source, limits, observer)
+  return archiveWithDirectory({ type: 'cab', called: 'cabinet' })(source, limits, observer)
 }
 
-const withDirectory = (kind: SevenZipKind): FormatReader =>
-  archiveReader(async (source, nest) => {
-    const { entries, unpackedBytes } = await checkMembers(source, nest, kind)
+const archiveWithDirectory = (kind: SevenZipKind): FormatReader =>
+  archiveReader(async (source, level) => {
+    const { entries, unpackedBytes } = await checkMembers(source, level, kind)
     return { entries, unpacked_bytes: unpackedBytes }
   })
 
-const starts = (source: RandomAccessSource, magic: string): boolean => source.read(0, magic.length).toString('latin1') === magic
+const startsWith = (source: RandomAccessSource, magic: string): boolean =>
+  source.read(0, magic.length).toString('latin1') === magic
 
-const otherwise = ({ extension }: RandomAccessSource, free: string[]) =>
+const withoutSignature = ({ extension }: RandomAccessSource, free: string[]) =>
   free.includes(extension) ? sound(['no signature is known for it']) : broken(`it does not start as a .${extension} file does`)
 
 // 7-Zip in WebAssembly unpacks about 15 MB/s of bzip2.
-const largestStream = 32 * 1024 * 1024
+const maxStreamBytes = 32 * 1024 * 1024
 
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
-    if (source.size > largestStream) return sound(['too large to be unpacked here: checked for its signature only'])
+    if (source.size > maxStreamBytes) return sound(['too large to be unpacked here: checked for its signature only'])
     const spareMs = (limits.deadline - Date.now()) / 2
     const halved = {
       ...limits,
@@ -47,17 +48,17 @@ export const readStream =
   }
 
 const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
-  archiveReader(async (source, nest) => {
+  archiveReader(async (source, level) => {
     const links = new ArchiveLinks()
     try {
       const listing = { run: { exitCode: 0, errors: [] }, members: [unsized('')] }
       const members = [unsized('content')]
-      judgeUnpacking(await unpackNested(source, { type, members, links, listing }, nest), called, nest)
+      checkUnpackRun(await unpackNested(source, { type, members, links, listing }, level), called, level)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
-      nest.note('unpacking takes too long: looked at only as far as there was time')
+      level.note('unpacking takes too long: looked at only as far as there was time')
     }
-    return { unpacked_bytes: nest.budget.unpacked }
+    return { unpacked_bytes: level.budget.unpacked }
   })
 
 function isVolume(source: RandomAccessSource, type: 'Rar' | 'Rar5'): boolean {

@@ -4,19 +4,19 @@ import { join } from 'node:path'
 import { FileSource, MemorySource, type RandomAccessSource } from '../random-access-source.js'
 
 // Nested archives up to this size stay in memory.
-const heldInMemory = 8 * 1024 * 1024
+const maxMemoryBytes = 8 * 1024 * 1024
 
 /**
  * Bytes that are written in order and then read at random. They move from memory to a temporary file if they are many. The
  * caller must call `close`.
  */
-export class HeldBytes {
+export class SpooledBytes {
   #parts: Buffer[] = []
   #size = 0
   #file: number | undefined
 
   write(chunk: Buffer): void {
-    if (this.#file === undefined && this.#size + chunk.length > heldInMemory) {
+    if (this.#file === undefined && this.#size + chunk.length > maxMemoryBytes) {
       this.#file = openUnnamed()
       for (const part of this.#parts.splice(0)) writeWhole(this.#file, part)
     }
@@ -36,8 +36,8 @@ export class HeldBytes {
   }
 }
 
-export async function holding<T>(chunks: AsyncIterable<Buffer>, use: (source: RandomAccessSource) => Promise<T>): Promise<T> {
-  const held = new HeldBytes()
+export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source: RandomAccessSource) => Promise<T>): Promise<T> {
+  const held = new SpooledBytes()
   try {
     for await (const chunk of chunks) held.write(chunk)
     return await use(held.source())

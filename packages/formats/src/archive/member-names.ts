@@ -1,11 +1,11 @@
-import { named, trap } from '../refusal.js'
+import { malicious, quoted } from '../format-error.js'
 
 export function checkName(name: string): void {
-  if (name.includes('\0')) throw trap('archive_name', `the member ${named(name)} has a NUL in its name`)
+  if (name.includes('\0')) throw malicious('archive_name', `the member ${quoted(name)} has a NUL in its name`)
   const path = name.replaceAll('\\', '/')
-  if (path.startsWith('/')) throw trap('archive_path', `the member ${named(name)} has an absolute name`)
-  if (/^[A-Za-z]:/.test(path)) throw trap('archive_path', `the member ${named(name)} names a drive`)
-  if (path.split('/').includes('..')) throw trap('archive_path', `the member ${named(name)} points outside the archive`)
+  if (path.startsWith('/')) throw malicious('archive_path', `the member ${quoted(name)} has an absolute name`)
+  if (/^[A-Za-z]:/.test(path)) throw malicious('archive_path', `the member ${quoted(name)} names a drive`)
+  if (path.split('/').includes('..')) throw malicious('archive_path', `the member ${quoted(name)} points outside the archive`)
 }
 
 /**
@@ -25,7 +25,7 @@ export class ArchiveLinks {
 
   private checkLink({ name, target, symbolic }: { name: string; target: string; symbolic: boolean }, links: Set<string>): void {
     const path = target.replaceAll('\\', '/')
-    const refusal = () => trap('archive_link', `the link ${named(name)} points outside the archive, to ${named(target)}`)
+    const refusal = () => malicious('archive_link', `the link ${quoted(name)} points outside the archive, to ${quoted(target)}`)
     if (path.startsWith('/') || /^[A-Za-z]:/.test(path) || path.includes('\0')) throw refusal()
     const at = symbolic ? segments(name).slice(0, -1) : []
     for (const segment of segments(path)) {

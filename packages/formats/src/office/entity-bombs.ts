@@ -1,20 +1,21 @@
+import { malicious } from '../format-error.js'
 import type { PartSink } from '../member-observer.js'
-import { trap } from '../refusal.js'
 import { XmlEntities } from '../text/xml-entities.js'
 
-const looked = 64 * 1024
+const searchedBytes = 64 * 1024
 
 /** Whether programs parse the member as XML. */
 export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
 
 /** Detects entity bombs in a part that is not parsed here: custom XML and pages of books may be any XML, or none. */
-export class EntityWatch implements PartSink {
+export class EntityBombDetector implements PartSink {
   private start: Buffer = Buffer.alloc(0)
 
   constructor(private readonly name: string) {}
 
   write(chunk: Buffer): void {
-    if (this.start.length < looked) this.start = Buffer.concat([this.start, chunk.subarray(0, looked - this.start.length)])
+    if (this.start.length < searchedBytes)
+      this.start = Buffer.concat([this.start, chunk.subarray(0, searchedBytes - this.start.length)])
   }
 
   end(): void {
@@ -23,7 +24,7 @@ export class EntityWatch implements PartSink {
     const at = text.search(/<!DOCTYPE/i)
     if (at < 0) return
     const entities = new XmlEntities(text.slice(at), 0)
-    if (entities.tooHeavy)
-      throw trap('xml_entities', `the part ${this.name.slice(0, 100)} defines XML entities that expand without measure`)
+    if (entities.expandsTooMuch)
+      throw malicious('xml_entities', `the part ${this.name.slice(0, 100)} defines XML entities that expand without measure`)
   }
 }

@@ -3,21 +3,21 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { headLength, recognise } from './containers.js'
 import { listZipEntries } from './zip/directory.js'
 
-const mostBytes = 16 * 1024
-const mostEntries = 64
+const maxBytes = 16 * 1024
+const maxEntries = 64
 
 /**
  * Limits of archives that are checked on the event loop, which is faster than passing them to a worker. A file beyond them goes
  * to a worker.
  */
-export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: mostEntries, maxNesting: 0 }
+export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: maxEntries, maxNesting: 0 }
 
 /** Whether zlib can unpack the archive, and it has few members. */
 export function isSmallArchive(source: RandomAccessSource): boolean {
-  if (source.size > mostBytes) return false
+  if (source.size > maxBytes) return false
   const kind = recognise(source.read(0, headLength))
   if (kind !== 'zip') return kind === 'gzip' || kind === 'tar'
   const limits: ReaderLimits = { ...smallLimits, maxPictureBits: 0, maxDepth: 0, deadline: Number.POSITIVE_INFINITY }
   const entries = listZipEntries(source, limits)
-  return entries !== null && entries.length < mostEntries && entries.every(({ method }) => method === 0 || method === 8)
+  return entries !== null && entries.length < maxEntries && entries.every(({ method }) => method === 0 || method === 8)
 }

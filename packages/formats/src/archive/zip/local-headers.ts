@@ -35,7 +35,7 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
 }
 
 /** Whether the directory and the local header describe the same content, which then needs to be read only once. */
-export function agrees(local: LocalMember, entry: ZipEntry): boolean {
+export function describesSameContent(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
 }
@@ -44,18 +44,18 @@ export function agrees(local: LocalMember, entry: ZipEntry): boolean {
  * Finds local headers that are not in `known`, at most `maxCount`. `known` maps the offset of a header that was read to the end
  * of its data, or to undefined if the header does not contain the size. The search skips known data.
  */
-export function unknownOffsets(
+export function findUnknownHeaders(
   source: RandomAccessSource,
   known: ReadonlyMap<number, number | undefined>,
-  { most, step }: { most: number; step: () => void },
+  { maxCount, step }: { maxCount: number; step: () => void },
 ): number[] {
   const offsets: number[] = []
-  for (let at = 0; at + 30 <= source.size && offsets.length < most; ) {
+  for (let at = 0; at + 30 <= source.size && offsets.length < maxCount; ) {
     step()
     const bytes = source.read(at, 256 * 1024)
     const end = at + bytes.length
     let next = Math.max(at + 1, end - signature.length + 1)
-    for (let found = bytes.indexOf(signature); found >= 0 && offsets.length < most; ) {
+    for (let found = bytes.indexOf(signature); found >= 0 && offsets.length < maxCount; ) {
       const offset = at + found
       if (!known.has(offset)) offsets.push(offset)
       const from = Math.max(offset + signature.length, known.get(offset) ?? 0)

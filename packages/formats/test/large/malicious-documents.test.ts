@@ -16,9 +16,9 @@ import { billionLaughs } from '../support/samples/text.js'
 
 const judge = async (reader: FormatReader, bytes: Buffer, changes = {}): Promise<FormatVerdict> =>
   reader(sourceOf(bytes), limits({ maxDepth: 1000, ...changes }))
-const trapOf = async (reader: FormatReader, bytes: Buffer) => {
+const getMaliciousConstruction = async (reader: FormatReader, bytes: Buffer) => {
   const verdict = await judge(reader, bytes)
-  return verdict.sound ? 'none' : (verdict.trap ?? verdict.problem)
+  return verdict.sound ? 'none' : (verdict.maliciousConstruction ?? verdict.problem)
 }
 
 describe('entities that explode', () => {
@@ -37,7 +37,7 @@ describe('entities that explode', () => {
     ],
     ['a chapter of a book', readEpub, { ...office.epub(), 'OEBPS/chapter.xhtml': laughs }],
   ])('are a trap in %s', async (_, reader, parts) => {
-    expect(await trapOf(reader, office.packed(parts))).toBe('xml_entities')
+    expect(await getMaliciousConstruction(reader, office.packed(parts))).toBe('xml_entities')
   })
 
   test('a page of a book with the entities that pages have is none', async () => {
@@ -51,8 +51,8 @@ describe('XML that is made to fill memory', () => {
     ['a document type declaration of megabytes', `<!DOCTYPE a [${'<'.repeat(2_500_000)}]><a/>`, 'xml_prologue'],
     ['declarations by the hundred thousand', `<!DOCTYPE a [${'<!ENTITY e "x">'.repeat(200_000)}]><a/>`, 'xml_prologue'],
     ['attributes without number', `<a ${Array.from({ length: 10_001 }, (_, at) => `a${at}=""`).join(' ')}/>`, 'xml_attributes'],
-  ])('%s', async (_, text, trap) => {
-    expect(await trapOf(readXml, Buffer.from(text))).toBe(trap)
+  ])('%s', async (_, text, maliciousConstruction) => {
+    expect(await getMaliciousConstruction(readXml, Buffer.from(text))).toBe(maliciousConstruction)
   })
 })
 
@@ -67,7 +67,7 @@ describe('PDF', () => {
       [3, page],
       [4, stream],
     ])
-    expect(await trapOf(readPdf, bytes)).toBe('pdf_memory')
+    expect(await getMaliciousConstruction(readPdf, bytes)).toBe('pdf_memory')
     expect(await judge(readPdf, pdf())).toMatchObject({ sound: true })
   })
 
@@ -79,9 +79,11 @@ describe('PDF', () => {
     ],
     ['with junk behind it', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
     ['whose header hides in a picture', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
-  ])('a document %s', async (_, make, isTrap) => {
+  ])('a document %s', async (_, make, isMalicious) => {
     const source = sourceOf(make(pdf()))
-    expect(polyglot(source, await recognise(source, limits()), limits())?.trap).toBe(isTrap ? 'polyglot' : undefined)
+    expect(polyglot(source, await recognise(source, limits()), limits())?.maliciousConstruction).toBe(
+      isMalicious ? 'polyglot' : undefined,
+    )
   })
 
   test('a picture that merely speaks of PDF is a picture', async () => {
@@ -115,7 +117,7 @@ function gzipBomb(): Buffer {
 describe('archives of many small things', () => {
   test('gzip members beyond the limit are refused, and those within it pass', async () => {
     const member = gzipSync('x')
-    expect(await trapOf(readGzip, Buffer.concat(Array<Buffer>(1001).fill(member)))).toBe('archive_entries')
+    expect(await getMaliciousConstruction(readGzip, Buffer.concat(Array<Buffer>(1001).fill(member)))).toBe('archive_entries')
     expect(await judge(readGzip, Buffer.concat(Array<Buffer>(1000).fill(member)))).toMatchObject({
       sound: true,
       evidence: { members: 1000, unpacked_bytes: 1000 },
@@ -146,13 +148,16 @@ describe('parts without which no program opens a document', () => {
 
   test('relationships that are another document', async () => {
     const parts = { ...office.docx(), 'word/_rels/document.xml.rels': '<x/>' }
-    expect(await trapOf(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not a <Relationships>/)
+    expect(await getMaliciousConstruction(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not a <Relationships>/)
   })
 
   test('the content of an OpenDocument file, but for templates of styles alone, which announce none', async () => {
     const whole = office.openDocument('odt')
     expect(
-      await trapOf(readOpenDocument('odt'), office.packed({ ...without(whole, 'content.xml'), 'styles.xml': styles })),
+      await getMaliciousConstruction(
+        readOpenDocument('odt'),
+        office.packed({ ...without(whole, 'content.xml'), 'styles.xml': styles }),
+      ),
     ).toMatch(/content\.xml is missing/)
     const template = { mimetype: whole.mimetype!, 'META-INF/manifest.xml': manifest(''), 'styles.xml': styles }
     expect(await judge(readOpenDocument('odt'), office.packed(template))).toMatchObject({

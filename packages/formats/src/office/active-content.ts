@@ -1,23 +1,23 @@
-import { keyOf } from '../archive/zip/package.js'
+import { toKey } from '../archive/zip/package.js'
 import type { PartSink } from '../member-observer.js'
 
 /** External relationships that open only after a click or a confirmation. */
-const waiting = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
-const remote = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(?![/\\][a-z]:)/i
-const mostKept = 4 * 1024 * 1024
-const longestTag = 8 * 1024
+const clickTypes = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
+const remoteTarget = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(?![/\\][a-z]:)/i
+const maxKeptChars = 4 * 1024 * 1024
+const maxTagLength = 8 * 1024
 
 /** Collects active content of an Office document while its parts are unpacked: what runs or loads without a click. */
-export class OfficeActivity {
+export class OfficeActiveContent {
   readonly found = new Set<string>()
 
   /** Returns a sink for a part that may have active content, otherwise undefined. */
   watch(name: string): PartSink | undefined {
-    const part = keyOf(name)
-    if (part.endsWith('.rels')) return new Kept((text) => this.#relationships(text))
+    const part = toKey(name)
+    if (part.endsWith('.rels')) return new TextCollector((text) => this.#relationships(text))
     if (part.startsWith('xl/externallinks/'))
-      return new Kept((text) => /<(?:\w+:)?ddeLink\b/.test(text) && this.found.add('DDE link'))
-    if (/^word\/[^/]+\.xml$/.test(part)) return new Fields((instructions) => this.#fields(instructions))
+      return new TextCollector((text) => /<(?:\w+:)?ddeLink\b/.test(text) && this.found.add('DDE link'))
+    if (/^word\/[^/]+\.xml$/.test(part)) return new FieldCollector((instructions) => this.#fields(instructions))
     return undefined
   }
 
@@ -30,7 +30,8 @@ export class OfficeActivity {
           ?.slice(1)
           .find((each) => each !== undefined) ?? ''
       const type = of('Type')
-      if (!/^external$/i.test(of('TargetMode')) || waiting.test(type) || !remote.test(unescaped(of('Target')).trim())) continue
+      if (!/^external$/i.test(of('TargetMode')) || clickTypes.test(type) || !remoteTarget.test(unescapeXml(of('Target')).trim()))
+        continue
       this.found.add(
         /\/attachedTemplate$/i.test(type) ? 'remote template' : `external reference (${/[^/]{0,40}$/.exec(type)![0]})`,
       )
@@ -43,12 +44,12 @@ export class OfficeActivity {
   }
 }
 
-class Kept implements PartSink {
+class TextCollector implements PartSink {
   #text = ''
   constructor(private readonly ended: (text: string) => void) {}
 
   write(chunk: Buffer): void {
-    if (this.#text.length < mostKept) this.#text += chunk.toString('latin1').replaceAll('\0', '')
+    if (this.#text.length < maxKeptChars) this.#text += chunk.toString('latin1').replaceAll('\0', '')
   }
 
   end(): void {
@@ -57,7 +58,7 @@ class Kept implements PartSink {
 }
 
 /** Collects the instructions of Word's fields, which may be split into many elements. */
-class Fields implements PartSink {
+class FieldCollector implements PartSink {
   #instructions = ''
   #carried = ''
   constructor(private readonly ended: (instructions: string) => void) {}
@@ -68,10 +69,10 @@ class Fields implements PartSink {
     // Few parts have fields, and the pattern takes a hundred times as long.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
-        if (this.#instructions.length < mostKept) this.#instructions += unescaped(match[1] ?? ` ${match[2]} `)
+        if (this.#instructions.length < maxKeptChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)
         end = match.index + match[0].length - 1
       }
-    this.#carried = text.slice(Math.max(end, text.length - longestTag))
+    this.#carried = text.slice(Math.max(end, text.length - maxTagLength))
   }
 
   end(): void {
@@ -79,7 +80,7 @@ class Fields implements PartSink {
   }
 }
 
-const unescaped = (text: string): string =>
+const unescapeXml = (text: string): string =>
   text
     .replace(/&#(x[0-9a-f]{1,6}|\d{1,7});/gi, (_, code: string) => {
       const point = /^x/i.test(code) ? Number.parseInt(code.slice(1), 16) : Number(code)

@@ -8,7 +8,7 @@ const parts: [RegExp, string][] = [
 ]
 
 /** Finds active content in a zip-based document by the names of its members. */
-export const activeByName = (names: Iterable<string>): string[] => {
+export const findActiveParts = (names: Iterable<string>): string[] => {
   const all = [...names]
   return parts.filter(([pattern]) => all.some((name) => pattern.test(name))).map(([, what]) => what)
 }

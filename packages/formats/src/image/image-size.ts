@@ -1,4 +1,4 @@
-import { type FormatVerdict, type ReaderLimits, trapped } from '../format.js'
+import { type FormatVerdict, maliciousVerdict, type ReaderLimits } from '../format.js'
 
 export interface PictureSize {
   width: number
@@ -12,12 +12,12 @@ export interface PictureSize {
  * Rejects an image that needs too much memory, by its header. The size of the file is irrelevant, because padding costs
  * nothing.
  */
-export function pixelFlood(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
+export function checkImageSize(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined
-  const most = Math.floor((limits.maxPictureBits * times) / shownBits(bits))
-  const problem = `the ${format} claims ${width}x${height} pixels; at most ${most} of ${bits} bits are opened (pixel flood)`
-  return trapped('pixel_flood', problem, { width, height })
+  const maxPixels = Math.floor((limits.maxPictureBits * times) / shownBits(bits))
+  const problem = `the ${format} claims ${width}x${height} pixels; at most ${maxPixels} of ${bits} bits are opened (pixel flood)`
+  return maliciousVerdict('pixel_flood', problem, { width, height })
 }
 
 // Viewers store black-and-white scans and small palettes unchanged, and everything else with three channels of at least eight

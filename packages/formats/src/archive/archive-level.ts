@@ -1,0 +1,59 @@
+import { FormatError, malicious, quoted } from '../format-error.js'
+import type { MemberObserver } from '../member-observer.js'
+import type { ArchiveBudget } from './budget.js'
+import type { ByteStream } from './byte-stream.js'
+import { type Container, recognise } from './containers.js'
+
+const maxNotes = 10
+
+// These signatures also occur by chance, or have a reader that checks more.
+const uncertain = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
+
+/** `offset` identifies a member of a zip archive for the observer. */
+export type ReadNested = (stream: ByteStream, name: string, level: ArchiveLevel, offset?: number) => Promise<void>
+
+export class ArchiveLevel {
+  constructor(
+    readonly budget: ArchiveBudget,
+    private readonly readNestedArchive: ReadNested,
+    readonly notes: string[] = [],
+    readonly depth = 0,
+    readonly observer?: MemberObserver,
+  ) {}
+
+  get limits() {
+    return this.budget.limits
+  }
+
+  inside(name: string, observer?: MemberObserver): ArchiveLevel {
+    if (this.depth + 1 > this.limits.maxNesting) {
+      throw malicious('nesting', `archives lie more than ${this.limits.maxNesting} deep inside each other, at ${quoted(name)}`)
+    }
+    return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
+  }
+
+  /** Notes damage of a nested archive. A malicious construction in it rejects the whole file. */
+  async readNested(stream: ByteStream, name: string, offset?: number): Promise<void> {
+    try {
+      await this.readNestedArchive(stream, name, this, offset)
+    } catch (error) {
+      if (!(error instanceof FormatError) || error.isMalicious) throw error
+      this.note(`the member ${quoted(name)} is an archive that does not open: ${error.message}`)
+    }
+  }
+
+  noteContainer(head: Buffer): void {
+    const kind = recognise(head)
+    if (kind && !uncertain.has(kind)) this.budget.containers.add(kind)
+  }
+
+  /** Where nothing may be nested, the file needs a worker with higher limits. The error makes the caller use one. */
+  skipSearch(name: string): void {
+    if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is larger than is searched`)
+    this.note(`the member ${quoted(name)} was not searched for active content`)
+  }
+
+  note(text: string): void {
+    if (this.notes.length < maxNotes && !this.notes.includes(text)) this.notes.push(text)
+  }
+}

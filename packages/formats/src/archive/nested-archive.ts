@@ -1,0 +1,78 @@
+import { damaged, quoted } from '../format-error.js'
+import { MemorySource, type RandomAccessSource, WindowSource } from '../random-access-source.js'
+import { runSearch, selectSearch } from './active-members.js'
+import { findActiveParts } from './active-parts.js'
+import { archiveKind } from './archive-kind.js'
+import type { ArchiveLevel } from './archive-level.js'
+import { type ByteStream, PulledStream, SourceStream } from './byte-stream.js'
+import { getDataError, inflateChunks } from './inflate.js'
+import { checkSevenZip } from './sevenzip/sevenzip.js'
+import { withSpooled } from './spooled-bytes.js'
+import { checkTar } from './tar/check.js'
+import { looksLikeTar, tarBlock } from './tar/header.js'
+import { checkZip } from './zip/check.js'
+
+export async function readNestedArchive(stream: ByteStream, name: string, level: ArchiveLevel, offset?: number): Promise<void> {
+  const head = await stream.peek(tarBlock)
+  const kind = archiveKind(head)
+  if (!kind) {
+    level.noteContainer(head)
+    return searchActive(stream, name, level)
+  }
+  if (kind === 'tar') return void (await checkTar(stream, level.inside(name)))
+  if (kind === 'gzip') return checkNestedGzip(stream, name, level.inside(name))
+  const inner = level.inside(name, offset === undefined ? undefined : level.observer?.inside(offset))
+  await withSource(stream, async (source) => {
+    if (kind === '7z') await checkSevenZip(source, inner)
+    else await checkNestedZip(source, name, inner)
+    if (inner.observer) await level.observer?.member(offset!, source)
+  })
+}
+
+async function checkNestedZip(source: RandomAccessSource, name: string, inner: ArchiveLevel): Promise<void> {
+  const facts = await checkZip(source, inner)
+  for (const what of findActiveParts(facts.names)) inner.budget.activeContent.add(`${what} in ${quoted(name)}`)
+  if (facts.otherMethods.size > 0) inner.note(`the member ${quoted(name)} is a zip with members that were not unpacked`)
+}
+
+/** Searches documents and pages for active content, within the budget of the archive. */
+async function searchActive(stream: ByteStream, name: string, level: ArchiveLevel): Promise<void> {
+  const search = selectSearch(await stream.peek(tarBlock), name)
+  if (!search) return
+  const maxBytes = level.budget.searchableBytes
+  const held = stream instanceof SourceStream ? undefined : await stream.peek(maxBytes + 1)
+  const source = stream instanceof SourceStream ? toWindow(stream) : new MemorySource(held!)
+  if (source.size > maxBytes) return level.skipSearch(name)
+  level.budget.search(source.size)
+  for (const what of await runSearch(source, search, level.limits)) level.budget.activeContent.add(`${what} in ${quoted(name)}`)
+}
+
+/** A compressed tar counts as one level of nesting. */
+async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
+  const content = new PulledStream(countBytes(inflateChunks('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
+  try {
+    if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
+    else await inner.readNested(content, name)
+    await content.skip(Number.POSITIVE_INFINITY)
+  } catch (error) {
+    const fault = getDataError(error)
+    throw fault ? damaged(fault) : error
+  } finally {
+    await content.close()
+  }
+}
+
+async function* countBytes(chunks: AsyncIterable<Buffer>, level: ArchiveLevel): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    level.budget.addUnpacked(chunk.length)
+    yield chunk
+  }
+}
+
+/** A zip needs random access. Content that is not part of the file is stored first. */
+function withSource(stream: ByteStream, use: (source: RandomAccessSource) => Promise<void>): Promise<void> {
+  if (stream instanceof SourceStream) return use(toWindow(stream))
+  return withSpooled(stream.take(Number.POSITIVE_INFINITY), use)
+}
+
+const toWindow = (stream: SourceStream): RandomAccessSource => new WindowSource(stream.source, stream.position, stream.remaining)

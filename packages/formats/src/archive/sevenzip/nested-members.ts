@@ -1,0 +1,72 @@
+import { quoted } from '../../format-error.js'
+import type { PackedMember, PartSink } from '../../member-observer.js'
+import { selectSearch } from '../active-members.js'
+import { archiveKind } from '../archive-kind.js'
+import type { ArchiveLevel } from '../archive-level.js'
+import { SourceStream } from '../byte-stream.js'
+import type { ArchiveLinks } from '../member-names.js'
+import { SpooledBytes } from '../spooled-bytes.js'
+import { tarBlock } from '../tar/header.js'
+
+const maxSpooledBytes = 256 * 1024 * 1024
+const maxLinkBytes = 4096
+
+export class NestedMembers {
+  readonly #level: ArchiveLevel
+  readonly #links: ArchiveLinks
+  readonly #archives: { name: string; bytes: SpooledBytes }[] = []
+  #keptBytes = 0
+
+  constructor(level: ArchiveLevel, links: ArchiveLinks) {
+    this.#level = level
+    this.#links = links
+  }
+
+  readonly begin = (member: PackedMember): PartSink => {
+    const { name, size, symlink } = member
+    const wanted = symlink ? Math.min(size, maxLinkBytes) : Math.min(size, tarBlock)
+    let head = Buffer.alloc(0)
+    let held: SpooledBytes | undefined
+    return {
+      write: (chunk) => {
+        this.#level.budget.addUnpacked(chunk.length)
+        if (held) return held.write(chunk)
+        if (head.length >= wanted) return
+        head = Buffer.concat([head, chunk])
+        if (head.length < wanted) return
+        if (symlink) this.#links.add(name, head.toString('utf8', 0, wanted), true)
+        else if (archiveKind(head.subarray(0, tarBlock)) || this.#isSearched(member, head)) held = this.#keep(member, head)
+        else this.#level.noteContainer(head)
+      },
+      end: () => {},
+    }
+  }
+
+  async readNestedArchive(): Promise<void> {
+    for (const { name, bytes } of this.#archives) await this.#level.readNested(new SourceStream(bytes.source()), name)
+  }
+
+  close(): void {
+    for (const { bytes } of this.#archives) bytes.close()
+  }
+
+  /** A searched document counts towards the same limit as a nested archive. */
+  #isSearched({ name, size }: PackedMember, head: Buffer): boolean {
+    if (!selectSearch(head.subarray(0, tarBlock), name)) return false
+    const fits = size <= this.#level.budget.searchableBytes && this.#keptBytes + size <= maxSpooledBytes
+    if (!fits) this.#level.skipSearch(name)
+    return fits
+  }
+
+  #keep({ name, size }: PackedMember, head: Buffer): SpooledBytes | undefined {
+    this.#keptBytes += size
+    if (this.#keptBytes > maxSpooledBytes) {
+      this.#level.note(`the member ${quoted(name)} is an archive that was not looked into`)
+      return undefined
+    }
+    const bytes = new SpooledBytes()
+    this.#archives.push({ name, bytes })
+    bytes.write(head)
+    return bytes
+  }
+}
