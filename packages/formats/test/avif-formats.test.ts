@@ -23,8 +23,8 @@ const withBrand = (bytes: Buffer, brand: string) => {
   return copy
 }
 
-describe('avif, where libheif looks away', () => {
-  test('a tile of a grid that cannot be decoded breaks the picture', async () => {
+describe('avif damage that libheif ignores', () => {
+  test('rejects a grid with a tile that cannot be decoded', async () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48))).toEqual({
       sound: true,
       notes: [],
@@ -33,14 +33,14 @@ describe('avif, where libheif looks away', () => {
     expect(await read(readAvif, avifGrid(picture, 64, 48, noise))).toMatchObject(broken(/item 3\) cannot be decoded/))
   })
 
-  test('the picture of an image sequence is decoded like all others', async () => {
+  test('decodes the image of an image sequence', async () => {
     expect(await read(readAvif, withBrand(picture, 'avis'))).toMatchObject({ ...sound, notes: [] })
     const bytes = withBrand(picture, 'avis')
     noise(bytes.subarray(bytes.indexOf('mdat', 0, 'latin1') + 4))
     expect(await read(readAvif, bytes)).toMatchObject(broken(/cannot be decoded/))
   })
 
-  test('what libaom calls unsupported is damage', async () => {
+  test('rejects an image that libaom calls unsupported', async () => {
     const bytes = Buffer.from(picture)
     // The profile in the head of its sequence; there are three.
     const sequence = bytes.indexOf('mdat', 0, 'latin1') + 4 + (bytes[bytes.indexOf('mdat', 0, 'latin1') + 4] === 0x12 ? 4 : 2)
@@ -48,13 +48,13 @@ describe('avif, where libheif looks away', () => {
     expect(await read(readAvif, bytes)).toMatchObject(broken(/not supported by this decoder/))
   })
 
-  test('a property of the picture must be possible', async () => {
+  test('rejects invalid image properties', async () => {
     const bytes = Buffer.from(picture)
     bytes[bytes.indexOf('pixi', 0, 'latin1') + 8] = 200
     expect(await read(readAvif, bytes)).toMatchObject(broken(/pixi/))
   })
 
-  test('whatever is done to a grid, there is a verdict', async () => {
+  test('returns a verdict for every mutation of a grid', async () => {
     const grid = avifGrid(picture, 64, 48)
     for (const mutation of mutationsOf(grid, 100, 3)) expect(typeof (await read(readAvif, mutation)).sound).toBe('boolean')
   })

@@ -9,8 +9,8 @@ const read = (bytes: Buffer) => readHeic(new MemorySource(bytes, 'heic'), defaul
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 const started = [0x80, 9, 9, 9]
 
-describe('heic, as far as damage shows without a decoder', () => {
-  test('a whole one is sound, and the report says how far it was looked at', async () => {
+describe('heic damage that is visible without a decoder', () => {
+  test('accepts an intact file, and the report states the extent of the check', async () => {
     expect(await read(heic())).toMatchObject({
       sound: true,
       evidence: { width: 64, height: 48 },
@@ -18,18 +18,18 @@ describe('heic, as far as damage shows without a decoder', () => {
     })
   })
 
-  test('cut off it is broken, wherever', async () => {
+  test('rejects every truncation', async () => {
     const bytes = heic()
     for (let length = 0; length < bytes.length; length += 5)
       expect(await read(bytes.subarray(0, length))).toMatchObject(broken(/./))
   })
 
-  test('a picture that lies elsewhere than said is broken', async () => {
+  test('rejects a file with wrong image offsets', async () => {
     expect(await read(heic({ shift: 5000 }))).toMatchObject(broken(/beyond the end/))
     expect(await read(heic({ shift: -3 }))).toMatchObject(broken(/units|head/))
   })
 
-  test('the lengths of its units must add up, their heads be possible', async () => {
+  test('rejects units with wrong lengths or invalid headers', async () => {
     const two = Buffer.concat([unit(39, [1, 2, 3]), unit(19, started), unit(0, [1, 9, 9])])
     expect(await read(heic({ data: two }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: Buffer.concat([two, Buffer.from([0])]) }))).toMatchObject(broken(/head of a unit/))
@@ -39,7 +39,7 @@ describe('heic, as far as damage shows without a decoder', () => {
     expect(await read(heic({ data: impossible }))).toMatchObject(broken(/impossible head/))
   })
 
-  test('zeros where data was are seen, in the smallest number that HEVC never has', async () => {
+  test('detects the shortest sequence of zeros that HEVC excludes', async () => {
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/data of its picture is damaged/))
     const long = Array.from({ length: 140_000 }, (_, index) =>
@@ -48,18 +48,18 @@ describe('heic, as far as damage shows without a decoder', () => {
     expect(await read(heic({ data: unit(19, [0x80].concat(long)) }))).toMatchObject(broken(/data of its picture is damaged/))
   })
 
-  test('without slices, their start, parameters or configuration there is no picture', async () => {
+  test('rejects a file without slices, their start, parameters or configuration', async () => {
     expect(await read(heic({ data: unit(39, [1, 2]) }))).toMatchObject(broken(/no picture data/))
     expect(await read(heic({ data: unit(19, [1, 2]) }))).toMatchObject(broken(/first slice is missing/))
     expect(await read(heic({ kinds: [32, 33] }))).toMatchObject(broken(/parameters/))
     expect(await read(heic({ bare: true }))).toMatchObject(broken(/hvcC/))
   })
 
-  test('parameters of another layer are not those of the picture', async () => {
+  test('ignores parameters of another layer', async () => {
     expect(await read(heic({ changes: { 34: [[1, 0x11]] } }))).toMatchObject(broken(/parameters for decoding it are missing/))
   })
 
-  test('its transparency is part of the picture, a depth map is not', async () => {
+  test('checks the transparency, but not a depth map', async () => {
     const alpha = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha'
     const whole = unit(19, started)
     const cut = whole.subarray(0, -1)
@@ -68,11 +68,11 @@ describe('heic, as far as damage shows without a decoder', () => {
     expect(await read(heic({ auxiliary: { purpose: 'urn:mpeg:hevc:2015:auxid:2', data: cut } }))).toMatchObject({ sound: true })
   })
 
-  test('a picture that is hidden is none', async () => {
+  test('rejects a file whose only image is hidden', async () => {
     expect(await read(heic({ hidden: true }))).toMatchObject(broken(/hidden/))
   })
 
-  test('what it says of its picture must be possible', async () => {
+  test('rejects invalid image properties', async () => {
     expect(await read(heic({ type: 'xxxx' }))).toMatchObject(broken(/unknown kind \('xxxx'\)/))
     expect(await read(heic({ type: 'grid' }))).toMatchObject(broken(/made of/))
     expect(await read(heic({ handler: 'vide' }))).toMatchObject(broken(/pictures/))
@@ -80,7 +80,7 @@ describe('heic, as far as damage shows without a decoder', () => {
     expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 
-  test('whatever is done to it, there is a verdict', async () => {
+  test('returns a verdict for every mutation', async () => {
     for (const mutation of mutationsOf(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
   })
 })

@@ -16,7 +16,7 @@ test('detects a type from the content, and whether files of that type may have t
   expect(await detect(new MemorySource(Buffer.from([0, 1, 2, 3]), 'unknown'))).toMatchObject({ type: null, mime: null })
 })
 
-test('opens a file on the disk with the reader of its type', async () => {
+test('opens a file on disk with the reader of its type', async () => {
   const path = join(folder, 'report')
   writeFileSync(path, pdf())
   const source = new FileSource(path, 'pdf')
@@ -31,7 +31,7 @@ test('decodes images without further setup', async () => {
   expect(await inspect(damaged)).toMatchObject({ type: 'jpg', verdict: { sound: false } })
 })
 
-test('the type option replaces the extension of the source', async () => {
+test('uses the type option instead of the extension of the source', async () => {
   const source = new MemorySource(zip({ 'a.txt': 'text' }))
   expect(await inspect(source, { type: 'zip' })).toMatchObject({
     type: 'zip',
@@ -42,7 +42,7 @@ test('the type option replaces the extension of the source', async () => {
   expect(await inspect(source, { type: 'png' })).toMatchObject({ type: 'zip', fits: false })
 })
 
-test('a file that exceeds a limit is not sound', async () => {
+test('rejects a file that exceeds a limit', async () => {
   const source = new MemorySource(Buffer.from('[[[[[[]]]]]]'), 'json')
   expect(await inspect(source, { limits: { ...defaultLimits(), maxDepth: 3 } })).toMatchObject({ verdict: { sound: false } })
   expect(await inspect(source)).toMatchObject({ verdict: { sound: true } })

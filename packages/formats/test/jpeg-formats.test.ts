@@ -18,8 +18,8 @@ beforeAll(async () => {
   progressive = await progressiveJpeg()
 })
 
-describe('jpeg, behind the last pixel that libvips looks at', () => {
-  test('data that is left over is damage, padding and few bytes are not', async () => {
+describe('jpeg data after the last pixel', () => {
+  test('rejects trailing data, but not padding or a few bytes', async () => {
     for (const whole of [baseline!, progressive!]) {
       expect(await read(readJpeg, whole)).toMatchObject(sound)
       expect(await read(readJpeg, withBeforeEnd(whole, codes))).toMatchObject(broken(/left over|extraneous/))
@@ -28,13 +28,13 @@ describe('jpeg, behind the last pixel that libvips looks at', () => {
     }
   })
 
-  test('without its end marker it is truncated', async () => {
+  test('rejects a file without its end marker as truncated', async () => {
     expect(await read(readJpeg, baseline!.subarray(0, -2))).toMatchObject(broken(/end marker/))
     expect(await read(readJpeg, baseline!.subarray(0, -1))).toMatchObject(broken(/end marker/))
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(sound)
   })
 
-  test('where a block has too many values, a single byte that is left over tells', async () => {
+  test('rejects one trailing byte if a block has too many values', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(sound)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(sound)
     // Readers take it without a word.
@@ -42,25 +42,25 @@ describe('jpeg, behind the last pixel that libvips looks at', () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(broken(/left over/))
   })
 
-  test('each part between restarts ends by itself', async () => {
+  test('checks each interval between restarts', async () => {
     const parts = (first: number[]) => handmadeJpeg({ blocks: 2, restart: true, scan: [...first, 0xff, 0xd0, ...emptyBlock] })
     expect(await read(readJpeg, parts(emptyBlock))).toMatchObject(sound)
     expect(await read(readJpeg, parts([...emptyBlock, 0xff]))).toMatchObject(sound)
     expect(await read(readJpeg, parts([...fullBlock, 7]))).toMatchObject(broken(/left over/))
   })
 
-  test('a marker that does not exist is damage, not something rare', async () => {
+  test('rejects an unknown marker', async () => {
     const whole = baseline!
     const bytes = Buffer.concat([whole.subarray(0, 2), Buffer.from([0xff, 0xa6, 0, 4, 1, 2]), whole.subarray(2)])
     expect(await read(readJpeg, bytes)).toMatchObject(broken(/marker type 0xa6/))
   })
 
-  test('whatever is done to it, there is a verdict', async () => {
+  test('returns a verdict for every mutation', async () => {
     for (const mutation of mutationsOf(baseline!, 200, 5)) expect(typeof (await read(readJpeg, mutation)).sound).toBe('boolean')
   })
 })
 
-test('how it is coded is asked on the event loop, and of so many segments only', async () => {
+test('detects the coding process from a limited number of segments', async () => {
   const behind = (segments: number) =>
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)

@@ -51,13 +51,13 @@ const sound: [type: string, extension: string, make: () => Buffer | Promise<Buff
   ['3gp', '3gp', () => basic.isoMedia('3gp4', ['vide'])],
 ]
 
-describe('what the content is', () => {
-  test.each(sound)('%s is recognised, and may be called .%s', async (type, extension, make) => {
+describe('type detection', () => {
+  test.each(sound)('detects %s, which may have the extension .%s', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
     expect(standsFor(extension, type)).toBe(true)
   })
 
-  test('no binary file may be called what it is not: every sample under every other sample’s extension', async () => {
+  test('rejects the extension of every other sample for each binary sample', async () => {
     const extensions = new Set(sound.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of sound)
@@ -89,17 +89,17 @@ describe('what the content is', () => {
     ['ogg-audio', ['ogg', 'oga'], ['opus', 'mp3', 'flac']],
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
-  ])('%s may be called %j and not %j', (type, may, mayNot) => {
+  ])('accepts the extensions of %s: %j but not %j', (type, may, mayNot) => {
     expect(may.filter((extension) => !standsFor(extension, type))).toEqual([])
     expect(mayNot.filter((extension) => standsFor(extension, type))).toEqual([])
   })
 
-  test('an extension that is not known stands for what the content is, but for programs', () => {
+  test('accepts any content except programs for an unknown extension', () => {
     expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => standsFor('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
 
-describe('what is not recognised', () => {
+describe('content that looks like another type', () => {
   test.each([
     ['GIF is what this text is about', 'text'],
     ['BM: minutes of the meeting', 'text'],
@@ -115,11 +115,11 @@ describe('what is not recognised', () => {
     ['{"json": true}', 'text'],
     ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'text'],
     ['BEGIN:VCARD\nEND:VCARD\n', 'text'],
-  ])('text is text, whatever its first letters are: %s', async (content, kind) => {
+  ])('detects text whatever its first letters are: %s', async (content, kind) => {
     expect(await typeOf(Buffer.from(content))).toBe(kind)
   })
 
-  test('binary data that happens to start like something else is unknown, not that', async () => {
+  test('reports unknown for binary data that only starts like another type', async () => {
     const noise = (start: string) =>
       Buffer.concat([
         Buffer.from(start, 'latin1'),
@@ -131,59 +131,59 @@ describe('what is not recognised', () => {
     expect(await typeOf(noise('\x78\x01'))).toBe('unknown')
   })
 
-  test('an empty file is empty', async () => {
+  test('detects an empty file', async () => {
     expect(await typeOf(Buffer.alloc(0))).toBe('empty')
   })
 })
 
-describe('what is damaged keeps its family', () => {
-  test('a document cut off in the middle is a broken document, not a zip', async () => {
+describe('damaged content', () => {
+  test('detects a truncated document as damaged, not as a zip', async () => {
     const whole = basic.docx()
     expect(await typeOf(whole.subarray(0, whole.length - 200))).toBe('zip-damaged')
     expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => standsFor(extension, 'zip-damaged'))).toBe(true)
     expect(standsFor('pdf', 'zip-damaged')).toBe(false)
   })
 
-  test('a document whose directory is damaged behind its first names is damaged, no plain zip', async () => {
+  test('detects a document with a partly damaged directory as damaged, not as a zip', async () => {
     const whole = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
     const second = whole.indexOf('PK\x01\x02', whole.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
     whole.fill(0, second, second + 4)
     expect(await typeOf(whole)).toBe('zip-damaged')
   })
 
-  test('a package without its main part or its list of types is a document of its kind still', async () => {
+  test('detects the document type without its main part or its content types', async () => {
     expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
     expect(await typeOf(basic.zip({ 'content.xml': '', 'styles.xml': '' }))).toBe('odf')
   })
 
-  test('a film cut off before its header may have been any of the family', async () => {
+  test('accepts all extensions of the family for a film without its header', async () => {
     const whole = basic.isoMedia('isom', ['vide'])
     expect(await typeOf(whole.subarray(0, 20))).toBe('iso-damaged')
     expect(standsFor('m4a', 'iso-damaged')).toBe(true)
   })
 
-  test('a compound file without a readable directory may have been any old Office document', async () => {
+  test('accepts all old Office extensions for a compound file without a readable directory', async () => {
     expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
   })
 
-  test('a zip inside of an old document’s tail does not make it a zip', async () => {
+  test('detects an old document with a zip near its end as the document', async () => {
     const broken = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
     expect(await typeOf(broken)).toBe('unknown')
   })
 })
 
-describe('oddities that are sound', () => {
-  test('an old Word or Excel file with backslashes in its zip names is a document', async () => {
+describe('unusual content', () => {
+  test('detects a document with backslashes in the names of its zip members', async () => {
     expect(await typeOf(basic.zip({ '[Content_Types].xml': '', 'xl\\workbook.xml': '' }))).toBe('xlsx')
   })
 
-  test('sound in companding codes looks like text but for its header', async () => {
+  test('detects audio whose companded samples look like text', async () => {
     const loud = basic.wav(4000)
     for (let at = 44; at < loud.length; at++) loud[at] = 0xd5 + (at % 3)
     expect(await typeOf(loud)).toBe('wav')
   })
 
-  test('a PDF after some bytes of junk is a PDF, and so is one that is all letters', async () => {
+  test('detects a PDF after other bytes, and a PDF that contains only letters', async () => {
     expect(await typeOf(Buffer.concat([Buffer.from([0, 1, 2, 3]), basic.pdf()]))).toBe('pdf')
     expect(await typeOf(basic.pdf())).toBe('pdf')
   })
@@ -197,16 +197,16 @@ describe('oddities that are sound', () => {
     ['eps', '\xc5\xd0\xd3\xc6 all letters'],
     ['rtf', '{\\rtf1 all letters}'],
     ['text', '{"rtf": 1}'],
-  ])('a file of type %s that is all letters: %s', async (type, letters) => {
+  ])('detects %s that contains only letters: %s', async (type, letters) => {
     expect(await typeOf(Buffer.from(letters, 'latin1'))).toBe(type)
   })
 
-  test('text in UTF-16 with a mark is text, though FF FE starts MPEG sound too', async () => {
+  test('detects UTF-16 text with a byte-order mark, although FF FE also starts MPEG audio', async () => {
     expect(await typeOf(text.utf16le('Hello'))).toBe('text')
   })
 })
 
-describe('documents from before compound files', () => {
+describe('documents older than compound files', () => {
   test.each([
     ['xls', Buffer.from('0900040002001000', 'hex')],
     ['xls', Buffer.from('0904060000001000', 'hex')],
@@ -225,7 +225,7 @@ describe('content types', () => {
     ['mp4', 'mp4', 'video/mp4'],
     ['m4a', 'm4a', 'audio/mp4'],
     ['png', 'dat', 'image/png'],
-  ])('%s called .%s is %s', (type, extension, mime) => {
+  ])('the content type of %s with the extension .%s is %s', (type, extension, mime) => {
     expect(mimeOf(type, extension)).toBe(mime)
   })
 
@@ -239,7 +239,7 @@ describe('content types', () => {
     ['unheardof', null],
     ['bin', null],
     ['old', null],
-  ])('.%s alone stands for %s', (extension, mime) => {
+  ])('the extension .%s alone means %s', (extension, mime) => {
     expect(mimeOfExtension(extension)).toBe(mime)
   })
 })

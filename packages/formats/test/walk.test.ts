@@ -129,14 +129,14 @@ async function fileLikeFolder(data: string): Promise<Buffer> {
   return archive
 }
 
-test('a file in a 7z is visited if its attributes are those of a folder', async () => {
+test('visits a file in a 7z even if it has the attributes of a folder', async () => {
   const visitor = new Recorder()
   const text = 'text '.repeat(100)
   expect(await walk(new MemorySource(await fileLikeFolder(text)), { visitor })).toEqual({ gaps: [], damage: [] })
   expect(visitor.contents).toContain(text)
 })
 
-test('a 7z with an empty start header is unpacked, as by 7-Zip', async () => {
+test('unpacks a 7z with an empty start header, like 7-Zip', async () => {
   const text = 'text '.repeat(100)
   const archive = await sevenZip({ 'a.txt': text }, ['-mhc=off'])
   archive.fill(0, 8, 32)
@@ -150,7 +150,7 @@ test.each([
   ['gzip', async (data: Buffer) => gzipSync(data, { level: 0 })],
   ['tar', (data: Buffer) => tarOf([{ name: 'a.exe', data }])],
   ['7z', (data: Buffer) => sevenZip({ 'a.exe': data }, ['-m0=Copy'])],
-])('a large file with an archive at its end, in a %s, is opened or reported', async (_, pack) => {
+])('opens or reports an archive at the end of a large file in a %s', async (_, pack) => {
   const program = (size: number) => Buffer.concat([Buffer.alloc(size, 'MZ'), zip([{ name: 'a.txt', data: Buffer.from('text') }])])
   const visitor = new Recorder()
   expect((await walk(new MemorySource(await pack(program(1_000_000))), { visitor })).gaps).toEqual([])

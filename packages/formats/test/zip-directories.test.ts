@@ -23,22 +23,22 @@ function plainNumbers(bytes: Buffer): Buffer {
 describe('zip64 records', () => {
   const whole = zip(members, { zip64: true })
 
-  test('count beside plain numbers, too', async () => {
+  test('are read beside plain numbers too', async () => {
     expect(await judge(plainNumbers(whole))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 
-  test('may be shifted by what stands before the archive, with all the rest', async () => {
+  test('may be shifted by bytes before the archive, like all other offsets', async () => {
     expect(await judge(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
-  test('elsewhere than their locator says, the archive is damaged', async () => {
+  test('are damage at another offset than their locator states', async () => {
     const copy = Buffer.from(whole)
     const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
     copy.writeUInt32LE(7, locator + 8)
     expect(await judge(copy)).toMatchObject({ sound: false })
   })
 
-  test('a member that leaves its size to a zip64 field which is not there is damaged', async () => {
+  test('are damage if a member has saturated sizes but no zip64 field', async () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)
@@ -46,7 +46,7 @@ describe('zip64 records', () => {
   })
 })
 
-test('a signature between the directory and its end record is stepped over, other bytes there are damage', async () => {
+test('a signature between directory and end record passes, and other bytes are damage', async () => {
   const whole = zip(members)
   const end = whole.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])

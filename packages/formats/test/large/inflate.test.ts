@@ -26,10 +26,10 @@ async function getProblem(work: Promise<unknown>): Promise<string | undefined> {
   )
 }
 
-describe.each(kinds)('what is packed as %s', (kind) => {
+describe.each(kinds)('data compressed as %s', (kind) => {
   const packed = packers[kind](content)
 
-  test('comes out whole, however it is cut, and its length is told', async () => {
+  test('is inflated in chunks of any size, and its length is reported', async () => {
     for (const size of [1000, 65_536, packed.length]) {
       let consumed = 0
       const out = await whole(inflateChunks(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
@@ -37,7 +37,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
     }
   })
 
-  test('is followed by what is no part of it', async () => {
+  test('ends before bytes that follow it', async () => {
     const followed = Buffer.concat([packed, Buffer.alloc(5000)])
     for (const size of [packed.length, 1000, followed.length]) {
       let consumed = 0
@@ -46,7 +46,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
     }
   })
 
-  test('is damaged where it is cut off, or is something else', async () => {
+  test('is an error if it is truncated or has another format', async () => {
     expect(await getProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
     expect(await getProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
     expect(await getProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
@@ -55,7 +55,7 @@ describe.each(kinds)('what is packed as %s', (kind) => {
     expect((await whole(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
   })
 
-  test('comes out beside others, after others that were left or damaged, of any window', async () => {
+  test('is inflated beside and after other streams, with any window size', async () => {
     const one = fc.record({
       from: fc.nat(content.length),
       bits: fc.integer({ min: 9, max: 15 }),
@@ -85,13 +85,13 @@ describe.each(kinds)('what is packed as %s', (kind) => {
   })
 })
 
-test('members of gzip follow each other, wherever they are cut', async () => {
+test('inflates consecutive gzip members in chunks of any size', async () => {
   const two = Buffer.concat([gzipSync('one, '), gzipSync('two')])
   for (let size = 1; size <= two.length; size++)
     expect((await whole(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
 })
 
-test('what its source throws is thrown', async () => {
+test('throws the error of the source', async () => {
   const failing = (function* () {
     yield deflateSync(content).subarray(0, 100)
     throw new Error('the disk is gone')

@@ -18,17 +18,17 @@ const inSevenZip = (name: string, inner: Buffer) => sevenZip({ [name]: inner })
 const inZip = async (name: string, inner: Buffer) => zip([{ name, data: inner, stored: true }])
 const inTar = (name: string, inner: Buffer) => tarOf([{ name, data: inner }])
 
-describe('what lies in a 7z archive', () => {
+describe('content of a 7z', () => {
   test.each<[string, () => Promise<Buffer>]>([
     ['a sound zip', async () => sevenZip({ 'a.zip': zip([{ name: 'a', data: text }]), 'b.txt': text })],
     ['a sound tar', async () => sevenZip({ 'a.tar': await tarOf([{ name: 'a', data: text }]) })],
     ['another 7z', async () => wrapped(2, inSevenZip)],
     ['empty members among others', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
-  ])('%s is looked into and passes', async (_, make) => {
+  ])('reads %s and accepts it', async (_, make) => {
     expect(await judge(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
   })
 
-  test('members are told apart, whatever their order: the damaged one is named', async () => {
+  test('names the damaged member, whatever the order of the members', async () => {
     const whole = zip([{ name: 'a', data: text }])
     const bytes = await sevenZip({
       'a.txt': text,
@@ -44,7 +44,7 @@ describe('what lies in a 7z archive', () => {
   })
 
   test.each<[string, () => Promise<Buffer>, string]>([
-    ['7z in 7z, too deep', () => wrapped(5, inSevenZip), 'nesting'],
+    ['deeply nested 7z archives', () => wrapped(5, inSevenZip), 'nesting'],
     [
       'a zip with a name that leads outside',
       async () => sevenZip({ 'a.zip': zip([{ name: '../a', data: text }]) }),
@@ -56,11 +56,11 @@ describe('what lies in a 7z archive', () => {
       async () => sevenZip({ 'a.zip': zip(Array.from({ length: 1001 }, (_, at) => ({ name: `${at}` }))) }),
       'archive_entries',
     ],
-  ])('%s is a trap', async (_, make, maliciousConstruction) => {
+  ])('rejects %s as malicious', async (_, make, maliciousConstruction) => {
     expect(await judge(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
   })
 
-  test('a link that leads outside is a trap, one that stays inside is none', async () => {
+  test('rejects a link to the outside as malicious, and accepts one to the inside', async () => {
     const linking = async (target: string) => {
       const engine = await openSevenZip()
       engine.FS.mkdir('/in')
@@ -86,7 +86,7 @@ describe('a 7z in another archive', () => {
     ['zip', readZip, inZip],
     ['tar', readTar, inTar],
     ['gzip', readGzip, async (_, inner) => gzipSync(inner)],
-  ])('%s is looked into', async (_, reader, wrap) => {
+  ])('is read inside a %s', async (_, reader, wrap) => {
     expect(await judge(reader, await wrap('a.7z', await wrapped(1, inSevenZip)))).toMatchObject({ sound: true, notes: [] })
     expect(await judge(reader, await wrap('a.7z', await wrapped(5, inSevenZip)))).toMatchObject({
       sound: false,
@@ -101,7 +101,7 @@ describe('a 7z in another archive', () => {
 })
 
 describe('members of a zip that only 7-Zip unpacks', () => {
-  test('are looked into as well', async () => {
+  test('are read too', async () => {
     const lzma = (members: Record<string, Buffer>) => sevenZip(members, ['-mm=LZMA'], 'zip')
     expect(await judge(readZip, await lzma({ 'a.zip': zip([{ name: 'a', data: text }]) }))).toMatchObject({
       sound: true,
