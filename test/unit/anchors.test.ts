@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
-import { oddControls } from '../../packages/formats/src/text/text.js'
+import { countNonTextControls } from '../../packages/formats/src/text/text.js'
 import { type Anchor, AnchorSearch } from '../../src/inspection/scanners/yara/anchors.js'
 
 const anchors: Anchor[] = [
@@ -103,7 +103,7 @@ describe('controls that no text has', () => {
     for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
       for (let byte = 0; byte < 256; byte++) {
         const bytes = shifted(Buffer.from([other, byte, byte, other, byte, other, other, byte, byte, byte, byte]), by)
-        if (oddControls(bytes) !== bytes.filter(odd).length) wrong.push(`${other} ${byte}`)
+        if (countNonTextControls(bytes) !== bytes.filter(odd).length) wrong.push(`${other} ${byte}`)
       }
     expect(wrong).toEqual([])
   })
@@ -111,7 +111,7 @@ describe('controls that no text has', () => {
   test('they are counted as one by one', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
-        expect(oddControls(shifted(Buffer.from(bytes), by))).toBe(bytes.filter(odd).length)
+        expect(countNonTextControls(shifted(Buffer.from(bytes), by))).toBe(bytes.filter(odd).length)
       }),
       { numRuns: 2000, seed: 20_261_123 },
     )

@@ -4,10 +4,10 @@ const defaultChunk = 64 * 1024
 // Readers request a few bytes at a time. One system call serves many requests.
 const windowSize = 64 * 1024
 /** Files up to this size are read page by page, once, into a buffer that the thread reuses. */
-const keptBytes = 4 * 1024 * 1024
+const maxCachedBytes = 4 * 1024 * 1024
 const pageBytes = 256 * 1024
 /** Undefined while a file uses it. New memory for every file would cause frequent garbage collection. */
-let kept: Buffer | undefined
+let idleBuffer: Buffer | undefined
 
 export class TooLarge extends Error {
   override readonly name = 'TooLarge'
@@ -100,7 +100,7 @@ export class FileSource extends RandomAccessSource {
     super()
     this.#fd = typeof file === 'string' ? openSync(file, 'r') : file
     this.size = fstatSync(this.#fd).size
-    this.#pages = new Uint8Array(this.size <= keptBytes ? Math.ceil(this.size / pageBytes) : 0)
+    this.#pages = new Uint8Array(this.size <= maxCachedBytes ? Math.ceil(this.size / pageBytes) : 0)
   }
 
   read(offset: number, length: number): Buffer {
@@ -139,15 +139,15 @@ export class FileSource extends RandomAccessSource {
   close(): void {
     closeSync(this.#fd)
     this.#closed = true
-    if (this.#content) kept = this.#content
+    if (this.#content) idleBuffer = this.#content
     this.#content = undefined
   }
 
   #ofPages(start: number, end: number): Buffer {
     if (this.#closed) throw new Error('the file is closed')
     if (!this.#content) {
-      this.#content = kept ?? Buffer.allocUnsafeSlow(keptBytes)
-      kept = undefined
+      this.#content = idleBuffer ?? Buffer.allocUnsafeSlow(maxCachedBytes)
+      idleBuffer = undefined
     }
     const content = this.#content
     const last = Math.floor((end - 1) / pageBytes)

@@ -81,8 +81,8 @@ export const readGzip = archiveReader(async (source, level) => {
       facts.unpacked_bytes += bytes
       level.budget.addUnpacked(bytes)
     },
-    fault: (fault) => {
-      throw fault
+    onError: (error) => {
+      throw error
     },
   })
   await readGunzipped(chunks, level, source.extension === 'tgz')
@@ -90,12 +90,12 @@ export const readGzip = archiveReader(async (source, level) => {
 })
 
 async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel, mustBeTar: boolean): Promise<void> {
-  let fault: unknown
+  let damage: unknown
   const watched = async function* () {
     try {
       yield* chunks
     } catch (error) {
-      fault = error
+      damage = error
       throw error
     }
   }
@@ -110,5 +110,5 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel,
     await content.close()
   }
   // Damage of the gzip data may look like damage of the archive in it.
-  if (fault) throw fault
+  if (damage) throw damage
 }

@@ -12,40 +12,40 @@ export interface GzipHandlers {
    * Reports damage outside the compressed data: checksum, length, header flags or trailing bytes. If it does not throw,
    * unpacking continues.
    */
-  fault(fault: FormatError): void
+  onError(error: FormatError): void
 }
 
 /**
  * Unpacks a gzip file and compares the checksum and length of every member. Throws a `FormatError` if the data cannot be
  * inflated.
  */
-export async function* gunzip(source: RandomAccessSource, watch: GzipHandlers): AsyncGenerator<Buffer> {
+export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
-    if (at > 0 && !startsMember(source, at)) return checkRest(source, at, watch)
-    watch.member()
-    at = yield* member(source, at, watch)
+    if (at > 0 && !startsMember(source, at)) return checkRest(source, at, handlers)
+    handlers.member()
+    at = yield* member(source, at, handlers)
   }
 }
 
 const startsMember = (source: RandomAccessSource, at: number) => source.read(at, 2).equals(Buffer.from([0x1f, 0x8b]))
 
 /** Tapes and some programs pad with zeros. gzip and 7-Zip report any other trailing bytes, such as a damaged second member. */
-function checkRest(source: RandomAccessSource, at: number, watch: GzipHandlers): void {
+function checkRest(source: RandomAccessSource, at: number, handlers: GzipHandlers): void {
   for (const chunk of source.chunks(at)) {
-    watch.unpacked(0)
+    handlers.unpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
-    watch.fault(damaged(`the ${source.size - at} bytes after the gzip data are neither gzip nor padding`))
+    handlers.onError(damaged(`the ${source.size - at} bytes after the gzip data are neither gzip nor padding`))
     return
   }
 }
 
-async function* member(source: RandomAccessSource, start: number, watch: GzipHandlers): AsyncGenerator<Buffer, number> {
-  const dataStart = headerEnd(source, start, watch)
+async function* member(source: RandomAccessSource, start: number, handlers: GzipHandlers): AsyncGenerator<Buffer, number> {
+  const dataStart = headerEnd(source, start, handlers)
   const small = inflateSmall(source, dataStart)
   if (small) {
-    watch.unpacked(small.bytes.length)
+    handlers.unpacked(small.bytes.length)
     if (small.bytes.length > 0) yield small.bytes
-    return checkTrailer(source, dataStart + small.consumed, { sum: crc32(small.bytes), size: small.bytes.length }, watch)
+    return checkTrailer(source, dataStart + small.consumed, { sum: crc32(small.bytes), size: small.bytes.length }, handlers)
   }
   let sum = 0
   let size = 0
@@ -54,14 +54,14 @@ async function* member(source: RandomAccessSource, start: number, watch: GzipHan
     for await (const chunk of inflateChunks('raw', source.chunks(dataStart), (bytes) => (consumed = bytes))) {
       sum = crc32(chunk, sum)
       size += chunk.length
-      watch.unpacked(chunk.length)
+      handlers.unpacked(chunk.length)
       yield chunk
     }
   } catch (error) {
-    const fault = getDataError(error)
-    throw fault ? damaged(`the gzip data does not unpack: ${fault}`) : error
+    const problem = getDataError(error)
+    throw problem ? damaged(`the gzip data does not unpack: ${problem}`) : error
   }
-  return checkTrailer(source, dataStart + consumed, { sum, size }, watch)
+  return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)
 }
 
 /** Inflates a small member in one call. Files with 100,000 members exist, and an inflater for each would be too slow. */
@@ -82,21 +82,21 @@ function checkTrailer(
   source: RandomAccessSource,
   at: number,
   { sum, size }: { sum: number; size: number },
-  { fault }: GzipHandlers,
+  { onError }: GzipHandlers,
 ): number {
   const trailer = source.read(at, 8)
-  if (trailer.length < 8) fault(damaged('the gzip file is cut off before its checksum'))
-  else if (trailer.readUInt32LE(0) !== sum) fault(damaged('the gzip data has a wrong checksum'))
-  else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000) fault(damaged('the gzip data has another length than announced'))
+  if (trailer.length < 8) onError(damaged('the gzip file is cut off before its checksum'))
+  else if (trailer.readUInt32LE(0) !== sum) onError(damaged('the gzip data has a wrong checksum'))
+  else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000) onError(damaged('the gzip data has another length than announced'))
   return at + 8
 }
 
-function headerEnd(source: RandomAccessSource, start: number, watch: GzipHandlers): number {
+function headerEnd(source: RandomAccessSource, start: number, handlers: GzipHandlers): number {
   const fixed = source.read(start, 12)
   if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start as gzip does')
   const flags = fixed[3]!
   if (fixed[2] !== 8) throw damaged(`the gzip file is compressed by method ${fixed[2]}, which is unknown`)
-  if (flags & 0xe0) watch.fault(damaged('the gzip header has flags that are reserved'))
+  if (flags & 0xe0) handlers.onError(damaged('the gzip header has flags that are reserved'))
   let at = start + 10
   if (flags & 4) {
     if (fixed.length < 12) throw damaged('the gzip header is cut off')
@@ -104,7 +104,7 @@ function headerEnd(source: RandomAccessSource, start: number, watch: GzipHandler
   }
   if (flags & 8) at = afterText(source, at)
   if (flags & 16) at = afterText(source, at)
-  if (flags & 2) at = afterChecksum(source, start, at, watch)
+  if (flags & 2) at = afterChecksum(source, start, at, handlers)
   return at
 }
 
@@ -118,11 +118,11 @@ function afterText(source: RandomAccessSource, start: number): number {
   throw damaged('the gzip header is cut off')
 }
 
-function afterChecksum(source: RandomAccessSource, start: number, at: number, watch: GzipHandlers): number {
+function afterChecksum(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {
   let sum = 0
   for (const chunk of source.chunks(start, at)) sum = crc32(chunk, sum)
   const written = source.read(at, 2)
   if (written.length < 2 || written.readUInt16LE(0) !== (sum & 0xffff))
-    watch.fault(damaged('the gzip header has a wrong checksum'))
+    handlers.onError(damaged('the gzip header has a wrong checksum'))
   return at + 2
 }

@@ -55,8 +55,8 @@ async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveL
     else await inner.readNested(content, name)
     await content.skip(Number.POSITIVE_INFINITY)
   } catch (error) {
-    const fault = getDataError(error)
-    throw fault ? damaged(fault) : error
+    const problem = getDataError(error)
+    throw problem ? damaged(problem) : error
   } finally {
     await content.close()
   }

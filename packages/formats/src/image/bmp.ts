@@ -26,8 +26,8 @@ export const readBmp: FormatReader = (source, limits) => {
   const header = size === 12 ? coreHeader(bytes) : infoHeader(bytes)
   const pixels = start.readUInt32LE(10)
   const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
-  const fault = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : getProblem(header)
-  if (fault) return broken(fault, evidence)
+  const problem = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : findProblem(header)
+  if (problem) return broken(problem, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
   // Uncompressed pixels cannot have more bytes than the file.
   if (verdict.sound && header.compression !== 1 && header.compression !== 2) return verdict
@@ -55,7 +55,7 @@ const infoHeader = (bytes: Buffer): Header => ({
 /** Compressions that viewers open. ImageMagick and ffmpeg also reject JPEG and PNG in a BMP (4, 5), and two bits per pixel. */
 const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
-function getProblem(header: Header): string | undefined {
+function findProblem(header: Header): string | undefined {
   const { width, height, planes, depth, compression, colours } = header
   if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP gives an impossible size, ${width}x${height}`
   if (planes !== 1) return `the BMP claims ${planes} planes; there is always one`
@@ -77,8 +77,8 @@ function checkPixels(
   if (offset >= source.size) return broken('the BMP ends before its pixels: it is truncated', evidence)
   const rows = Math.abs(header.height)
   if (header.compression === 1 || header.compression === 2) {
-    const fault = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
-    return fault ? broken(fault, evidence) : sound([], evidence)
+    const problem = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
+    return problem ? broken(problem, evidence) : sound([], evidence)
   }
   // Rows are padded to four bytes. Some readers also open the few files without padding in all rows, or in the last one.
   const bare = Math.ceil((header.width * header.depth) / 8)

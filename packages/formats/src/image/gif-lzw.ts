@@ -35,7 +35,7 @@ export class GifFrameData {
     }
   }
 
-  fault(): string | undefined {
+  findProblem(): string | undefined {
     if (this.problem) return this.problem
     if (this.pixels < this.wanted) return `its data ends after ${this.pixels} of ${this.wanted} pixels`
     return undefined

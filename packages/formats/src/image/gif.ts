@@ -35,14 +35,14 @@ class GifWalk {
       const kind = this.source.read(this.at, 1)[0]
       this.at++
       if (kind === 0x3b) return this.end(this.source.size - this.at)
-      const fault =
+      const problem =
         kind === 0x2c
           ? this.image()
           : kind === 0x21
             ? this.extension()
             : `at byte ${this.at - 1} of the GIF stands something that is no block`
-      if (fault && typeof fault !== 'string') return fault
-      if (fault) return this.broken(fault)
+      if (problem && typeof problem !== 'string') return problem
+      if (problem) return this.broken(problem)
     }
     // Like readers, accepts the end of the file after a whole image.
     return this.frames > 0
@@ -79,8 +79,8 @@ class GifWalk {
     if (codeSize === undefined) return 'the GIF is cut off in the head of a picture'
     if (codeSize < 1 || codeSize > 11) return `picture ${this.frames + 1} of the GIF has an impossible code size (${codeSize})`
     const data = new GifFrameData(codeSize, width * height)
-    const fault = this.blocks(data) ?? data.fault()
-    if (fault) return `picture ${this.frames + 1} of the GIF is damaged: ${fault}`
+    const problem = this.blocks(data) ?? data.findProblem()
+    if (problem) return `picture ${this.frames + 1} of the GIF is damaged: ${problem}`
     this.frames++
     return undefined
   }

@@ -25,8 +25,8 @@ async function readHeif(
   brands: RegExp,
 ): Promise<FormatVerdict> {
   const boxes = [...readBoxes(source, limits, 0, source.size)]
-  const fault = getProblem(source, boxes, name, brands)
-  if (fault) return broken(fault)
+  const boxProblem = findProblem(source, boxes, name, brands)
+  if (boxProblem) return broken(boxProblem)
   const meta = boxes.find((box) => box.type === 'meta')
   // An image sequence may contain only a track.
   if (!meta)
@@ -82,7 +82,7 @@ async function undecoded(
   return broken(`the picture cannot be decoded: ${decoding.message}`)
 }
 
-function getProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
+function findProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
   const [first] = boxes
   if (first?.type !== 'ftyp') return `does not start with the ${name} signature`
   const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
@@ -100,8 +100,8 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
   const wanted = new Set([first, ...getTransparency(source, first, items)])
   for (const item of wanted) {
     checkDeadline(limits)
-    const fault = findItemProblem(source, limits, item)
-    if (fault) return fault
+    const problem = findItemProblem(source, limits, item)
+    if (problem) return problem
     for (const id of item.sources) {
       const part = items.get(id)
       if (!part) return `a part of its picture (item ${id}) is missing`

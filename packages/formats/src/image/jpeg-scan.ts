@@ -5,7 +5,7 @@ import { type Followed, followCodes, type HuffmanTable, huffmanTable, type ScanC
 
 /** Result of following the scans. `plain` means that every code of a common image was followed. */
 export interface ScansWalked {
-  fault?: string
+  problem?: string
   plain: boolean
 }
 
@@ -67,7 +67,7 @@ class ScanWalk {
     for (let at = 2; ; ) {
       checkDeadline(this.limits)
       const marker = this.marker(at)
-      if (!marker) return this.frame ? { fault: noEnd, plain: false } : odd
+      if (!marker) return this.frame ? { problem: noEnd, plain: false } : odd
       const { code, after } = marker
       this.expect(after - 2 === at)
       if (code === 0xd9)
@@ -145,12 +145,12 @@ class ScanWalk {
     for (let done = 0; done < parts.units; ) {
       const units = Math.min(this.restart || parts.units, parts.units - done)
       const followed = followCodes(this.source, this.limits, at, units, parts.components)
-      if (!followed) return { fault: 'its data ends before its picture does', plain: false }
+      if (!followed) return { problem: 'its data ends before its picture does', plain: false }
       done += units
       const marker = this.marker(followed.end)
-      if (!marker) return { fault: noEnd, plain: false }
+      if (!marker) return { problem: noEnd, plain: false }
       if (this.hasMoreCodes(followed, marker.after - 2))
-        return { fault: 'codes are left over where a part of its picture ends', plain: false }
+        return { problem: 'codes are left over where a part of its picture ends', plain: false }
       this.expect(!followed.displaced)
       if (done >= parts.units) return followed.end
       // Readers report an unexpected marker themselves.

@@ -45,7 +45,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const flood = checkImageSize('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
   if (flood) return flood
   const walk = walkScans(source, limits)
-  if (walk.fault) return broken(`the JPEG is damaged: ${walk.fault}`, evidence)
+  if (walk.problem) return broken(`the JPEG is damaged: ${walk.problem}`, evidence)
   if (walk.plain) return sound([], evidence)
   const maxPixels = frame.width * frame.height
   let decoding = await decode(source, limits, { failOn: 'warning', maxPixels })

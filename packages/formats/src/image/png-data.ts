@@ -32,13 +32,13 @@ export async function findPixelProblem(
   try {
     for await (const chunk of inflateChunks('zlib', packed(source, parts))) {
       checkDeadline(limits)
-      const fault = rows.take(chunk)
-      if (fault || rows.surplus > maxSurplusBytes) return fault
+      const problem = rows.take(chunk)
+      if (problem || rows.surplus > maxSurplusBytes) return problem
     }
   } catch (error) {
-    const fault = getDataError(error)
-    if (fault === undefined) throw error
-    return fault
+    const problem = getDataError(error)
+    if (problem === undefined) throw error
+    return problem
   }
   return rows.missing()
 }

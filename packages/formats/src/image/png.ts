@@ -32,8 +32,8 @@ export const readPng: FormatReader = async (source, limits) => {
   const walk: Walk = { notes: [], data: [] }
   const end = walkChunks(source, limits, header, walk)
   if (typeof end === 'string') return broken(end, evidence)
-  const fault = await findPixelProblem(source, walk.data, header, limits)
-  if (fault) return broken(`the pixels cannot be decoded: ${fault}`, evidence)
+  const problem = await findPixelProblem(source, walk.data, header, limits)
+  if (problem) return broken(`the pixels cannot be decoded: ${problem}`, evidence)
   const after = source.size - end
   if (after === 0) return sound(walk.notes, evidence)
   return sound([...walk.notes, `${after} bytes after the end of the image`], { ...evidence, bytes_after_end: after })

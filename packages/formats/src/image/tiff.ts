@@ -70,8 +70,8 @@ export const readTiff: FormatReader = async (source, limits) => {
   for (const [index, page] of pages.entries()) {
     checkDeadline(limits)
     if (index >= decodedPages) break
-    const fault = await decodePage(reader, source, limits, index, page, notes)
-    if (fault) return broken(`page ${index + 1} cannot be decoded: ${fault}`, evidence)
+    const problem = await decodePage(reader, source, limits, index, page, notes)
+    if (problem) return broken(`page ${index + 1} cannot be decoded: ${problem}`, evidence)
   }
   if (pages.length > decodedPages) notes.push(`the first ${decodedPages} of ${pages.length} pages were decoded`)
   return sound([...new Set(notes)], evidence)

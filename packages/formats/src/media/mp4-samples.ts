@@ -4,7 +4,7 @@ import type { Box } from './boxes.js'
 import { number32, WindowReader } from './table-window.js'
 
 export interface SampleCheck {
-  fault?: string
+  problem?: string
   outside?: string
   /** Number of chunks with samples, and how many of them start inside the file. */
   promised: number
@@ -13,7 +13,7 @@ export interface SampleCheck {
 }
 
 export const noSamples: SampleCheck = { promised: 0, there: 0 }
-const faulty = (fault: string): SampleCheck => ({ ...noSamples, fault })
+const withProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
 /** Checks the lists of a sample table and the offsets of its samples. Lists are read through windows, and never stored. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
@@ -23,8 +23,8 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
   const chunks = offsets ? number32(source, offsets.start + 4) : 0
   const samples = sizes ? number32(source, sizes.start + 8) : 0
   // A file whose samples are all in fragments may omit its tables.
-  if (chunks === 0) return samples > 0 ? faulty('it has samples and does not say where they are (stco)') : noSamples
-  if (!offsets || !sizes || !runs || !times) return faulty('its sample table lacks a list (stsz, stsc or stts)')
+  if (chunks === 0) return samples > 0 ? withProblem('it has samples and does not say where they are (stco)') : noSamples
+  if (!offsets || !sizes || !runs || !times) return withProblem('its sample table lacks a list (stsz, stsc or stts)')
   const uniform = sizes.type === 'stsz' ? number32(source, sizes.start + 4) : 0
   const sizeBytes = (sizes.type === 'stsz' ? 32 : (source.read(sizes.start + 7, 1)[0] ?? 0)) / 8
   const wide = offsets.type === 'co64' ? 8 : 4
@@ -35,7 +35,7 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
     ['chunk lengths', runs, 8 + number32(source, runs.start + 4) * 12],
   ]
   const cut = lists.find(([, box, length]) => box.start + length > box.end)
-  if (cut) return faulty(`its list of ${cut[0]} is cut off`)
+  if (cut) return withProblem(`its list of ${cut[0]} is cut off`)
   return samples === 0
     ? noSamples
     : walkChunks(source, limits, { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide })

@@ -8,20 +8,20 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   let inside = readChildren(source, limits, track)
   let kind = ''
   for (const type of ['mdia', 'minf', 'stbl']) {
-    if (typeof inside === 'string') return { ...noSamples, fault: inside }
+    if (typeof inside === 'string') return { ...noSamples, problem: inside }
     const next = inside.find((box) => box.type === type)
-    if (!next) return { ...noSamples, fault: `it has no '${type}' box` }
+    if (!next) return { ...noSamples, problem: `it has no '${type}' box` }
     const handler = inside.find((box) => box.type === 'hdlr')
     if (type === 'minf' && handler) kind = source.read(handler.start + 8, 4).toString('latin1')
     inside = readChildren(source, limits, next)
   }
-  if (typeof inside === 'string') return { ...noSamples, fault: inside }
+  if (typeof inside === 'string') return { ...noSamples, problem: inside }
   const boxes = new Map(inside.toReversed().map((box) => [box.type, box]))
   const description = boxes.get('stsd')
-  if (!description) return { ...noSamples, fault: 'it does not say how its samples are coded (stsd)' }
+  if (!description) return { ...noSamples, problem: 'it does not say how its samples are coded (stsd)' }
   const samples = checkSamples(source, limits, boxes)
-  const fault = samples.fault ?? findCodingProblem(source, limits, { description, kind, firstSample: samples.first })
-  return fault ? { ...samples, fault } : samples
+  const problem = samples.problem ?? findCodingProblem(source, limits, { description, kind, firstSample: samples.first })
+  return problem ? { ...samples, problem } : samples
 }
 
 /** Returns all boxes of a parent, or the box that does not fit. Bytes at the end that are no box are padding. */

@@ -23,7 +23,7 @@ interface Top {
 }
 
 interface Movie {
-  fault?: string
+  problem?: string
   outside?: string
   promised: number
   there: number
@@ -52,7 +52,7 @@ export const readMp4: FormatReader = (source, limits) => {
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))
     return sound([...notes, 'its movie header is compressed: looked at its structure only'], evidence)
   const found = checkMovie(source, limits, movie, evidence)
-  if (found.fault) return broken(found.fault, evidence)
+  if (found.problem) return broken(found.problem, evidence)
   const media = boxes.filter((box) => box.type === 'mdat')
   if (fragments.length > 0 && media.length === 0)
     return broken('has fragments (moof) without their data (mdat): it is truncated', evidence)
@@ -116,17 +116,17 @@ const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && b
 function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box, evidence: Record<string, unknown>): Movie {
   const found: Movie = { promised: 0, there: 0 }
   const boxes = readChildren(source, limits, movie)
-  if (typeof boxes === 'string') return { ...found, fault: `its movie header is damaged: ${boxes}` }
+  if (typeof boxes === 'string') return { ...found, problem: `its movie header is damaged: ${boxes}` }
   let tracks = 0
   for (const box of boxes.filter(({ type }) => type === 'trak')) {
     tracks++
     const track = checkTrack(source, limits, box)
-    if (track.fault) return { ...found, fault: `track ${tracks} is damaged: ${track.fault}` }
+    if (track.problem) return { ...found, problem: `track ${tracks} is damaged: ${track.problem}` }
     found.outside ??= track.outside
     found.promised += track.promised
     found.there += track.there
   }
   evidence.tracks = tracks
-  if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, fault: 'its movie header has no general part (mvhd)' }
-  return tracks === 0 ? { ...found, fault: 'has no tracks' } : found
+  if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, problem: 'its movie header has no general part (mvhd)' }
+  return tracks === 0 ? { ...found, problem: 'has no tracks' } : found
 }

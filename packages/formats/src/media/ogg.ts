@@ -46,8 +46,8 @@ class PageWalk {
       checkDeadline(limits)
       const page = readPage(source, limits, at)
       if (typeof page !== 'string') {
-        const fault = this.take(page)
-        if (fault) return broken(fault, this.facts())
+        const problem = this.take(page)
+        if (problem) return broken(problem, this.facts())
         at += page.length
         continue
       }

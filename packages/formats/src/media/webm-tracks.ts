@@ -22,17 +22,17 @@ const setups: Record<string, (bytes: Buffer) => boolean> = {
 
 export function playableTracks(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
-  let fault = 'has no tracks'
+  let problem = 'has no tracks'
   for (const element of readElements(source, limits, tracks)) {
     if (typeof element === 'string') return element
     if (element.id !== id.track) continue
     const track = readTrack(source, limits, element)
     if (typeof track === 'string') return track
-    const problem = findTrackProblem(track)
-    if (problem) fault = problem
+    const trackProblem = findTrackProblem(track)
+    if (trackProblem) problem = trackProblem
     else if (numbers.size < limits.maxEntries) numbers.add(track.number)
   }
-  return numbers.size > 0 ? numbers : fault
+  return numbers.size > 0 ? numbers : problem
 }
 
 function findTrackProblem(track: Track): string | undefined {

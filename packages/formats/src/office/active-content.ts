@@ -4,7 +4,7 @@ import type { PartSink } from '../member-observer.js'
 /** External relationships that open only after a click or a confirmation. */
 const clickTypes = /\/(hyperlink|externalLinkPath|externalLink|xlExternalLinkPath|video|audio|media)$/i
 const remoteTarget = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(?![/\\][a-z]:)/i
-const maxKeptChars = 4 * 1024 * 1024
+const maxChars = 4 * 1024 * 1024
 const maxTagLength = 8 * 1024
 
 /** Collects active content of an Office document while its parts are unpacked: what runs or loads without a click. */
@@ -49,7 +49,7 @@ class TextCollector implements PartSink {
   constructor(private readonly ended: (text: string) => void) {}
 
   write(chunk: Buffer): void {
-    if (this.#text.length < maxKeptChars) this.#text += chunk.toString('latin1').replaceAll('\0', '')
+    if (this.#text.length < maxChars) this.#text += chunk.toString('latin1').replaceAll('\0', '')
   }
 
   end(): void {
@@ -69,7 +69,7 @@ class FieldCollector implements PartSink {
     // Few parts have fields, and the pattern takes a hundred times as long.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
-        if (this.#instructions.length < maxKeptChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)
+        if (this.#instructions.length < maxChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)
         end = match.index + match[0].length - 1
       }
     this.#carried = text.slice(Math.max(end, text.length - maxTagLength))

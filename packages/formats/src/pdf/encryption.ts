@@ -77,8 +77,8 @@ function getMethod(dictionary: string, version: number): Method {
   if (version < 4) return 'rc4'
   const filter = /\/StmF\s*\/(\w+)/.exec(dictionary)?.[1] ?? 'Identity'
   if (filter === 'Identity') return 'none'
-  const told = /\/CFM\s*\/(\w+)/.exec(dictionary.slice(Math.max(0, dictionary.search(new RegExp(`/${filter}\\s*<<`)))))?.[1]
-  return told === 'AESV2' ? 'aes-128' : told === 'AESV3' ? 'aes-256' : 'rc4'
+  const declared = /\/CFM\s*\/(\w+)/.exec(dictionary.slice(Math.max(0, dictionary.search(new RegExp(`/${filter}\\s*<<`)))))?.[1]
+  return declared === 'AESV2' ? 'aes-128' : declared === 'AESV3' ? 'aes-256' : 'rc4'
 }
 
 function keyBytes(length: number, version: number): number {

@@ -54,8 +54,8 @@ function readStream(source: RandomAccessSource, keywordAt: number, ends: Ends): 
 }
 
 function parseFilters(dictionary: string): string[] {
-  const told = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()]+)/.exec(decodeNames(dictionary))?.[1] ?? ''
-  return [...told.matchAll(/\/([^\s/<>[\]()]+)/g)].map(([, name]) => name!)
+  const declared = /\/(?:Filter|F)\s*(\[[^\]]*\]|\/[^\s/<>[\]()]+)/.exec(decodeNames(dictionary))?.[1] ?? ''
+  return [...declared.matchAll(/\/([^\s/<>[\]()]+)/g)].map(([, name]) => name!)
 }
 
 /** `/Fl#61te` means Flate. */

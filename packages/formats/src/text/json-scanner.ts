@@ -1,5 +1,5 @@
 /** A syntax error, and its byte offset. */
-export class JsonFault extends Error {
+export class JsonSyntaxError extends Error {
   constructor(
     readonly problem: string,
     readonly at: number,
@@ -175,6 +175,6 @@ export class JsonScanner {
 
   #fail(problem: string, tooDeep = false): never {
     const isEnd = this.#peek() < 0 && (this.values > 0 || problem !== 'there is no JSON value')
-    throw new JsonFault(isEnd ? 'the JSON ends too early' : problem, this.#start + this.#at, tooDeep)
+    throw new JsonSyntaxError(isEnd ? 'the JSON ends too early' : problem, this.#start + this.#at, tooDeep)
   }
 }

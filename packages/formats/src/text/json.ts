@@ -8,7 +8,7 @@ import {
   sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { JsonFault, JsonScanner } from './json-scanner.js'
+import { JsonScanner, JsonSyntaxError } from './json-scanner.js'
 import { decoded, textSign } from './text.js'
 
 export const readJson: FormatReader = (source, limits) => checkJson(source, limits, false)
@@ -24,7 +24,7 @@ function checkJson(source: RandomAccessSource, limits: ReaderLimits, many: boole
     scanner.scan()
     return sound([], { encoding, values: scanner.values, depth: scanner.deepest })
   } catch (error) {
-    if (!(error instanceof JsonFault)) throw error
+    if (!(error instanceof JsonSyntaxError)) throw error
     const message = `${error.problem} at byte ${error.at + bom}`
     return error.tooDeep ? maliciousVerdict('json_nesting', message, { depth: scanner.deepest }) : broken(message)
   }

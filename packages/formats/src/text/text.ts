@@ -14,11 +14,11 @@ const sampleSize = 16 * 1024
 
 // BEL, BS, TAB, LF, VT, FF, CR, SO, SI, ESC (terminal colours, ISO-2022) and SUB (end of a DOS file) occur in text.
 const textControls = new Set([7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27])
-const oddControl = new Uint8Array(256)
-for (let code = 0; code < 32; code++) if (!textControls.has(code)) oddControl[code] = 1
-oddControl[127] = 1
+const nonTextControls = new Uint8Array(256)
+for (let code = 0; code < 32; code++) if (!textControls.has(code)) nonTextControls[code] = 1
+nonTextControls[127] = 1
 
-const isOddControl = (code: number): boolean => oddControl[code] === 1
+const isNonTextControl = (code: number): boolean => nonTextControls[code] === 1
 
 /** Detects the text encoding from the start of the content. Returns null if the content is binary. */
 export function textSign(source: RandomAccessSource): TextSign | null {
@@ -40,9 +40,9 @@ function byMark(bytes: Buffer): TextSign | null {
 }
 
 function withoutMark(sample: Buffer): TextEncoding | null {
-  const odd = oddControls(sample)
-  if (isUtf8(wholeCharacters(sample)) && odd <= sample.length / 50) return 'utf-8'
-  if (odd <= sample.length / 200) return 'legacy'
+  const controls = countNonTextControls(sample)
+  if (isUtf8(wholeCharacters(sample)) && controls <= sample.length / 50) return 'utf-8'
+  if (controls <= sample.length / 200) return 'legacy'
   return (
     (['utf-16le', 'utf-16be', 'utf-32le', 'utf-32be'] as const).find(
       (encoding) => hasZerosFor(encoding, sample) && plausible(sample, encoding),
@@ -66,7 +66,7 @@ function hasZerosFor(encoding: TextEncoding, sample: Buffer): boolean {
 }
 
 function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
-  if (encoding === 'utf-8') return oddControls(bytes) <= bytes.length / 50
+  if (encoding === 'utf-8') return countNonTextControls(bytes) <= bytes.length / 50
   let text: string
   try {
     text = [...decoded([bytes.subarray(0, bytes.length - (bytes.length % 4))], encoding, false)].join('')
@@ -74,12 +74,12 @@ function plausible(bytes: Buffer, encoding: TextEncoding): boolean {
     return false
   }
   if (text.length === 0) return true
-  let odd = 0
+  let controls = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)
-    if (code < 128 ? isOddControl(code) : code === 0xfffd || code === 0xfffe || code === 0xffff) odd++
+    if (code < 128 ? isNonTextControl(code) : code === 0xfffd || code === 0xfffe || code === 0xffff) controls++
   }
-  return odd <= text.length / 50
+  return controls <= text.length / 50
 }
 
 const withoutPadding = (bytes: Buffer): Buffer => {
@@ -128,26 +128,29 @@ export const readText: FormatReader = (source, limits) => {
 
 function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const seen = surveyBytes(source, limits)
-  if (seen.utf8 && seen.odd <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
+  if (seen.utf8 && seen.controls <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
   // A byte-order mark promises UTF-8, but editors still show the text, with wrong characters.
-  if (seen.odd <= source.size / 200)
+  if (seen.controls <= source.size / 200)
     return sound([`not UTF-8${sign.bom ? ' in spite of its byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
-  return broken(`the text ends in binary data: ${seen.odd} control characters, the first at byte ${seen.firstOdd}`, {
-    control_characters: seen.odd,
+  return broken(`the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`, {
+    control_characters: seen.controls,
   })
 }
 
-function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: boolean; odd: number; firstOdd: number } {
+function surveyBytes(
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+): { utf8: boolean; controls: number; firstControl: number } {
   let utf8 = true
-  let odd = 0
-  let firstOdd = -1
+  let controls = 0
+  let firstControl = -1
   let at = 0
   let carry: Buffer = Buffer.alloc(0)
   for (const chunk of source.chunks(at, findTextEnd(source))) {
     checkDeadline(limits)
-    const here = oddControls(chunk)
-    if (here > 0 && firstOdd < 0) firstOdd = at + chunk.findIndex(isOddControl)
-    odd += here
+    const here = countNonTextControls(chunk)
+    if (here > 0 && firstControl < 0) firstControl = at + chunk.findIndex(isNonTextControl)
+    controls += here
     at += chunk.length
     if (!utf8) continue
     const bytes = carry.length > 0 ? Buffer.concat([carry, chunk]) : chunk
@@ -155,7 +158,7 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
     utf8 = isUtf8(whole)
     carry = Buffer.from(bytes.subarray(whole.length))
   }
-  return { utf8: utf8 && carry.length === 0, odd, firstOdd }
+  return { utf8: utf8 && carry.length === 0, controls, firstControl }
 }
 
 /**
@@ -164,7 +167,7 @@ function surveyBytes(source: RandomAccessSource, limits: ReaderLimits): { utf8: 
  */
 export function plainBytes(bytes: Buffer): number {
   const whole = wholeCharacters(bytes)
-  return oddControls(whole) === 0 && isUtf8(whole) ? whole.length : 0
+  return countNonTextControls(whole) === 0 && isUtf8(whole) ? whole.length : 0
 }
 
 function findTextEnd(source: RandomAccessSource): number {
@@ -176,15 +179,16 @@ function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSi
   const width = sign.encoding.startsWith('utf-32') ? 4 : 2
   const notes = getNotes(sign)
   if (source.size % width !== 0) notes.push('the last character is cut in two')
-  let odd = 0
+  let controls = 0
   let length = 0
   for (const text of decoded(source.chunks(sign.bom), sign.encoding, false)) {
     checkDeadline(limits)
     length += text.length
-    for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) === 0xfffd || isOddControl(text.charCodeAt(at))) odd++
+    for (let at = 0; at < text.length; at++)
+      if (text.charCodeAt(at) === 0xfffd || isNonTextControl(text.charCodeAt(at))) controls++
   }
-  if (odd > Math.max(1, length / 50))
-    return broken(`the text is not ${sign.encoding.toUpperCase()}: ${odd} of ${length} characters are none`, {
+  if (controls > Math.max(1, length / 50))
+    return broken(`the text is not ${sign.encoding.toUpperCase()}: ${controls} of ${length} characters are none`, {
       encoding: sign.encoding,
     })
   return sound(notes, { encoding: sign.encoding })
@@ -194,11 +198,11 @@ const getNotes = (sign: TextSign): string[] =>
   sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
 
 /** Counts control characters that do not occur in text. Reads four bytes at a time, which is several times as fast as one. */
-export function oddControls(bytes: Buffer): number {
-  if (bytes.length < 8) return countOddBytes(bytes, 0, bytes.length)
+export function countNonTextControls(bytes: Buffer): number {
+  if (bytes.length < 8) return countInBytes(bytes, 0, bytes.length)
   const start = -bytes.byteOffset & 3
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + start, (bytes.length - start) >> 2)
-  let odd = countOddBytes(bytes, 0, start) + countOddBytes(bytes, start + words.length * 4, bytes.length)
+  let controls = countInBytes(bytes, 0, start) + countInBytes(bytes, start + words.length * 4, bytes.length)
   const turns = words.length & ~3
   for (let at = 0; at < turns; at += 4) {
     const either =
@@ -206,10 +210,10 @@ export function oddControls(bytes: Buffer): number {
       getControlBits(words[at + 1]!) |
       getControlBits(words[at + 2]!) |
       getControlBits(words[at + 3]!)
-    if ((either & 0x80808080) !== 0) for (let each = at; each < at + 4; each++) odd += countOddInWord(words[each]!)
+    if ((either & 0x80808080) !== 0) for (let each = at; each < at + 4; each++) controls += countInWord(words[each]!)
   }
-  for (let at = turns; at < words.length; at++) odd += countOddInWord(words[at]!)
-  return odd
+  for (let at = turns; at < words.length; at++) controls += countInWord(words[at]!)
+  return controls
 }
 
 /**
@@ -218,16 +222,21 @@ export function oddControls(bytes: Buffer): number {
  */
 const getControlBits = (word: number): number => ((word - 0x20202020) | (word + 0x01010101)) & ~word
 
-function countOddInWord(word: number): number {
-  if (!mayHoldOdd(word)) return 0
-  return oddControl[word & 255]! + oddControl[(word >> 8) & 255]! + oddControl[(word >> 16) & 255]! + oddControl[word >>> 24]!
+function countInWord(word: number): number {
+  if (!mayContainNonText(word)) return 0
+  return (
+    nonTextControls[word & 255]! +
+    nonTextControls[(word >> 8) & 255]! +
+    nonTextControls[(word >> 16) & 255]! +
+    nonTextControls[word >>> 24]!
+  )
 }
 
 /**
  * Whether one of the four bytes is below 32 but not from 8 to 15, or is 127. Each test adds to the lower seven bits
  * of a byte, so no carry reaches the next byte.
  */
-function mayHoldOdd(word: number): boolean {
+function mayContainNonText(word: number): boolean {
   const low = word & 0x7f7f7f7f
   const below32 = ~(low + 0x60606060)
   const not8To15 = (low ^ 0x08080808) + 0x78787878
@@ -235,8 +244,8 @@ function mayHoldOdd(word: number): boolean {
   return (~word & ((below32 & not8To15) | is127) & 0x80808080) !== 0
 }
 
-function countOddBytes(bytes: Buffer, start: number, end: number): number {
-  let odd = 0
-  for (let at = start; at < end; at++) odd += oddControl[bytes[at] as number] as number
-  return odd
+function countInBytes(bytes: Buffer, start: number, end: number): number {
+  let controls = 0
+  for (let at = start; at < end; at++) controls += nonTextControls[bytes[at] as number] as number
+  return controls
 }

@@ -6,7 +6,7 @@ export const openGzip: Opener = async (source, members) => {
   members.begin('')
   let damage: unknown
   const { step } = members
-  const fault = (refusal: Error) => void (damage ??= refusal)
-  await members.addStream(gunzip(source, { member: step, unpacked: step, fault }))
+  const onError = (error: Error) => void (damage ??= error)
+  await members.addStream(gunzip(source, { member: step, unpacked: step, onError }))
   if (damage) throw damage
 }

@@ -8,8 +8,8 @@ export async function openTarStream(stream: ByteStream, members: Members): Promi
     step: members.step,
     member: ({ name }) => members.begin(name),
     data: async ({ size }, data) => members.addStream(data.take(size)),
-    fault: (fault) => {
-      damage ??= fault
+    onError: (error) => {
+      damage ??= error
     },
   })
   if (damage) throw damage

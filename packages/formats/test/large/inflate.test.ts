@@ -19,7 +19,7 @@ async function whole(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(all)
 }
 
-async function getProblem(work: Promise<unknown>): Promise<string | undefined> {
+async function findProblem(work: Promise<unknown>): Promise<string | undefined> {
   return work.then(
     () => undefined,
     (error) => getDataError(error),
@@ -47,9 +47,9 @@ describe.each(kinds)('data compressed as %s', (kind) => {
   })
 
   test('is an error if it is truncated or has another format', async () => {
-    expect(await getProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
-    expect(await getProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
-    expect(await getProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
+    expect(await findProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
+    expect(await findProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
+    expect(await findProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
       /^(invalid block type|incorrect header check)$/,
     )
     expect((await whole(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
@@ -76,7 +76,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
         }
       for (let count = 0; count < left; count++)
         for await (const _ of inflateChunks(kind, [packed])) {
-          await getProblem(whole(inflateChunks(kind, [Buffer.alloc(9, 0xff)])))
+          await findProblem(whole(inflateChunks(kind, [Buffer.alloc(9, 0xff)])))
           break
         }
       return open.every(({ out, expected }) => Buffer.concat(out).equals(expected))

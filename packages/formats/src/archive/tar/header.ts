@@ -31,7 +31,7 @@ export function checksumHolds(block: Buffer): boolean {
 }
 
 /** Parses a header. `onError` receives errors in fields that do not affect the position of data. Other errors are thrown. */
-export function readTarHeader(block: Buffer, fault: (refusal: FormatError) => void): TarHeader {
+export function readTarHeader(block: Buffer, onError: (error: FormatError) => void): TarHeader {
   const type = String.fromCharCode(block[156]!)
   const magic = block.toString('latin1', 257, 265)
   const gnu = magic === 'ustar  \0'
@@ -41,7 +41,7 @@ export function readTarHeader(block: Buffer, fault: (refusal: FormatError) => vo
     number(block.subarray(116, 124), 'group id', 0, 0xffffffff)
     number(block.subarray(136, 148), 'time', -(2 ** 63), 2 ** 63)
   } catch (error) {
-    fault(error as FormatError)
+    onError(error as FormatError)
   }
   const size = number(block.subarray(124, 136), 'size', 0, Number.MAX_SAFE_INTEGER)
   const name = text(block.subarray(0, 100))

@@ -14,7 +14,7 @@ export interface TarHandlers {
    * Receives errors after which GNU tar continues. If it is set and does not throw, all blocks up to the end of the file are
    * read.
    */
-  fault?(fault: FormatError): void
+  onError?(error: FormatError): void
 }
 
 interface Pending {
@@ -23,35 +23,35 @@ interface Pending {
   longLink?: string
 }
 
-export async function walkTar(stream: ByteStream, watch: TarHandlers): Promise<void> {
+export async function walkTar(stream: ByteStream, handlers: TarHandlers): Promise<void> {
   const shared: PaxRecords = new Map()
   let pending: Pending = { pax: new Map() }
   for (let first = true; ; first = false) {
-    watch.step()
-    const block = await nextHeader(stream, first, watch)
+    handlers.step()
+    const block = await nextHeader(stream, first, handlers)
     if (!block) return
-    const header = readTarHeader(block, getProblem(watch))
+    const header = readTarHeader(block, toErrorHandler(handlers))
     if (await readExtension(stream, header, pending, shared)) continue
     complete(header, pending, shared)
     pending = { pax: new Map() }
-    watch.member(header)
-    await readData(stream, header, watch)
+    handlers.member(header)
+    await readData(stream, header, handlers)
   }
 }
 
-const getProblem =
-  ({ fault }: TarHandlers) =>
-  (refusal: FormatError): void => {
-    if (!fault) throw refusal
-    fault(refusal)
+const toErrorHandler =
+  ({ onError }: TarHandlers) =>
+  (error: FormatError): void => {
+    if (!onError) throw error
+    onError(error)
   }
 
 /** Returns the next header, or undefined at the end of the archive: a block of zeros or, as in GNU tar, the end of the file. */
-async function nextHeader(stream: ByteStream, first: boolean, watch: TarHandlers): Promise<Buffer | undefined> {
+async function nextHeader(stream: ByteStream, first: boolean, handlers: TarHandlers): Promise<Buffer | undefined> {
   let block = await stream.read(tarBlock)
   // `tar -i` ignores zeros and continues behind them.
-  while (watch.fault && block.length === tarBlock && isZero(block)) {
-    watch.step()
+  while (handlers.onError && block.length === tarBlock && isZero(block)) {
+    handlers.step()
     block = await stream.read(tarBlock)
   }
   // A partial block of zeros also ends the archive.
@@ -87,7 +87,7 @@ function complete(header: TarHeader, pending: Pending, shared: PaxRecords): void
   applyPax(header, pending.pax)
 }
 
-async function readData(stream: ByteStream, header: TarHeader, watch: TarHandlers): Promise<void> {
+async function readData(stream: ByteStream, header: TarHeader, handlers: TarHandlers): Promise<void> {
   if (header.sparse?.extended) await skipSparseMap(stream)
   let seen = 0
   const counted = async function* () {
@@ -98,7 +98,7 @@ async function readData(stream: ByteStream, header: TarHeader, watch: TarHandler
   }
   if (header.size > 0) {
     const data = new PulledStream(counted())
-    await watch.data(header, data)
+    await handlers.data(header, data)
     await data.close()
   }
   seen += await stream.skip(header.size - seen)

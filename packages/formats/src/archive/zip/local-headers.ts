@@ -23,14 +23,14 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   const nameLength = header.readUInt16LE(26)
   const dataStart = offset + 30 + nameLength + header.readUInt16LE(28)
   if (header.readUInt16LE(4) > 0xff || dataStart > source.size) return undefined
-  const told = !(flags & 8) && packed !== allOnes && dataStart + packed <= source.size
+  const hasSize = !(flags & 8) && packed !== allOnes && dataStart + packed <= source.size
   return {
     offset,
     name: Buffer.from(source.read(offset + 30, nameLength)),
     method: header.readUInt16LE(8),
     encrypted: (flags & 1) === 1,
     dataStart,
-    dataEnd: told ? dataStart + packed : undefined,
+    dataEnd: hasSize ? dataStart + packed : undefined,
   }
 }
 

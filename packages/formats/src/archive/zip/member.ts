@@ -76,7 +76,7 @@ async function verifyDeflated(
     await stream.close()
   }
   // The reader of a nested archive may have reported the damage of this member as its own.
-  if (content.fault) throw content.fault
+  if (content.error) throw content.error
   sink?.end()
 }
 
@@ -98,8 +98,8 @@ function readContent(source: RandomAccessSource, { entry, dataStart }: ZipMember
 }
 
 function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
-  const fault = getDataError(error)
-  return fault ? damaged(`the member ${quoted(entry.name)} does not unpack: ${fault}`) : error
+  const problem = getDataError(error)
+  return problem ? damaged(`the member ${quoted(entry.name)} does not unpack: ${problem}`) : error
 }
 
 /**
@@ -138,7 +138,7 @@ class MemberChecksum {
 }
 
 class DeflatedContent {
-  fault?: unknown
+  error?: unknown
 
   constructor(
     private readonly source: RandomAccessSource,
@@ -156,8 +156,8 @@ class DeflatedContent {
       }
       sum.compare()
     } catch (error) {
-      this.fault = toUnpackingError(error, entry)
-      throw this.fault
+      this.error = toUnpackingError(error, entry)
+      throw this.error
     }
   }
 
