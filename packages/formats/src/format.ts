@@ -1,10 +1,7 @@
 import type { MemberObserver } from './member-observer.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
-/**
- * Result of a reader. `maliciousConstruction` names a malicious construction, which is reported as `corrupt_file`. `notes` are shown in the
- * report.
- */
+/** Result of a reader. A `maliciousConstruction` is reported as `corrupt_file`. `notes` are shown in the report. */
 export type FormatVerdict =
   | { sound: true; notes?: string[]; evidence?: Record<string, unknown> }
   | { sound: false; problem: string; maliciousConstruction?: string; evidence?: Record<string, unknown> }
@@ -58,10 +55,7 @@ export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('the file takes too long to read')
 }
 
-/**
- * Creates a deadline that expires after a number of checks. A count does not depend on the load of the machine, as a clock
- * does.
- */
+/** Creates a deadline after a number of checks, which does not depend on the load of the machine. */
 export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
   let left = steps
   return {

@@ -81,10 +81,7 @@ export async function inspect(
   return { ...detection, ...(await openDetected(file, detection.recognised, limits)) }
 }
 
-/**
- * Opens a file of a known type. `readers` replaces readers by extension. `observer` receives the members that the reader
- * unpacks.
- */
+/** Opens a file of a known type. `readers` replaces readers by extension. `observer` receives unpacked members. */
 export async function openDetected(
   source: RandomAccessSource,
   recognised: Recognition,

@@ -12,10 +12,7 @@ export interface Polyglot {
   problem: string
 }
 
-/**
- * Detects a file that another program would open as another type, with a harmless appearance. Archives and pages inside a PDF
- * (attachments) or an archive are allowed.
- */
+/** Detects a file that also opens as another type. Attachments of a PDF and members of an archive are allowed. */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
     return found('the GIF is a ZIP archive as well')

@@ -18,10 +18,7 @@ export abstract class RandomAccessSource {
   abstract readonly size: number
   readonly extension: string = ''
 
-  /**
-   * Returns up to `length` bytes from `offset`, fewer at the end. Accepts any range. A later read does not overwrite the
-   * result.
-   */
+  /** Returns up to `length` bytes from `offset`, fewer at the end. A later read does not overwrite the result. */
   abstract read(offset: number, length: number): Buffer
 
   whole(limit: number): Buffer {

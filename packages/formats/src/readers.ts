@@ -4,8 +4,7 @@ import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
 
-// Types that each reader opens. The first one is its name. Readers are loaded on demand: a worker that only reads images does
-// not load PDFium.
+// Types of each reader, which is named after the first. Loaded on demand: a worker for images needs no PDFium.
 const table: [types: string, load: Load][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 

@@ -1,7 +1,4 @@
-/**
- * Extensions and content type of each type. A type is named after its usual extension. For example, a file detected as `docx`
- * may have the extension `docx` or `zip`.
- */
+/** Extensions and content type of each type, named after its usual extension. A docx may have the extension docx or zip. */
 export interface TypeRow {
   mime: string
   extensions: string[]

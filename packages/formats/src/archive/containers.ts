@@ -66,10 +66,7 @@ export function recognise(head: Buffer): Container | undefined {
   return known.find(([, matches]) => matches(head))?.[0]
 }
 
-/**
- * Raw LZMA has no signature. Checks for the usual properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and a plausible or
- * unknown size.
- */
+/** Raw LZMA has no signature: checks common properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and the size. */
 function isLzma(head: Buffer): boolean {
   if (head.length < 14 || head[0] !== 0x5d || head[13] !== 0) return false
   const dictionary = head.readUInt32LE(1)
@@ -112,10 +109,7 @@ export function isTar(head: Buffer): boolean {
 const firstField = /^(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
 const mimeField = /^(?:mime-version|content-type|content-transfer-encoding):/im
 
-/**
- * Checks for mail headers with a MIME field. Without one, a message is plain text, which is scanned as it is. RFC 5322, RFC
- * 2045
- */
+/** Checks for mail headers with a MIME field. A message without one is plain text. RFC 5322, RFC 2045 */
 function isMail(head: Buffer): boolean {
   if (!firstField.test(head.toString('latin1', 0, 512))) return false
   return mimeField.test(head.toString('latin1').split(/\r?\n\r?\n/, 1)[0]!)

@@ -8,17 +8,11 @@ const smallMember = 64 * 1024
 export interface GzipHandlers {
   member(): void
   unpacked(bytes: number): void
-  /**
-   * Reports damage outside the compressed data: checksum, length, header flags or trailing bytes. If it does not throw,
-   * unpacking continues.
-   */
+  /** Reports damage outside the compressed data, such as a wrong checksum. Unpacking continues unless it throws. */
   onError(error: FormatError): void
 }
 
-/**
- * Unpacks a gzip file and compares the checksum and length of every member. Throws a `FormatError` if the data cannot be
- * inflated.
- */
+/** Unpacks a gzip file and compares checksums and lengths. Throws a `FormatError` if the data cannot be inflated. */
 export async function* gunzip(source: RandomAccessSource, handlers: GzipHandlers): AsyncGenerator<Buffer> {
   for (let at = 0; at < source.size || at === 0; ) {
     if (at > 0 && !startsMember(source, at)) return checkRest(source, at, handlers)

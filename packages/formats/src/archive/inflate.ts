@@ -23,10 +23,7 @@ const outputBytes = 64 * 1024
 /** Inflaters that the thread reuses. */
 const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
-/**
- * Inflates in bounded memory. A chunk is valid until the next one is requested. `consumed` receives the number of input bytes
- * that belong to the deflate data.
- */
+/** Inflates in bounded memory. Each chunk is valid until the next one. `consumed` receives the size of the deflate data. */
 export async function* inflateChunks(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,

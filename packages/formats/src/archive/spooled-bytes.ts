@@ -6,10 +6,7 @@ import { FileSource, MemorySource, type RandomAccessSource } from '../random-acc
 // Nested archives up to this size stay in memory.
 const maxMemoryBytes = 8 * 1024 * 1024
 
-/**
- * Bytes that are written in order and then read at random. They move from memory to a temporary file if they are many. The
- * caller must call `close`.
- */
+/** Bytes that are written in order, then read at random. Many bytes move to a temporary file. The caller must call `close`. */
 export class SpooledBytes {
   #parts: Buffer[] = []
   #size = 0
@@ -46,9 +43,7 @@ export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source
   }
 }
 
-/**
- * Opens a temporary file and deletes its name, so that the file disappears with its descriptor even if the worker is killed.
- */
+/** Opens a temporary file without a name, which disappears with its descriptor even if the worker is killed. */
 function openUnnamed(): number {
   const folder = mkdtempSync(join(tmpdir(), 'assay-'))
   try {

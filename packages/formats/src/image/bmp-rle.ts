@@ -8,9 +8,7 @@ interface RleImage {
   nibbles: boolean
 }
 
-/**
- * Follows the runs of an RLE bitmap to its end mark. Like readers, accepts runs beyond the end of a row, but not missing data.
- */
+/** Follows the runs of an RLE bitmap. Like readers, accepts runs beyond the end of a row, but not missing data. */
 export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image: RleImage): string | undefined {
   const bytes = new ByteReader(source, image.offset)
   let x = 0

@@ -8,10 +8,7 @@ export interface PictureSize {
   times?: number
 }
 
-/**
- * Rejects an image that needs too much memory, by its header. The size of the file is irrelevant, because padding costs
- * nothing.
- */
+/** Rejects an image that needs too much memory, by its header. File size is irrelevant, because padding is cheap. */
 export function checkImageSize(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined
@@ -20,6 +17,5 @@ export function checkImageSize(format: string, size: PictureSize, limits: Reader
   return maliciousVerdict('pixel_flood', problem, { width, height })
 }
 
-// Viewers store black-and-white scans and small palettes unchanged, and everything else with three channels of at least eight
-// bits.
+// Viewers keep bilevel scans and small palettes, and expand all others to three channels of at least eight bits.
 const shownBits = (bits: number): number => (bits < 8 || bits > 32 ? bits : 24)

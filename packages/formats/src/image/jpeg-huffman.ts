@@ -11,10 +11,7 @@ export interface HuffmanTable {
 
 const shortBits = 10
 
-/**
- * Builds a table from a DHT segment: the number of codes of each length, and their symbols. Returns undefined if the lengths
- * are invalid.
- */
+/** Builds a table from a DHT segment: the number of codes of each length, and their symbols. Undefined if invalid. */
 export function huffmanTable(counts: Buffer, symbols: Buffer): HuffmanTable | undefined {
   const whole = new Uint16Array(65536)
   const short = new Uint16Array(1 << shortBits)
@@ -140,9 +137,7 @@ export interface Followed {
   displaced: boolean
 }
 
-/**
- * Follows the codes of a sequential scan for a number of units, without computing pixels. Returns undefined if the data ends.
- */
+/** Follows the codes of a sequential scan for some units, without computing pixels. Undefined if the data ends. */
 export function followCodes(
   source: RandomAccessSource,
   limits: ReaderLimits,

@@ -23,9 +23,7 @@ const noEnd = 'it ends without its end marker: it is truncated'
  */
 export const walkScans = (source: RandomAccessSource, limits: ReaderLimits): ScansWalked => new ScanWalk(source, limits).run()
 
-/**
- * Whether `count` bytes before a marker after the first scan are displaced codes. No padding before such a marker is that long.
- */
+/** Whether `count` bytes before a marker are displaced codes. No padding before such a marker is that long. */
 export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
   let found = false

@@ -9,9 +9,7 @@ sharp.concurrency(1)
 // Up to this size, the rows are kept: creating the sink that discards them takes 0.3 ms, as long as decoding a thumbnail.
 const keptPixels = 1_048_576
 
-/**
- * Decodes every row. A PNG to the null device is the only sink of libvips that requests all pixels in order and discards them.
- */
+/** Decodes every row. Only a PNG to the null device requests all pixels in order and discards them. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
@@ -41,8 +39,7 @@ async function changed(image: Buffer | string, changes: Change[]): Promise<Buffe
   return copy
 }
 
-// libvips repeats the message for each row, adds a message of the sink, and reports a search beyond the end of the file as an
-// error.
+// libvips repeats the message for each row, adds one of the sink, and reports a search beyond the end as an error.
 function firstWords(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

@@ -18,10 +18,7 @@ export interface DataPart {
 
 const maxSurplusBytes = 1024 * 1024
 
-/**
- * Checks the pixels: rows that cannot be inflated, have an unknown filter or are missing, and the checksum. Like readers,
- * accepts data after the last row.
- */
+/** Checks that rows can be inflated, exist and have a known filter, and the checksum. Like readers, accepts data after them. */
 export async function findPixelProblem(
   source: RandomAccessSource,
   parts: DataPart[],

@@ -11,9 +11,7 @@ interface Field {
   entryAt: number
 }
 
-/**
- * Byte order and integer widths of a TIFF or BigTIFF, and access to its directories. No count from the file allocates memory.
- */
+/** Byte order and integer widths of a TIFF or BigTIFF. No count from the file allocates memory. */
 export class TiffReader {
   private constructor(
     private readonly source: RandomAccessSource,

@@ -42,8 +42,7 @@ const compressions = new Set([
 const unsupported =
   /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|must have|LogL|Lab/i
 
-// Messages of libvips that say "unsupported" but mean damage: an invalid predictor, invalid CCITT codes, or an unreadable
-// directory.
+// Messages that say "unsupported" but mean damage: wrong predictors or CCITT codes, or an unreadable directory.
 const damage = /Predictor|Uncompressed data|tile size out of range|contains unsupported image format/
 
 /** Field types of a size. Readers accept no others, not even directory numbers. */

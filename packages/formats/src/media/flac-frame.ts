@@ -1,13 +1,7 @@
-/**
- * Samples per block, by the code in the frame header. 0 if the number follows the header, or the code is reserved. FLAC format,
- * frame header.
- */
+/** Samples per block, by the code in the frame header. 0 if the code is reserved, or the number follows. FLAC format. */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
 
-/**
- * Returns the number of samples of the frame at `at`, or 0 if there is no frame header. The checksum of the frame covers its
- * header.
- */
+/** Returns the number of samples of the frame at `at`, or 0 if there is no frame header. */
 export function frameSamples(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0xff || ((bytes[at + 1] ?? 0) & 0xfe) !== 0xf8) return 0
   const sizeCode = (bytes[at + 2] ?? 0) >> 4

@@ -16,9 +16,7 @@ interface Stream {
   enough: number
 }
 
-/**
- * Checks audio that consists of frames only. Players skip bytes between frames, so it is rejected only if it has almost none.
- */
+/** Checks audio that consists of frames. Players skip other bytes, so it is rejected only if it has almost no frames. */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
   const { called, start, end, frameAt, enough } = stream
   let [frames, framed, junk, run, maxRun] = [0, 0, 0, 0, 0]

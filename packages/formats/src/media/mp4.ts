@@ -29,10 +29,7 @@ interface Movie {
   there: number
 }
 
-/**
- * Checks MP4, M4A and QuickTime, including fragmented files: boxes that fit, a movie header with tracks, and samples inside the
- * file.
- */
+/** Checks MP4, M4A and QuickTime: boxes that fit, a movie header with tracks, and samples inside the file. */
 export const readMp4: FormatReader = (source, limits) => {
   const top = readTop(source, limits)
   if (!('boxes' in top)) return top

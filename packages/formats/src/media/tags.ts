@@ -1,8 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/**
- * Returns the start of the audio after ID3v2 tags, of which some programs write several. It may be beyond the end of the file.
- */
+/** Returns the start of the audio after one or more ID3v2 tags. It may be beyond the end of the file. */
 export function afterId3(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {

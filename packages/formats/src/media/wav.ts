@@ -9,9 +9,7 @@ interface Shape {
   notes: string[]
 }
 
-/**
- * Checks WAV (RIFF, RIFX, RF64 and BW64) with any codec: a plausible format chunk, and all the audio that the header states.
- */
+/** Checks WAV (RIFF, RIFX, RF64 and BW64): a plausible format chunk, and all the audio that the header states. */
 export const readWav: FormatReader = (source, limits) => catchFormatError(() => checkWav(source, limits))
 
 function checkWav(source: RandomAccessSource, limits: ReaderLimits) {

@@ -4,10 +4,7 @@ import { type EncryptionFacts, keyOfEmptyPassword, rc4 } from './password.js'
 
 const reach = 1024 * 1024
 
-/**
- * Properties of an encrypted PDF that are known without the password. Many are encrypted only to forbid printing, and open
- * without one.
- */
+/** Encryption of a PDF, as far as known without the password. Many PDFs open without one and only forbid printing. */
 export interface PdfEncryption {
   closed?: string
   decrypt(data: Buffer, number: number, generation: number): Buffer
@@ -32,10 +29,7 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
 
 const closed = (why: string): PdfEncryption => ({ closed: why, decrypt: (data) => data })
 
-/**
- * Finds the encryption dictionary, which is never inside a compressed stream [ISO 32000-2, 7.5.7]. Writers put it near the
- * start or the end.
- */
+/** Finds the encryption dictionary near the start or the end. It is never compressed [ISO 32000-2, 7.5.7]. */
 function findObject(source: RandomAccessSource, marker: string): string | undefined {
   const after = new RegExp(`(?<![0-9])${marker}\\b`)
   for (const start of [Math.max(0, source.size - reach), 0]) {

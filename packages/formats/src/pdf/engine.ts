@@ -47,10 +47,7 @@ export interface Opened {
   password: boolean
 }
 
-/**
- * An instance of PDFium. A trap (an abort, exhausted memory, a deadline inside a read) makes it unusable: `alive` is then
- * false, and the caller creates another one.
- */
+/** An instance of PDFium. After a trap (abort, exhausted memory, deadline), `alive` is false and it must be replaced. */
 export class PdfEngine {
   private static module: Promise<WasmModule> | undefined
   private source: RandomAccessSource | undefined
@@ -129,9 +126,7 @@ export class PdfEngine {
     }
   }
 
-  /**
-   * FPDF_FILEACCESS: length, read function, parameter. Slot 0 of the table is free, because no C function has the address 0.
-   */
+  /** FPDF_FILEACCESS: length, read function, parameter. Slot 0 is free, because no C function has the address 0. */
   private describe(size: number): number {
     const heap = new DataView(this.pdfium.HEAPU8.buffer)
     heap.setUint32(this.access, size, true)

@@ -24,10 +24,7 @@ export function keyOfEmptyPassword(facts: EncryptionFacts): Buffer | undefined {
   return check.equals(facts.user.subarray(0, 16)) ? key : undefined
 }
 
-/**
- * Algorithm 2.A: two salts follow the hash of the password. One is for the hash, the other for the key that encrypts the file
- * key.
- */
+/** Algorithm 2.A: two salts follow the hash of the password, for the hash and for the key of the file key. */
 function storedKey({ revision, user, userKey }: EncryptionFacts): Buffer | undefined {
   const hash = (salt: Buffer) => (revision === 5 ? createHash('sha256').update(salt).digest() : hardenedHash(salt))
   if (!hash(user.subarray(32, 40)).equals(user.subarray(0, 32))) return undefined

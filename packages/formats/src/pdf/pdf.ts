@@ -19,10 +19,7 @@ const headerWindow = 1024
 
 let engine: PdfEngine | undefined
 
-/**
- * Opens a PDF as Chrome does (PDFium), including repairs, but without repairs that are guesses. At least one page must open.
- * Protected documents pass.
- */
+/** Opens a PDF as Chrome does (PDFium), without repairs that are guesses. At least one page must open, unless protected. */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
   if (start < 0) return broken('has no PDF header in its first 1024 bytes')

@@ -1,10 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/**
- * Readers search backwards for the start of the cross-reference. This is the longest distance that a common reader searches,
- * including bytes after the end.
- */
+/** The longest distance from the end at which a common reader searches for the start of the cross-reference. */
 const tailWindow = 32 * 1024
 const window = 16 * 1024
 

@@ -14,17 +14,13 @@ const endKeyword = Buffer.from('endstream')
 const windowBytes = 1024 * 1024
 const maxDictionaryBytes = 4 * 1024
 
-/**
- * Returns every stream of a PDF in file order, whether or not a cross-reference table lists it: readers repair tables. `step`
- * is called between reads.
- */
+/** Returns every stream in file order, listed or not, because readers repair tables. `step` is called between reads. */
 export function* findStreams(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
   const ends = new Ends(source)
   for (let at = 0; at < source.size; ) {
     step()
     const bytes = source.read(at, windowBytes)
-    // Does not continue at the end of a stream. A fake stream in a string or in the data of another stream could hide the next
-    // one.
+    // Does not skip the data of a stream: a fake stream in a string or in other data could hide the next one.
     for (let found = bytes.indexOf(keyword); found >= 0; found = bytes.indexOf(keyword, found + keyword.length)) {
       const stream = readStream(source, at + found, ends)
       if (stream) yield stream

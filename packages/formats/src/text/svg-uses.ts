@@ -3,10 +3,7 @@ import { malicious } from '../format-error.js'
 /** Maximum number of shapes. Maps have hundreds of thousands. */
 const maxShapes = 10_000_000
 
-/**
- * Counts the shapes that an SVG draws, including nested `<use>` elements, without drawing them. Nine lines can draw a billion
- * shapes.
- */
+/** Counts the shapes that an SVG draws, including nested `<use>` elements. Nine lines can draw a billion shapes. */
 export class SvgUses {
   readonly #drawn = new Map<string, Map<string, number>>([['', new Map()]])
   readonly #shapes = new Map<string, number>()

@@ -10,14 +10,9 @@ interface Declaration {
   external: boolean
 }
 
-/**
- * The entities that a DOCTYPE declares. Their expanded size is computed, but they are never expanded, and nothing is fetched.
- */
+/** Entities that a DOCTYPE declares. Their expanded size is computed without expanding or fetching anything. */
 export class XmlEntities {
-  /**
-   * Whether an external DTD may declare further entities. Unknown entities are then not an error, because the DTD is not
-   * fetched.
-   */
+  /** Whether an external DTD may declare further entities, so that unknown entities are not an error. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()

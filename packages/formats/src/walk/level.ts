@@ -161,10 +161,7 @@ export class Level implements Members {
     await this.visit(new MemorySource(window.subarray(0, filled)))
   }
 
-  /**
-   * Visits a content larger than one window while it is unpacked. If its container needs random access, the content is stored
-   * first.
-   */
+  /** Visits a large content while it is unpacked. If its container needs random access, the content is stored first. */
   async #visitLarge(window: Buffer, first: Buffer, iterator: AsyncIterator<Buffer>): Promise<void> {
     const container = recognise(window.subarray(0, headLength))
     const rest = this.#counted(first, iterator)
@@ -200,10 +197,7 @@ export class Level implements Members {
   }
 }
 
-/**
- * Visits the members of a tar while its own bytes pass through `view`. Continues to the end of the stream even if the archive
- * ends earlier.
- */
+/** Visits the members of a tar while its own bytes pass through `view`, up to the end of the stream. */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {
   const passing = (async function* () {
     // Copies the window, because it moves while the members are read.

@@ -12,10 +12,7 @@ export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
 export interface Visitor {
   /** A member begins. The name is empty if the container stores none. */
   member?(name: string): void
-  /**
-   * A content begins: the file itself, or a member at any depth. All its windows follow before the next content that is not
-   * nested in it.
-   */
+  /** A content begins: the file, or a member at any depth. Its windows follow before the next content that is not inside it. */
   content(): WindowReceiver
 }
 

@@ -10,10 +10,7 @@ export interface TarHandlers {
   step(): void
   member(header: TarHeader): void
   data(header: TarHeader, data: ByteStream): Promise<void>
-  /**
-   * Receives errors after which GNU tar continues. If it is set and does not throw, all blocks up to the end of the file are
-   * read.
-   */
+  /** Receives errors after which GNU tar continues. The whole file is read unless it throws. Unset: errors are thrown. */
   onError?(error: FormatError): void
 }
 

@@ -44,10 +44,7 @@ interface End {
   commentTruncated: boolean
 }
 
-/**
- * Returns null if the directory cannot be read, and only the first members if there are too many. Fast enough for type
- * detection.
- */
+/** Lists the first members, or returns null if the directory cannot be read. Fast enough for type detection. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
     return readZipDirectory(source, limits, { partial: true }).entries

@@ -22,10 +22,7 @@ export const bothSinks = (one: PartSink | undefined, other: PartSink | undefined
       }
     : (one ?? other)
 
-/**
- * Unpacks a stored or deflated member and compares its size and checksum. `sink` receives the content. Without a sink, nested
- * archives are checked too.
- */
+/** Unpacks a member and compares size and checksum. Without `sink`, which receives the content, checks nested archives too. */
 export async function verifyMember(
   source: RandomAccessSource,
   member: ZipMember,
@@ -102,10 +99,7 @@ function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
   return problem ? damaged(`the member ${quoted(entry.name)} does not unpack: ${problem}`) : error
 }
 
-/**
- * Returns the content of a small member, such as the target of a link. Undefined if it is larger, encrypted or packed by
- * another method.
- */
+/** Returns the content of a small member, or undefined if it is larger, encrypted or packed by another method. */
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined

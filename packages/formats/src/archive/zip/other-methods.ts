@@ -7,8 +7,7 @@ import { ranOutOfMemory, reason, unpackNested, unsupported } from '../sevenzip/s
 import type { ZipFacts } from './check.js'
 import { readZipDirectory } from './directory.js'
 
-// Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ and PPMd: methods that 7-Zip unpacks in a zip (ZIP specification,
-// 4.4.5).
+// Shrink, implode, deflate64, bzip2, LZMA, Zstandard, XZ, PPMd: methods of 7-Zip (ZIP specification, 4.4.5).
 export const knownToSevenZip = new Set([1, 6, 9, 12, 14, 93, 95, 98])
 const maxBytes = 256 * 1024 * 1024
 

@@ -19,10 +19,7 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
   ppt: checkPresentation,
 }
 
-/**
- * Checks documents of Word, Excel and PowerPoint until 2003: an intact compound file, intact streams, and a main stream that
- * opens.
- */
+/** Checks Word, Excel and PowerPoint files until 2003: intact streams, and a main stream that opens. */
 export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>

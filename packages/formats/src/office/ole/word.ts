@@ -8,10 +8,7 @@ const word95 = 0xa5dc
 const encryptedFlag = 0x0100
 const tableFlag = 0x0200
 
-/**
- * Checks the WordDocument stream: its file information block and, since Word 97, the piece table that it points to ([MS-DOC]
- * 2.5).
- */
+/** Checks the file information block and, since Word 97, the piece table that it points to ([MS-DOC] 2.5). */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.find('WordDocument')
   if (!entry) throw damaged('the compound file has no stream WordDocument, so it is no Word document')
