@@ -1,9 +1,9 @@
-import { finerMime, rawPhotos, type TypeRow, textTypes, types } from './types.js'
+import { mimeByExtension, rawPhotos, type TypeRow, textTypes, types } from './types.js'
 
 export { types }
 
-const anything = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
-const programs = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
+const genericExtensions = new Set(['bin', 'dat', 'data', 'raw', 'blob', 'tmp', 'bak', 'old', 'file', 'part', '001', 'z01', ''])
+const programTypes = new Set(['exe', 'macho', 'class', 'wasm', 'lnk', 'chm', 'swf'])
 
 /** Maps each extension to the first type that lists it. The type with that name takes precedence. */
 function mapExtensions(table: Record<string, TypeRow>): Map<string, string> {
@@ -26,17 +26,17 @@ export const isPage = (extension: string): boolean =>
 export const binaryTypeFor = (extension: string): string | undefined =>
   textTypesByExtension.has(extension) ? undefined : binaryTypesByExtension.get(extension)
 
-export function standsFor(extension: string, type: string): boolean {
-  if (anything.has(extension) || extension === type) return true
+export function isExtensionFor(extension: string, type: string): boolean {
+  if (genericExtensions.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
   // An operator who allows an unknown extension accepts any content, except for programs.
-  return !programs.has(type)
+  return !programTypes.has(type)
 }
 
 export function mimeOfExtension(extension: string): string | null {
-  if (anything.has(extension)) return null
-  const fine = finerMime[extension]
+  if (genericExtensions.has(extension)) return null
+  const fine = mimeByExtension[extension]
   if (fine) return fine
   const text = textTypeFor(extension)
   if (text) return textTypes[text]!.mime
@@ -44,12 +44,14 @@ export function mimeOfExtension(extension: string): string | null {
   return binary ? types[binary]!.mime : null
 }
 
-const coarse = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-damaged', 'ogx', 'iso-damaged'])
+const coarseTypes = new Set(['zip', 'ooxml', 'odf', 'ole', 'encrypted-ooxml', 'zip-damaged', 'ogx', 'iso-damaged'])
 
 /** Returns the content type of a file detected as `type`. The extension decides between the content types of one type. */
 export function mimeOf(type: string, extension: string): string | null {
   const known = types[type] ?? textTypes[type]
   if (!known) return mimeOfExtension(extension)
   const describesSameContent = known.extensions.includes(extension)
-  return (describesSameContent && (coarse.has(type) || finerMime[extension]) && mimeOfExtension(extension)) || known.mime
+  return (
+    (describesSameContent && (coarseTypes.has(type) || mimeByExtension[extension]) && mimeOfExtension(extension)) || known.mime
+  )
 }

@@ -69,5 +69,5 @@ export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINI
  * Verdict on audio or video that ends early, or is damaged between intact parts. Players open it and play the intact parts, so
  * it passes (contract §6). The report states what is missing.
  */
-export const playsInPart = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
+export const playsPartially = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   sound([...notes, `${what}; players play what is there`], { ...evidence, incomplete: true })

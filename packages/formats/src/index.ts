@@ -1,5 +1,5 @@
 export type { Recognition } from './detect/detect.js'
-export { binaryTypeFor, isPage, mimeOf, mimeOfExtension, standsFor, textTypeFor, types } from './extensions.js'
+export { binaryTypeFor, isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor, types } from './extensions.js'
 export {
   broken,
   checkDeadline,

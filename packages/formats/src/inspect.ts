@@ -1,6 +1,6 @@
 import { findActiveContent } from './active-content.js'
 import { findPdfHeader, type Recognition, recognise } from './detect/detect.js'
-import { binaryTypeFor, isPage, mimeOf, mimeOfExtension, standsFor, textTypeFor } from './extensions.js'
+import { binaryTypeFor, isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor } from './extensions.js'
 import {
   broken,
   DeadlineExceeded,
@@ -55,7 +55,7 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
   const { extension } = source
   if (recognised.kind === 'binary') {
     const { type } = recognised
-    return { recognised, type, mime: recognised.mime ?? mimeOf(type, extension), fits: standsFor(extension, type) }
+    return { recognised, type, mime: recognised.mime ?? mimeOf(type, extension), fits: isExtensionFor(extension, type) }
   }
   if (recognised.kind !== 'text') return { recognised, type: null, mime: null, fits: true }
   const type = (await detectOtherTextType(source, limits)) ?? 'text'
@@ -134,13 +134,13 @@ async function detectOtherTextType(source: RandomAccessSource, limits: ReaderLim
 const findPolyglot = (source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits) =>
   recognised.kind === 'text' && findPdfHeader(source) < 0 ? undefined : polyglot(source, recognised, limits)
 
-interface Examined {
+interface ReaderInput {
   source: RandomAccessSource
   recognised: Recognition
   limits: ReaderLimits
 }
 
-function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }: Examined): FormatVerdict {
+function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }: ReaderInput): FormatVerdict {
   const found =
     recognised.kind === 'text' && !isPage(source.extension) ? [] : findActiveContent(source, recognised, limits, verdict)
   const active = new Set([...found, ...((verdict.evidence?.active_content as string[] | undefined) ?? [])])

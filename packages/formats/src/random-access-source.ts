@@ -34,8 +34,8 @@ export abstract class RandomAccessSource {
 
   /** Returns the content in chunks of at most `chunkSize`. A chunk is valid until the next one is requested. */
   *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
-    const last = within(end, this.size)
-    for (let at = within(start, this.size); at < last; at += chunkSize) yield this.read(at, Math.min(chunkSize, last - at))
+    const last = clamp(end, this.size)
+    for (let at = clamp(start, this.size); at < last; at += chunkSize) yield this.read(at, Math.min(chunkSize, last - at))
   }
 }
 
@@ -54,8 +54,8 @@ export class MemorySource extends RandomAccessSource {
   }
 
   read(offset: number, length: number): Buffer {
-    const start = within(offset, this.size)
-    return this.#bytes.subarray(start, within(offset + Math.max(0, length), this.size))
+    const start = clamp(offset, this.size)
+    return this.#bytes.subarray(start, clamp(offset + Math.max(0, length), this.size))
   }
 }
 
@@ -70,13 +70,13 @@ export class WindowSource extends RandomAccessSource {
   }
 
   read(offset: number, length: number): Buffer {
-    const from = within(offset, this.size)
-    return this.source.read(this.start + from, within(offset + Math.max(0, length), this.size) - from)
+    const from = clamp(offset, this.size)
+    return this.source.read(this.start + from, clamp(offset + Math.max(0, length), this.size) - from)
   }
 
   override readInto(room: () => Buffer, offset: number, length: number): Buffer {
-    const from = within(offset, this.size)
-    return this.source.readInto(room, this.start + from, within(offset + Math.max(0, length), this.size) - from)
+    const from = clamp(offset, this.size)
+    return this.source.readInto(room, this.start + from, clamp(offset + Math.max(0, length), this.size) - from)
   }
 }
 
@@ -101,8 +101,8 @@ export class FileSource extends RandomAccessSource {
   }
 
   read(offset: number, length: number): Buffer {
-    const start = within(offset, this.size)
-    const wanted = within(offset + Math.max(0, length), this.size) - start
+    const start = clamp(offset, this.size)
+    const wanted = clamp(offset + Math.max(0, length), this.size) - start
     if (wanted <= 0) return Buffer.alloc(0)
     if (this.#pages.length > 0) return this.#ofPages(start, start + wanted)
     if (wanted > windowSize / 2) return this.#fill(Buffer.allocUnsafeSlow(wanted), start)
@@ -115,14 +115,14 @@ export class FileSource extends RandomAccessSource {
 
   override readInto(room: () => Buffer, offset: number, length: number): Buffer {
     if (this.#pages.length > 0) return this.read(offset, length)
-    const start = within(offset, this.size)
-    return this.#fill(room().subarray(0, within(offset + Math.max(0, length), this.size) - start), start)
+    const start = clamp(offset, this.size)
+    return this.#fill(room().subarray(0, clamp(offset + Math.max(0, length), this.size) - start), start)
   }
 
   override *chunks(start = 0, end = this.size, chunkSize = defaultChunk): Generator<Buffer> {
     if (this.#pages.length > 0) return yield* super.chunks(start, end, chunkSize)
-    const last = within(end, this.size)
-    let at = within(start, this.size)
+    const last = clamp(end, this.size)
+    let at = clamp(start, this.size)
     const chunk = Buffer.allocUnsafeSlow(Math.min(chunkSize, Math.max(1, last - at)))
     while (at < last) {
       const filled = this.#fill(chunk.subarray(0, Math.min(chunk.length, last - at)), at)
@@ -174,4 +174,4 @@ export class FileSource extends RandomAccessSource {
   }
 }
 
-const within = (position: number, size: number): number => Math.max(0, Math.min(size, position))
+const clamp = (position: number, size: number): number => Math.max(0, Math.min(size, position))

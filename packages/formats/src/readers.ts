@@ -67,7 +67,7 @@ const readers = new Map(
 )
 
 // Types that do not determine the reader. The extension decides.
-const generic = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
+const genericTypes = new Set(['zip', 'zip-damaged', 'ooxml', 'odf', 'ole', 'ogx', 'iso-damaged'])
 
 export function readerName(extension: string, recognised: Recognition): string | undefined {
   if (extension === 'svgz') return 'svgz'
@@ -76,7 +76,7 @@ export function readerName(extension: string, recognised: Recognition): string |
   if (byName === undefined) return readerOf(recognised.type)
   const asCalled = readerOf(byName)
   // A document with the extension .zip is checked as an archive.
-  return asCalled === undefined || byName === 'zip' || generic.has(recognised.type) ? asCalled : readerOf(recognised.type)
+  return asCalled === undefined || byName === 'zip' || genericTypes.has(recognised.type) ? asCalled : readerOf(recognised.type)
 }
 
 export const readerOf = (type: string | undefined): string | undefined => readers.get(type ?? '')?.name

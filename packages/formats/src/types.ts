@@ -183,7 +183,7 @@ export const textTypes: Record<string, TypeRow> = {
 }
 
 // Content types of extensions that are more specific than the row of their type.
-export const finerMime: Record<string, string> = {
+export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,
   dotm: 'application/vnd.ms-word.template.macroEnabled.12',

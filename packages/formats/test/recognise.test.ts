@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { recognise } from '../src/detect/detect.js'
-import { mimeOf, mimeOfExtension, standsFor } from '../src/extensions.js'
+import { isExtensionFor, mimeOf, mimeOfExtension } from '../src/extensions.js'
 import { defaultLimits } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
 import * as basic from './support/samples/basic.js'
@@ -54,14 +54,14 @@ const sound: [type: string, extension: string, make: () => Buffer | Promise<Buff
 describe('type detection', () => {
   test.each(sound)('detects %s, which may have the extension .%s', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
-    expect(standsFor(extension, type)).toBe(true)
+    expect(isExtensionFor(extension, type)).toBe(true)
   })
 
   test('rejects the extension of every other sample for each binary sample', async () => {
     const extensions = new Set(sound.map(([, extension]) => extension))
     const wrong: string[] = []
     for (const [type] of sound)
-      for (const extension of extensions) if (standsFor(extension, type)) wrong.push(`${type} as ${extension}`)
+      for (const extension of extensions) if (isExtensionFor(extension, type)) wrong.push(`${type} as ${extension}`)
     const kin = [
       'encrypted-ooxml as xlsx',
       'encrypted-ooxml as pptx',
@@ -90,12 +90,12 @@ describe('type detection', () => {
     ['exe', ['exe', 'dll', 'bin'], ['csv', 'txt', 'pdf', 'whatever']],
     ['pdf', ['pdf'], ['txt', 'docx', 'png']],
   ])('accepts the extensions of %s: %j but not %j', (type, may, mayNot) => {
-    expect(may.filter((extension) => !standsFor(extension, type))).toEqual([])
-    expect(mayNot.filter((extension) => standsFor(extension, type))).toEqual([])
+    expect(may.filter((extension) => !isExtensionFor(extension, type))).toEqual([])
+    expect(mayNot.filter((extension) => isExtensionFor(extension, type))).toEqual([])
   })
 
   test('accepts any content except programs for an unknown extension', () => {
-    expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => standsFor('acme', type))).toEqual(['zip', 'ole', 'gif'])
+    expect(['zip', 'ole', 'exe', 'gif', 'class'].filter((type) => isExtensionFor('acme', type))).toEqual(['zip', 'ole', 'gif'])
   })
 })
 
@@ -140,8 +140,8 @@ describe('damaged content', () => {
   test('detects a truncated document as damaged, not as a zip', async () => {
     const whole = basic.docx()
     expect(await typeOf(whole.subarray(0, whole.length - 200))).toBe('zip-damaged')
-    expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => standsFor(extension, 'zip-damaged'))).toBe(true)
-    expect(standsFor('pdf', 'zip-damaged')).toBe(false)
+    expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionFor(extension, 'zip-damaged'))).toBe(true)
+    expect(isExtensionFor('pdf', 'zip-damaged')).toBe(false)
   })
 
   test('detects a document with a partly damaged directory as damaged, not as a zip', async () => {
@@ -159,7 +159,7 @@ describe('damaged content', () => {
   test('accepts all extensions of the family for a film without its header', async () => {
     const whole = basic.isoMedia('isom', ['vide'])
     expect(await typeOf(whole.subarray(0, 20))).toBe('iso-damaged')
-    expect(standsFor('m4a', 'iso-damaged')).toBe(true)
+    expect(isExtensionFor('m4a', 'iso-damaged')).toBe(true)
   })
 
   test('accepts all old Office extensions for a compound file without a readable directory', async () => {

@@ -7,7 +7,7 @@ import { type Container, recognise } from './containers.js'
 const maxNotes = 10
 
 // These signatures also occur by chance, or have a reader that checks more.
-const uncertain = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
+const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
 /** `offset` identifies a member of a zip archive for the observer. */
 export type ReadNested = (stream: ByteStream, name: string, level: ArchiveLevel, offset?: number) => Promise<void>
@@ -44,7 +44,7 @@ export class ArchiveLevel {
 
   noteContainer(head: Buffer): void {
     const kind = recognise(head)
-    if (kind && !uncertain.has(kind)) this.budget.containers.add(kind)
+    if (kind && !weakSignatures.has(kind)) this.budget.containers.add(kind)
   }
 
   /** Where nothing may be nested, the file needs a worker with higher limits. The error makes the caller use one. */

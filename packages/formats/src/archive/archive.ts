@@ -4,7 +4,7 @@ import type { MemberObserver } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { ArchiveLevel } from './archive-level.js'
 import { ArchiveBudget } from './budget.js'
-import { PulledStream, SourceStream } from './byte-stream.js'
+import { IteratorStream, SourceStream } from './byte-stream.js'
 import { gunzip } from './gzip.js'
 import { readNestedArchive } from './nested-archive.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
@@ -99,7 +99,7 @@ async function readGunzipped(chunks: AsyncIterable<Buffer>, level: ArchiveLevel,
       throw error
     }
   }
-  const content = new PulledStream(watched())
+  const content = new IteratorStream(watched())
   try {
     // A compressed tar counts as one level of nesting.
     const isTar = looksLikeTar(await content.peek(tarBlock))

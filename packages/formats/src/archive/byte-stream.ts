@@ -45,11 +45,11 @@ export class SourceStream implements ByteStream {
   }
 }
 
-export class PulledStream implements ByteStream {
+export class IteratorStream implements ByteStream {
   private readonly iterator: AsyncIterator<Buffer>
   private held: Buffer = Buffer.alloc(0)
   /** Bytes that were read, skipped or taken. */
-  taken = 0
+  consumed = 0
 
   constructor(chunks: AsyncIterable<Buffer>) {
     this.iterator = chunks[Symbol.asyncIterator]()
@@ -73,7 +73,7 @@ export class PulledStream implements ByteStream {
   async read(length: number): Promise<Buffer> {
     const bytes = await this.peek(length)
     this.held = this.held.subarray(bytes.length)
-    this.taken += bytes.length
+    this.consumed += bytes.length
     return bytes
   }
 
@@ -93,7 +93,7 @@ export class PulledStream implements ByteStream {
       const chunk = this.held.subarray(0, left)
       this.held = this.held.subarray(chunk.length)
       left -= chunk.length
-      this.taken += chunk.length
+      this.consumed += chunk.length
       yield chunk
     }
   }

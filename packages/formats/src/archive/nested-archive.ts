@@ -4,7 +4,7 @@ import { runSearch, selectSearch } from './active-members.js'
 import { findActiveParts } from './active-parts.js'
 import { archiveKind } from './archive-kind.js'
 import type { ArchiveLevel } from './archive-level.js'
-import { type ByteStream, PulledStream, SourceStream } from './byte-stream.js'
+import { type ByteStream, IteratorStream, SourceStream } from './byte-stream.js'
 import { getDataError, inflateChunks } from './inflate.js'
 import { checkSevenZip } from './sevenzip/sevenzip.js'
 import { withSpooled } from './spooled-bytes.js'
@@ -49,7 +49,7 @@ async function searchActive(stream: ByteStream, name: string, level: ArchiveLeve
 
 /** A compressed tar counts as one level of nesting. */
 async function checkNestedGzip(stream: ByteStream, name: string, inner: ArchiveLevel): Promise<void> {
-  const content = new PulledStream(countBytes(inflateChunks('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
+  const content = new IteratorStream(countBytes(inflateChunks('gzip', stream.take(Number.POSITIVE_INFINITY)), inner))
   try {
     if (looksLikeTar(await content.peek(tarBlock))) await checkTar(content, inner)
     else await inner.readNested(content, name)

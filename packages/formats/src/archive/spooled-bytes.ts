@@ -14,7 +14,7 @@ export class SpooledBytes {
 
   write(chunk: Buffer): void {
     if (this.#file === undefined && this.#size + chunk.length > maxMemoryBytes) {
-      this.#file = openUnnamed()
+      this.#file = openUnnamedFile()
       for (const part of this.#parts.splice(0)) writeWhole(this.#file, part)
     }
     if (this.#file === undefined) this.#parts.push(Buffer.from(chunk))
@@ -44,7 +44,7 @@ export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source
 }
 
 /** Opens a temporary file without a name, which disappears with its descriptor even if the worker is killed. */
-function openUnnamed(): number {
+function openUnnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), 'assay-'))
   try {
     return openSync(join(folder, 'nested'), 'wx+', 0o600)

@@ -2,7 +2,7 @@ import { fileTypeFromBlob, fileTypeFromBuffer } from 'file-type'
 import { checksumHolds } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
-import { afterId3 } from '../media/tags.js'
+import { skipId3 } from '../media/tags.js'
 import { isOlderExcel, isOlderWord } from '../office/ole/before-ole.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
@@ -29,11 +29,11 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   const sign = textSign(source)
   if (sign && !hasBinaryStart(source)) {
     const found = mayBeTextual(source) ? await fileType(source) : undefined
-    return found && textual.has(found.ext) && !isPlainText(found.ext, source) ? binary(found.ext) : asText(source, sign)
+    return found && textualTypes.has(found.ext) && !isPlainText(found.ext, source) ? binary(found.ext) : asText(source, sign)
   }
   const found = await fileType(source)
   if (found && !textOnly.has(found.ext)) {
-    const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (alias[found.ext] ?? found.ext)
+    const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
     if (isConfirmed(type, found.ext, source)) return binary(type, found.mime)
   }
   if (sign) return asText(source, sign)
@@ -89,7 +89,7 @@ function asBlob(source: RandomAccessSource): Blob {
   return { size: source.size, type: '', slice } as unknown as Blob
 }
 
-const alias: Record<string, string> = {
+const typeAliases: Record<string, string> = {
   apng: 'png',
   'tar.gz': 'gz',
   opus: 'ogg-opus',
@@ -106,7 +106,7 @@ const alias: Record<string, string> = {
   cfb: 'ole',
 }
 
-const textual = new Set(['pdf', 'rtf', 'ps', 'eps'])
+const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
 // Starts of textual formats, behind bytes that file-type skips. Other text need not be compared with its 150 signatures.
 const mayBeTextual = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
@@ -118,9 +118,9 @@ const isPlainText = (ext: string, source: RandomAccessSource): boolean =>
 function isConfirmed(type: string, ext: string, source: RandomAccessSource): boolean {
   if (type === 'mp3' && ext !== 'mp3') return isMpegSound(source)
   const confirm = confirmations[type]
-  return confirm ? confirm(source) : !unreliable.has(ext)
+  return confirm ? confirm(source) : !unreliableTypes.has(ext)
 }
-const unreliable = new Set('dmg Z ac3 arj icc shp nes it s3m asar avro lzh eot jmp fits'.split(' '))
+const unreliableTypes = new Set('dmg Z ac3 arj icc shp nes it s3m asar avro lzh eot jmp fits'.split(' '))
 const dibSizes = new Set([12, 16, 40, 52, 56, 64, 108, 124])
 const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   mp3: (source) => hasId3(source) || isMpegSound(source),
@@ -154,7 +154,7 @@ function detectByStructure(source: RandomAccessSource, limits: ReaderLimits): st
   if (pdfInside(source)) return 'pdf'
   const signature = signatures[source.read(0, 4).toString('hex')]
   if (signature) return signature
-  if (hasId3(source)) return source.read(afterId3(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
+  if (hasId3(source)) return source.read(skipId3(source), 3).toString('latin1') === 'TTA' ? 'tta' : 'mp3'
   if (isOldTar(source)) return 'tar'
   const ours = binarySignature(source)
   if (ours) return ours

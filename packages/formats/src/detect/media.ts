@@ -2,7 +2,7 @@ import type { ReaderLimits } from '../format.js'
 import { adtsFrame } from '../media/aac.js'
 import { type Box, findBox, readBoxes } from '../media/boxes.js'
 import { mp3Frame } from '../media/mp3-frame.js'
-import { afterId3 } from '../media/tags.js'
+import { skipId3 } from '../media/tags.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 const iso3gp = /^(3g|kddi|mmp4)/
@@ -65,22 +65,22 @@ function isSlides(source: RandomAccessSource, limits: ReaderLimits, track: Box):
   return samples !== undefined && ['jpeg', 'png '].includes(source.read(samples.start + 12, 4).toString('latin1'))
 }
 
-const searched = 256 * 1024
-const enoughFrames = 4
+const maxSearchedBytes = 256 * 1024
+const minFrames = 4
 
 export function isMpegSound(source: RandomAccessSource): boolean {
-  const start = Math.min(afterId3(source), source.size)
-  const bytes = source.read(start, searched)
+  const start = Math.min(skipId3(source), source.size)
+  const bytes = source.read(start, maxSearchedBytes)
   const last = start > 0 ? bytes.length : Math.min(bytes.length, 16_384)
   for (let at = bytes.indexOf(0xff); at >= 0 && at < last; at = bytes.indexOf(0xff, at + 1))
-    if (countFrames(bytes, at) >= enoughFrames) return true
+    if (countFrames(bytes, at) >= minFrames) return true
   return bytes.length < 4096 && countFrames(bytes, 0) >= 2
 }
 
 function countFrames(bytes: Buffer, start: number): number {
   let count = 0
   let kind: number | undefined
-  for (let at = start; count < enoughFrames; count++) {
+  for (let at = start; count < minFrames; count++) {
     const frame = mp3Frame(bytes, at)
     if (!frame || (kind !== undefined && frame.kind !== kind)) break
     kind = frame.kind
@@ -97,7 +97,7 @@ export function hasId3(source: RandomAccessSource): boolean {
 }
 
 export function isAdts(source: RandomAccessSource): boolean {
-  const start = Math.min(afterId3(source), source.size)
+  const start = Math.min(skipId3(source), source.size)
   const bytes = source.read(start, 64 * 1024)
   let at = 0
   for (let count = 0; count < 3; count++) {

@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
-import { type Change, decode } from './image-decoder.js'
+import { type BytePatch, decode } from './image-decoder.js'
 
 // Errors of libheif about the data. It may also miss properties that only an image has.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
@@ -16,7 +16,7 @@ export async function findTileProblem(
   source: RandomAccessSource,
   limits: ReaderLimits,
   { primary, primaryBox, items }: HeifItems,
-  changes: Change[],
+  changes: BytePatch[],
 ): Promise<string | undefined> {
   const picture = primary === undefined ? undefined : items.get(primary)
   if (!picture || !primaryBox) return undefined
@@ -28,7 +28,7 @@ export async function findTileProblem(
     if (!tile) return `a part of its picture (item ${id}) is missing`
     if (tile.type !== 'av01') continue
     if (++decoded > decodedTiles) return undefined
-    const shown = [...changes, { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) }, unhidden(source, tile)]
+    const shown = [...changes, { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) }, makeVisible(source, tile)]
     const decoding = await decode(source, limits, { failOn: 'error', changes: shown })
     if (decoding.outcome === 'refused' && ofData.test(decoding.message))
       return `a part of its picture (item ${id}) cannot be decoded: ${decoding.message}`
@@ -42,7 +42,7 @@ function toBytes(value: number, width: 2 | 4): Buffer {
   return bytes
 }
 
-const unhidden = (source: RandomAccessSource, { entry }: HeifItem): Change => ({
+const makeVisible = (source: RandomAccessSource, { entry }: HeifItem): BytePatch => ({
   at: entry + 3,
   bytes: Buffer.from([source.read(entry + 3, 1)[0]! & 0xfe]),
 })

@@ -4,7 +4,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type HeifItem, type HeifItems, readItems } from './heif-items.js'
 import { findTileProblem } from './heif-tiles.js'
 import { findHevcProblem } from './hevc.js'
-import { type Change, decode } from './image-decoder.js'
+import { type BytePatch, decode } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 
 // The bundled decoder lacks HEVC (patents) and some layouts of AV1.
@@ -38,7 +38,7 @@ async function readHeif(
   const flood = size && checkImageSize(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
   const changes = name === 'AVIF' ? brandChanges(source) : []
-  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await undecoded(source, limits, changes)
+  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await getUndecodedReason(source, limits, changes)
   if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
   const problem = unread ? explainUndecoded(source, limits, items) : await checkDecoded(source, limits, items, changes)
@@ -55,7 +55,7 @@ async function checkDecoded(
   source: RandomAccessSource,
   limits: ReaderLimits,
   items: Items,
-  changes: Change[],
+  changes: BytePatch[],
 ): Promise<string | undefined> {
   if (typeof items === 'string') return undefined
   const picture = items.primary === undefined ? undefined : items.items.get(items.primary)
@@ -63,16 +63,16 @@ async function checkDecoded(
 }
 
 /** libvips reads only the first brand and does not know those of image sequences, which contain an image like all others. */
-function brandChanges(source: RandomAccessSource): Change[] {
+function brandChanges(source: RandomAccessSource): BytePatch[] {
   const brand = source.read(8, 4).toString('latin1')
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
 /** Returns the reason why the image was not decoded if the image is not at fault, otherwise a verdict. */
-async function undecoded(
+async function getUndecodedReason(
   source: RandomAccessSource,
   limits: ReaderLimits,
-  changes: Change[],
+  changes: BytePatch[],
 ): Promise<string | FormatVerdict | undefined> {
   const options = { failOn: 'error' } as const
   const decoding = await decode(source, limits, changes.length > 0 ? { ...options, changes } : options)

@@ -11,10 +11,10 @@ export interface DecodeOptions {
   /** Height of all pages according to the header. More pages are rejected, and few are kept while decoding. */
   maxPixels?: number
   /** Bytes that replace parts of the file, so that libvips decodes a part that it would not show. */
-  changes?: Change[]
+  changes?: BytePatch[]
 }
 
-export interface Change {
+export interface BytePatch {
   at: number
   bytes: Uint8Array
 }

@@ -132,7 +132,7 @@ class ScanBits {
   }
 }
 
-export interface Followed {
+export interface FollowResult {
   end: number
   displaced: boolean
 }
@@ -144,7 +144,7 @@ export function followCodes(
   start: number,
   units: number,
   components: ScanComponent[],
-): Followed | undefined {
+): FollowResult | undefined {
   const bits = new ScanBits(source, start)
   let displaced = false
   for (let unit = 0; unit < units; unit++) {

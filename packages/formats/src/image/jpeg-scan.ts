@@ -1,10 +1,10 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
-import { type Followed, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
+import { type FollowResult, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
 
 /** Result of following the scans. `plain` means that every code of a common image was followed. */
-export interface ScansWalked {
+export interface ScanResult {
   problem?: string
   plain: boolean
 }
@@ -12,7 +12,7 @@ export interface ScansWalked {
 /** Cameras leave a few bytes, or a run of equal bytes, before a marker. More bytes are codes that damage has displaced. */
 const paddingBytes = 16
 /** First and last coefficient of a sequential scan, without refinement. */
-const wholeSpectrum = 0x003f00
+const fullSpectrum = 0x003f00
 /** Maximum number of blocks per unit over all components. Readers support no more. */
 const maxBlocks = 10
 const noEnd = 'it ends without its end marker: it is truncated'
@@ -21,7 +21,8 @@ const noEnd = 'it ends without its end marker: it is truncated'
  * Follows the data of a sequential JPEG to its end, further than libvips does. Finds trailing codes and a missing end. Other
  * coding processes have neither an error nor the result `plain`.
  */
-export const walkScans = (source: RandomAccessSource, limits: ReaderLimits): ScansWalked => new ScanWalk(source, limits).run()
+export const followScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
+  new ScanFollower(source, limits).run()
 
 /** Whether `count` bytes before a marker are displaced codes. No padding before such a marker is that long. */
 export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
@@ -46,9 +47,9 @@ export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count
 
 const isUniform = (bytes: Buffer) => bytes.every((byte) => byte === bytes[0])
 
-const odd: ScansWalked = { plain: false }
+const odd: ScanResult = { plain: false }
 
-class ScanWalk {
+class ScanFollower {
   private frame: JpegFrame | undefined
   private restart = 0
   private plain = true
@@ -61,7 +62,7 @@ class ScanWalk {
     private readonly limits: ReaderLimits,
   ) {}
 
-  run(): ScansWalked {
+  run(): ScanResult {
     for (let at = 2; ; ) {
       checkDeadline(this.limits)
       const marker = this.marker(at)
@@ -135,7 +136,7 @@ class ScanWalk {
   }
 
   /** Offset of the end of the scan. */
-  private followScan(body: Buffer, start: number): number | ScansWalked {
+  private followScan(body: Buffer, start: number): number | ScanResult {
     const parts = this.frame && this.getParts(this.frame, body)
     if (!parts) return odd
     let at = start
@@ -163,7 +164,7 @@ class ScanWalk {
     const { width, height, components } = frame
     const count = body[0] ?? 0
     if (count < 1 || count > 4 || body.length < 1 + count * 2) return undefined
-    this.expect(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === wholeSpectrum)
+    this.expect(body.length === 4 + count * 2 && body.readUIntBE(1 + count * 2, 3) === fullSpectrum)
     const widest = Math.max(...components.map(({ across }) => across))
     const highest = Math.max(...components.map(({ down }) => down))
     const parts: ScanComponent[] = []
@@ -185,7 +186,7 @@ class ScanWalk {
     return { units, components: parts }
   }
 
-  private hasMoreCodes({ end, displaced }: Followed, marker: number): boolean {
+  private hasMoreCodes({ end, displaced }: FollowResult, marker: number): boolean {
     const bytes = this.source.read(end, Math.min(marker - end, 65536))
     return displaced ? bytes.some((byte) => byte !== 0xff) : bytes.length > paddingBytes && !isUniform(bytes)
   }

@@ -10,7 +10,7 @@ import {
 import type { RandomAccessSource } from '../random-access-source.js'
 import { decode } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
-import { areCodes, nextMarker, walkScans } from './jpeg-scan.js'
+import { areCodes, followScans, nextMarker } from './jpeg-scan.js'
 
 interface Frame {
   width: number
@@ -44,7 +44,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
   const evidence = { width: frame.width, height: frame.height }
   const flood = checkImageSize('JPEG', { ...frame, bits: 24, times: cameraTimes }, limits)
   if (flood) return flood
-  const walk = walkScans(source, limits)
+  const walk = followScans(source, limits)
   if (walk.problem) return broken(`the JPEG is damaged: ${walk.problem}`, evidence)
   if (walk.plain) return sound([], evidence)
   const maxPixels = frame.width * frame.height

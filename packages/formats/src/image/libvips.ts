@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { devNull } from 'node:os'
 import sharp from 'sharp'
-import { type Change, type Decoded, type DecodeTask, nothingSaid } from './image-decoder.js'
+import { type BytePatch, type Decoded, type DecodeTask, nothingSaid } from './image-decoder.js'
 
 sharp.cache(false)
 sharp.concurrency(1)
 
 // Up to this size, the rows are kept: creating the sink that discards them takes 0.3 ms, as long as decoding a thumbnail.
-const keptPixels = 1_048_576
+const maxKeptPixels = 1_048_576
 
 /** Decodes every row. Only a PNG to the null device requests all pixels in order and discards them. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
@@ -24,7 +24,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
     })
       .timeout({ seconds: Math.min(seconds, 3600) })
       .extractChannel(0)
-    if (maxPixels !== undefined && maxPixels <= keptPixels) await channel.raw().toBuffer()
+    if (maxPixels !== undefined && maxPixels <= maxKeptPixels) await channel.raw().toBuffer()
     else await channel.png({ compressionLevel: 0, palette: false }).toFile(devNull)
     return { outcome: 'decoded' }
   } catch (error) {
@@ -33,7 +33,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
   }
 }
 
-async function changed(image: Buffer | string, changes: Change[]): Promise<Buffer> {
+async function changed(image: Buffer | string, changes: BytePatch[]): Promise<Buffer> {
   const copy = typeof image === 'string' ? await readFile(image) : Buffer.from(image)
   for (const { at, bytes } of changes) copy.set(bytes, at)
   return copy

@@ -8,14 +8,14 @@ import {
   sound,
 } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
-import { type Change, decode, nothingSaid } from './image-decoder.js'
+import { type BytePatch, decode, nothingSaid } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 
 // Maps and scans are decoded by strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
-const stripTimes = 3
+const stripFactor = 3
 /** Number of pages to decode. Of the others, only the directories and the offsets are checked. */
-const decodedPages = 32
+const maxDecodedPages = 32
 
 const tag = {
   width: 256,
@@ -68,11 +68,11 @@ export const readTiff: FormatReader = async (source, limits) => {
   const evidence = { pages: pages.length, width: pages[0]?.width, height: pages[0]?.height }
   for (const [index, page] of pages.entries()) {
     checkDeadline(limits)
-    if (index >= decodedPages) break
+    if (index >= maxDecodedPages) break
     const problem = await decodePage(reader, source, limits, index, page, notes)
     if (problem) return broken(`page ${index + 1} cannot be decoded: ${problem}`, evidence)
   }
-  if (pages.length > decodedPages) notes.push(`the first ${decodedPages} of ${pages.length} pages were decoded`)
+  if (pages.length > maxDecodedPages) notes.push(`the first ${maxDecodedPages} of ${pages.length} pages were decoded`)
   return sound([...new Set(notes)], evidence)
 }
 
@@ -89,9 +89,9 @@ async function decodePage(
   let decoding = await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error' })
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
     decoding = await decode(source, limits, { ...options, failOn: 'error' })
-  if (decoding.outcome === 'refused' && missesPhotometric.test(decoding.message)) {
+  if (decoding.outcome === 'refused' && lacksPhotometric.test(decoding.message)) {
     notes.push('does not say how its colours are meant (PhotometricInterpretation); readers take the usual')
-    const changes = usualPhotometric(reader, page)
+    const changes = getDefaultPhotometric(reader, page)
     decoding = changes ? await decode(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
   if (decoding.outcome === 'decoded') return undefined
@@ -105,17 +105,17 @@ async function decodePage(
   return undefined
 }
 
-const missesPhotometric = /required field 262 missing/
+const lacksPhotometric = /required field 262 missing/
 /** Optional fields of an image: resolution, names, dates. */
-const dispensable = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
+const optionalTags = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305, 306, 315, 316]
 const fax = [2, 3, 4, 32771]
 
 /**
  * Returns the entry with the default that every reader assumes: black on white for a fax, light for grey, otherwise three
  * colours. It replaces an optional entry. Undefined if there is none.
  */
-function usualPhotometric(reader: TiffReader, { fields, compression }: Page): Change[] | undefined {
-  const place = dispensable.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
+function getDefaultPhotometric(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
+  const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
   if (place === undefined) return undefined
   const samples = reader.value(fields.get(tag.samples)) ?? 1
   const usual = fax.includes(compression) ? 0 : samples < 3 ? 1 : 2
@@ -142,7 +142,7 @@ function readPages(
     if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or cut off`)
     const page = readPage(reader, directory.fields, source)
     if (typeof page === 'string') return broken(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
-    const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripTimes }, limits)
+    const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripFactor }, limits)
     if (flood) return flood
     pages.push(page)
     // A file that ends before the pointer to the next page has no next page.

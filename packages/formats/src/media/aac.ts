@@ -1,6 +1,6 @@
 import { type FormatReader, sound } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
-import { afterId3 } from './tags.js'
+import { skipId3 } from './tags.js'
 
 /** Parses the ADTS frame header at `at`. ISO 13818-7, adts_frame. */
 export function adtsFrame(bytes: Buffer, at: number): Frame | undefined {
@@ -13,7 +13,7 @@ export function adtsFrame(bytes: Buffer, at: number): Frame | undefined {
 
 /** Checks AAC as a stream (ADTS). For ADIF, the older format, only the signature is checked. */
 export const readAac: FormatReader = (source, limits) => {
-  const start = afterId3(source)
+  const start = skipId3(source)
   if (source.read(start, 4).toString('latin1') === 'ADIF') return sound(['is ADIF: looked at its signature only'])
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = adtsFrame(source.read(at, 8), 0)

@@ -2,7 +2,7 @@ import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } fr
 import type { RandomAccessSource } from '../random-access-source.js'
 import { crc16Table } from './crc.js'
 import { frameSamples } from './flac-frame.js'
-import { afterId3, beforeTrailers } from './tags.js'
+import { skipId3, skipTrailers } from './tags.js'
 
 interface Frames {
   count: number
@@ -12,11 +12,11 @@ interface Frames {
 
 /** Checks FLAC: metadata blocks, then the checksums of every frame, and the number of samples in the header. */
 export const readFlac: FormatReader = (source, limits) => {
-  const start = afterId3(source)
+  const start = skipId3(source)
   if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('does not start with the FLAC signature')
   const metadata = readMetadata(source, limits, start + 4)
   if (typeof metadata === 'string') return broken(metadata)
-  const end = beforeTrailers(source, metadata.end)
+  const end = skipTrailers(source, metadata.end)
   const frames = walkFrames(source, limits, metadata.end, end)
   const promised = metadata.samples
   const evidence = { frames: frames.count, samples: frames.samples, promised_samples: promised }

@@ -1,14 +1,14 @@
 import { broken, type FormatReader } from '../format.js'
 import { type Frame, readFrames } from './frames.js'
 import { mp3Frame } from './mp3-frame.js'
-import { afterId3, beforeTrailers } from './tags.js'
+import { skipId3, skipTrailers } from './tags.js'
 
 /** Checks MP3, and MPEG audio layers 1 and 2. */
 export const readMp3: FormatReader = (source, limits) => {
-  const start = afterId3(source)
+  const start = skipId3(source)
   if (start >= source.size)
     return broken(start > source.size ? 'the MP3 is cut off in its ID3 tag' : 'the MP3 has nothing after its ID3 tag')
-  const end = beforeTrailers(source, start)
+  const end = skipTrailers(source, start)
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = mp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined

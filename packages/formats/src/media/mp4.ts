@@ -3,7 +3,7 @@ import {
   type FormatReader,
   type FormatVerdict,
   maliciousVerdict,
-  playsInPart,
+  playsPartially,
   type ReaderLimits,
   sound,
 } from '../format.js'
@@ -73,7 +73,7 @@ function whole(film: {
   // If the data box is whole, a program removed the samples on purpose. Players skip them.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
     return sound([...notes, `${found.outside}; players leave such samples out`], evidence)
-  return playsInPart(missing, notes, evidence)
+  return playsPartially(missing, notes, evidence)
 }
 
 function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | FormatVerdict {

@@ -1,7 +1,15 @@
-import { broken, checkDeadline, type FormatReader, type FormatVerdict, playsInPart, type ReaderLimits, sound } from '../format.js'
+import {
+  broken,
+  checkDeadline,
+  type FormatReader,
+  type FormatVerdict,
+  playsPartially,
+  type ReaderLimits,
+  sound,
+} from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { nextPage, type Page, readPage } from './ogg-page.js'
-import { afterId3 } from './tags.js'
+import { skipId3 } from './tags.js'
 
 /** Start of the first page of a stream, name of the codec, and start of its second page, if that is fixed. */
 const codecs: [RegExp, string, RegExp?][] = [
@@ -42,7 +50,7 @@ class PageWalk {
 
   run(): FormatVerdict {
     const { source, limits } = this
-    for (let at = afterId3(source); at < source.size; ) {
+    for (let at = skipId3(source); at < source.size; ) {
       checkDeadline(limits)
       const page = readPage(source, limits, at)
       if (typeof page !== 'string') {
@@ -103,7 +111,7 @@ class PageWalk {
     if (this.bodies === 0 || (this.played === 0 && !this.ended))
       return broken('the Ogg ends before its sound starts: it is truncated', this.facts())
     if (this.lost > this.good) return broken(`the Ogg is damaged: ${this.lost} bytes of it are no pages`, this.facts())
-    if (this.damage) return playsInPart(this.damage, notes, this.facts())
+    if (this.damage) return playsPartially(this.damage, notes, this.facts())
     return sound(this.ended ? notes : [...notes, 'the end mark is missing; players do without it'], this.facts())
   }
 }

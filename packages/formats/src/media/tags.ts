@@ -1,7 +1,7 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
 /** Returns the start of the audio after one or more ID3v2 tags. It may be beyond the end of the file. */
-export function afterId3(source: RandomAccessSource): number {
+export function skipId3(source: RandomAccessSource): number {
   let at = 0
   for (let tags = 0; tags < 16; tags++) {
     const head = source.read(at, 10)
@@ -15,7 +15,7 @@ export function afterId3(source: RandomAccessSource): number {
 }
 
 /** Returns the end of the audio before ID3v1, APE and Lyrics3 tags. Never less than `start`. */
-export function beforeTrailers(source: RandomAccessSource, start: number): number {
+export function skipTrailers(source: RandomAccessSource, start: number): number {
   let end = source.size
   for (let tags = 0; tags < 8; tags++) {
     const length = trailerLength(source, end)

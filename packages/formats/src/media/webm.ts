@@ -4,7 +4,7 @@ import {
   type FormatReader,
   type FormatVerdict,
   maliciousVerdict,
-  playsInPart,
+  playsPartially,
   type ReaderLimits,
   sound,
 } from '../format.js'
@@ -109,7 +109,7 @@ class SegmentWalk {
     if (this.lost > this.played) return broken(`${missing}, and most of it is lost`, this.facts())
     const notes = this.clusters === 0 ? ['has no sound or picture in it'] : []
     if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
-    return missing ? playsInPart(missing, notes, this.facts()) : sound(notes, this.facts())
+    return missing ? playsPartially(missing, notes, this.facts()) : sound(notes, this.facts())
   }
 
   private flooded = () => this.elements > this.limits.maxEntries * 100

@@ -11,7 +11,7 @@ export type OpenDocumentKind = 'odt' | 'ods' | 'odp'
 
 const kinds: Record<OpenDocumentKind, string> = { odt: 'text', ods: 'spreadsheet', odp: 'presentation' }
 
-function checkCalled(pack: ZipPackage, level: ArchiveLevel, what: string, wanted: RegExp): void {
+function checkMimetype(pack: ZipPackage, level: ArchiveLevel, what: string, wanted: RegExp): void {
   const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
   if (type === undefined) level.note("the member 'mimetype' is missing")
   else if (!wanted.test(type)) throw damaged(`the ${what} calls itself '${type.slice(0, 80)}'`)
@@ -21,7 +21,7 @@ function checkCalled(pack: ZipPackage, level: ArchiveLevel, what: string, wanted
 export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
   archiveReader(async (source, level) => {
     const pack = new ZipPackage(source, level.limits)
-    checkCalled(pack, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
+    checkMimetype(pack, level, 'document', new RegExp(`^application/vnd\\.oasis\\.opendocument\\.${kinds[kind]}`))
     const { encrypted, hasContent } = readManifest(pack)
     if (encrypted) {
       level.budget.encrypted = true
@@ -63,7 +63,7 @@ function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boole
 
 export const readEpub = archiveReader(async (source, level) => {
   const pack = new ZipPackage(source, level.limits)
-  checkCalled(pack, level, 'book', /^application\/epub\+zip$/)
+  checkMimetype(pack, level, 'book', /^application\/epub\+zip$/)
   if (pack.has('META-INF/encryption.xml')) level.note('parts of the book are encrypted')
   const parts = new Map([
     ['meta-inf/container.xml', 'container'],

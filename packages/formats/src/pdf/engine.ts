@@ -108,7 +108,7 @@ export class PdfEngine {
     this.source = undefined
   }
 
-  get starved(): boolean {
+  get isOutOfMemory(): boolean {
     return this.memory.refused
   }
 

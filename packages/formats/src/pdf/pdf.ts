@@ -35,7 +35,7 @@ export const readPdf: FormatReader = async (source, limits) => {
 }
 
 async function openDocument(source: RandomAccessSource, headerAt: number, limits: ReaderLimits): Promise<FormatVerdict> {
-  if (!engine?.alive || engine.grown || engine.starved) engine = await PdfEngine.start()
+  if (!engine?.alive || engine.grown || engine.isOutOfMemory) engine = await PdfEngine.start()
   const running = engine
   let document = 0
   try {
@@ -50,7 +50,8 @@ async function openDocument(source: RandomAccessSource, headerAt: number, limits
     return countPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
-    if (running.starved) return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than a document may have')
+    if (running.isOutOfMemory)
+      return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than a document may have')
     // WebAssembly.RuntimeError and RangeError: the engine aborted, or its memory was exhausted.
     return broken(
       `PDFium, the PDF engine of Chrome, breaks down on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,

@@ -5,7 +5,7 @@ import { decoded } from './text.js'
 
 type Patterns = [RegExp, string][]
 
-const inPages: Patterns = [
+const pagePatterns: Patterns = [
   [/<(?:\w+:)?script[\s/>]/i, 'script'],
   [/<[a-z][^<>]{0,2000}[\s/"']on[a-z]{3,30}\s*=/i, 'event handler'],
   [
@@ -15,7 +15,7 @@ const inPages: Patterns = [
   [/<(?:iframe|frame|object|embed|applet)[\s/>]/i, 'embedded page or program'],
   [/<meta[^<>]{0,200}http-equiv\s*=\s*["']?refresh/i, 'redirection'],
 ]
-const inRichText: Patterns = [
+const rtfPatterns: Patterns = [
   [/\\objdata/, 'embedded object'],
   [/\\obj(?:update|autlink|link)\b/, 'linked object'],
   [/\\\*\s*\\template\s+(?:[a-z]+:|\\\\)/i, 'remote template'],
@@ -25,10 +25,10 @@ const inRichText: Patterns = [
 const overlap = 2048
 
 export const findPageActiveContent = (source: RandomAccessSource, sign: TextSign, limits: ReaderLimits): string[] =>
-  matching(decoded(source.chunks(sign.bom), sign.encoding, false), inPages, limits)
+  matching(decoded(source.chunks(sign.bom), sign.encoding, false), pagePatterns, limits)
 
 export const findRtfActiveContent = (source: RandomAccessSource, limits: ReaderLimits): string[] =>
-  matching(decoded(source.chunks(), 'latin1', false), inRichText, limits)
+  matching(decoded(source.chunks(), 'latin1', false), rtfPatterns, limits)
 
 function matching(texts: Iterable<string>, patterns: Patterns, limits: ReaderLimits): string[] {
   const found = new Set<string>()

@@ -1,9 +1,9 @@
 import { malicious } from '../format-error.js'
 
 // Same limits as Expat: entities may expand a text a hundredfold, and expansion below 8 MiB is always allowed.
-const freeGrowth = 8 * 1024 * 1024
-const worstGrowth = 100
-const deepestEntity = 100
+const freeExpansion = 8 * 1024 * 1024
+const maxExpansionRatio = 100
+const maxEntityDepth = 100
 
 interface Declaration {
   value: string
@@ -40,7 +40,7 @@ export class XmlEntities {
   }
 
   get expandsTooMuch(): boolean {
-    return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeGrowth)
+    return [...this.general.values()].some((entity) => (this.weights.get(entity) ?? 0) > freeExpansion)
   }
 
   private declare(subset: string): void {
@@ -59,7 +59,7 @@ export class XmlEntities {
     const known = this.weights.get(entity)
     if (known === -1) throw malicious('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
     if (known !== undefined) return known
-    if (depth > deepestEntity) throw malicious('xml_entity_expansion', `entities are nested more than ${deepestEntity} deep`)
+    if (depth > maxEntityDepth) throw malicious('xml_entity_expansion', `entities are nested more than ${maxEntityDepth} deep`)
     this.weights.set(entity, -1)
     let weight = entity.value.length
     const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
@@ -73,10 +73,10 @@ export class XmlEntities {
 
   private use(entity: Declaration | undefined): void {
     this.total += entity ? (this.weights.get(entity) ?? 0) : 0
-    if (this.total > freeGrowth && this.total > this.fileSize * worstGrowth) {
+    if (this.total > freeExpansion && this.total > this.fileSize * maxExpansionRatio) {
       throw malicious(
         'xml_entity_expansion',
-        `entities would expand to more than ${Math.floor(freeGrowth / 1048576)} MiB, ${worstGrowth} times the file`,
+        `entities would expand to more than ${Math.floor(freeExpansion / 1048576)} MiB, ${maxExpansionRatio} times the file`,
       )
     }
   }

@@ -1,4 +1,4 @@
-import { PulledStream } from '../archive/byte-stream.js'
+import { IteratorStream } from '../archive/byte-stream.js'
 import { type Container, headLength, isTar, recognise, recogniseTail, tailLength } from '../archive/containers.js'
 import { SpooledBytes } from '../archive/spooled-bytes.js'
 import { printable } from '../format-error.js'
@@ -207,7 +207,7 @@ async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncItera
       yield chunk
     }
   })()
-  const stream = new PulledStream(passing)
+  const stream = new IteratorStream(passing)
   try {
     await openTarStream(stream, inside)
   } finally {

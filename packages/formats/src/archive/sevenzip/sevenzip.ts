@@ -118,7 +118,7 @@ export function checkUnpackRun(run: SevenZipRun, called: string, level: ArchiveL
   else if (run.exitCode === 1) level.note(`7-Zip warns: ${reason(run)}`)
 }
 
-interface Nested {
+interface UnpackOptions {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
@@ -127,7 +127,7 @@ interface Nested {
   seen?(member: PackedMember): boolean
 }
 
-export async function unpackNested(source: RandomAccessSource, nested: Nested, level: ArchiveLevel): Promise<SevenZipRun> {
+export async function unpackNested(source: RandomAccessSource, nested: UnpackOptions, level: ArchiveLevel): Promise<SevenZipRun> {
   const { type, members, links, listing, seen } = nested
   const inside = new NestedMembers(level, links)
   const observer = listing && level.observer?.sevenZip(type, listing)

@@ -1,5 +1,5 @@
 import { damaged, type FormatError, malicious, quoted } from '../../format-error.js'
-import { type ByteStream, PulledStream } from '../byte-stream.js'
+import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPax, type PaxRecords, readPax } from './pax.js'
 
@@ -29,7 +29,7 @@ export async function walkTar(stream: ByteStream, handlers: TarHandlers): Promis
     if (!block) return
     const header = readTarHeader(block, toErrorHandler(handlers))
     if (await readExtension(stream, header, pending, shared)) continue
-    complete(header, pending, shared)
+    applyExtensions(header, pending, shared)
     pending = { pax: new Map() }
     handlers.member(header)
     await readData(stream, header, handlers)
@@ -77,7 +77,7 @@ async function readExtension(stream: ByteStream, header: TarHeader, pending: Pen
   return true
 }
 
-function complete(header: TarHeader, pending: Pending, shared: PaxRecords): void {
+function applyExtensions(header: TarHeader, pending: Pending, shared: PaxRecords): void {
   if (pending.longName !== undefined) header.name = pending.longName
   if (pending.longLink !== undefined) header.linkName = pending.longLink
   applyPax(header, shared)
@@ -94,7 +94,7 @@ async function readData(stream: ByteStream, header: TarHeader, handlers: TarHand
     }
   }
   if (header.size > 0) {
-    const data = new PulledStream(counted())
+    const data = new IteratorStream(counted())
     await handlers.data(header, data)
     await data.close()
   }

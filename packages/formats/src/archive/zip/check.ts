@@ -67,7 +67,7 @@ function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {
   return names
 }
 
-interface Progress {
+interface CheckState {
   level: ArchiveLevel
   watch: PartSinkFactory | undefined
   facts: ZipFacts
@@ -77,7 +77,7 @@ interface Progress {
 async function checkMember(
   source: RandomAccessSource,
   member: ZipMember,
-  { level, watch, facts, links }: Progress,
+  { level, watch, facts, links }: CheckState,
 ): Promise<void> {
   const { entry } = member
   facts.unpackedBytes += entry.uncompressedSize

@@ -32,7 +32,7 @@ const endSize = 22
 const centralSize = 46
 const maxDirectoryBytes = 64 * 1024 * 1024
 
-interface End {
+interface EndRecord {
   /** Offset of the end record, or of the zip64 end record, if any. */
   position: number
   entries: number
@@ -83,7 +83,7 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
 const tooMany = (count: number, limits: ReaderLimits) =>
   malicious('archive_entries', `the archive has ${count} members; at most ${limits.maxEntries} are looked at`)
 
-function findEnd(source: RandomAccessSource): End {
+function findEnd(source: RandomAccessSource): EndRecord {
   const tailSize = Math.min(source.size, endSize + 0xffff + 1024)
   const tailStart = source.size - tailSize
   const tail = source.read(tailStart, tailSize)
@@ -92,7 +92,7 @@ function findEnd(source: RandomAccessSource): End {
   const record = tail.subarray(at, at + endSize)
   const thisDisk = record.readUInt16LE(4)
   const directoryDisk = record.readUInt16LE(6)
-  const end: End = {
+  const end: EndRecord = {
     position: tailStart + at,
     entries: record.readUInt16LE(10),
     size: record.readUInt32LE(12),
@@ -120,7 +120,7 @@ function findLastEndRecord(tail: Buffer): number {
   return fallback
 }
 
-function readZip64End(source: RandomAccessSource, end: End): End | undefined {
+function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | undefined {
   // Some programs write saturated numbers without zip64 records. Without a locator, the plain numbers count. Info-ZIP also
   // writes the records beside plain numbers if it packs standard input.
   const locator = source.read(end.position - 20, 20)
@@ -151,7 +151,7 @@ function findZip64Record(
   throw damaged('the zip64 end record is not where its locator says')
 }
 
-function locateDirectory(source: RandomAccessSource, end: End): { start: number; prefix: number } {
+function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: number; prefix: number } {
   const startsWithMember = source.read(0, 4).toString('latin1') === 'PK\x03\x04'
   if (end.entries === 0 && end.size === 0) {
     if (startsWithMember && end.position > 0)

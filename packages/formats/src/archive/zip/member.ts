@@ -3,7 +3,7 @@ import { damaged, quoted } from '../../format-error.js'
 import type { PartSink } from '../../member-observer.js'
 import { MemorySource, type RandomAccessSource } from '../../random-access-source.js'
 import type { ArchiveLevel } from '../archive-level.js'
-import { PulledStream, SourceStream } from '../byte-stream.js'
+import { IteratorStream, SourceStream } from '../byte-stream.js'
 import { getDataError, inflateChunks, outputBufferSize, wholeLimits } from '../inflate.js'
 import type { ZipEntry } from './directory.js'
 import type { ZipMember } from './member-locations.js'
@@ -61,13 +61,13 @@ async function verifyDeflated(
   sink?: PartSink,
 ): Promise<void> {
   const content = new DeflatedContent(source, member, level)
-  const stream = new PulledStream(content.chunks())
+  const stream = new IteratorStream(content.chunks())
   const rest = () => teeTo(sink, stream.take(Number.POSITIVE_INFINITY))
   const { name, localHeaderOffset } = member.entry
   try {
     if (!sink) await level.readNested(stream, name, localHeaderOffset)
     // Only if the reader of a nested archive has not consumed the content.
-    if (stream.taken === 0) await level.observer?.member(localHeaderOffset, rest())
+    if (stream.consumed === 0) await level.observer?.member(localHeaderOffset, rest())
     for await (const _ of rest());
   } finally {
     await stream.close()

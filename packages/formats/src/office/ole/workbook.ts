@@ -28,13 +28,13 @@ export function checkWorkbook(container: OleContainer): OleFacts {
 }
 
 // The record that states encryption follows the first record.
-const soonRecords = 64
+const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
   const entry = container.find('Workbook') ?? container.find('Book')
   if (!entry) return false
   const records = new Records(container.open(entry))
-  for (let count = 0; count < soonRecords; count++) {
+  for (let count = 0; count < leadingRecords; count++) {
     const record = records.next()
     if (!record || record.type === filePass) return record !== undefined
   }
