@@ -69,8 +69,11 @@ export class ContainerObserver implements MemberObserver {
         return { write: (chunk) => attempt(() => sink.write(chunk)), end: () => attempt(() => sink.end()) }
       },
       end: async (result) => {
-        if (result && !run.endedBy) await members.visitSpooled((source) => level.visit(source)).catch(run.end)
-        members.close()
+        try {
+          if (result && !run.endedBy) await members.visitSpooled((source) => level.visit(source)).catch(run.end)
+        } finally {
+          members.close()
+        }
         if (result || run.endedBy) this.observed.sevenZip = { type, listing, run: result }
         else run.used = used
       },
