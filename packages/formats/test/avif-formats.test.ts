@@ -42,7 +42,7 @@ describe('avif damage that libheif ignores', () => {
 
   test('rejects an image that libaom calls unsupported', async () => {
     const bytes = Buffer.from(picture)
-    // The profile in the head of its sequence; there are three.
+    // The profile in the sequence header. Only three exist.
     const sequence = bytes.indexOf('mdat', 0, 'latin1') + 4 + (bytes[bytes.indexOf('mdat', 0, 'latin1') + 4] === 0x12 ? 4 : 2)
     bytes[sequence] = 0xff
     expect(await read(readAvif, bytes)).toMatchObject(broken(/not supported by this decoder/))

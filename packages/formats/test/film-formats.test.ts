@@ -5,7 +5,7 @@ import { broken, damaged, firstPart, inPart, read, sound } from './support/forma
 import { avcConfiguration, avcMp4, box, fragmentedMp4, mp4 } from './support/samples/films.js'
 import { element, u32be, webm } from './support/samples/media.js'
 
-/** `bytes` with the number at four bytes, `offset` after the first `type`, overwritten. */
+/** Returns `bytes` with the 32-bit number at `offset` after the first `type` replaced. */
 function withNumber(bytes: Buffer, type: string, offset: number, value: number): Buffer {
   const copy = Buffer.from(bytes)
   copy.writeUInt32BE(value, copy.indexOf(type) + offset)
@@ -68,7 +68,7 @@ describe('a damaged mp4', () => {
       ['stts', 8],
     ] as const)
       expect(await read(readMp4, withNumber(mp4(), type, offset, 0xffffffff))).toMatchObject(broken(/cut off/))
-    // Samples of one size need no list: four thousand million of them are still none that the file lacks room for.
+    // Samples of equal size need no list, so four billion of them take no space in the file.
     const uniform = withNumber(withNumber(mp4(), 'stsz', 8, 1), 'stsz', 12, 0xffffffff)
     expect(await read(readMp4, uniform)).toMatchObject(sound)
   })
@@ -83,7 +83,7 @@ describe('a damaged mp4', () => {
     expect(await read(readMp4, avcMp4({ configuration: 'none' }))).toMatchObject(broken(/not described/))
     for (const bytes of [Buffer.alloc(30), Buffer.alloc(4, 1), damaged(avcConfiguration(), 6, 2, 0x7f)])
       expect(await read(readMp4, avcMp4({ configuration: bytes }))).toMatchObject(broken(/avcC/))
-    // Units behind start codes carry them in themselves.
+    // Units with start codes contain the parameter sets.
     expect(await read(readMp4, avcMp4({ configuration: 'none', startCodes: true }))).toMatchObject(sound)
     expect(await read(readMp4, avcMp4({ startCodes: true }))).toMatchObject(sound)
   })

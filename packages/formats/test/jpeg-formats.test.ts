@@ -37,7 +37,7 @@ describe('jpeg data after the last pixel', () => {
   test('rejects one trailing byte if a block has too many values', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(sound)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(sound)
-    // Readers take it without a word.
+    // Readers accept it without a warning.
     expect(await read(readJpeg, handmadeJpeg({ scan: fullBlock }))).toMatchObject(sound)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(broken(/left over/))
   })
@@ -65,7 +65,7 @@ test('detects the coding process from a limited number of segments', async () =>
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)
   expect(isProgressive(new MemorySource(behind(100)))).toBe(true)
-  // What is not known by then a thread finds out, which has the time.
+  // If the header is later, a worker thread decides.
   expect(isProgressive(new MemorySource(behind(60_000)))).toBe(false)
   expect(await read(readJpeg, behind(60_000))).toMatchObject(sound)
 })

@@ -33,7 +33,7 @@ describe.each(samples)('%s', (_name, reader, sample) => {
 
   test('rejects a file with only its first bytes, other content or no content', async () => {
     expect(await read(reader, sample.subarray(0, 12))).toMatchObject(broken(/./))
-    // Players of MP3 and AAC look for the first frame wherever it is.
+    // Players of MP3 and AAC search for the first frame at any offset.
     if (reader !== readMp3 && reader !== readAac)
       expect(await read(reader, damaged(sample, 0, 64, 0x41))).toMatchObject(broken(/./))
     expect(await read(reader, Buffer.from('Nothing that could be played.\n'.repeat(50)))).toMatchObject(broken(/./))

@@ -105,7 +105,7 @@ test('an engine that was interrupted during a read is replaced', async () => {
     size: whole.size,
     extension: 'pdf',
     read: (offset, length) => {
-      // The header, then the engine's first look: from there on the time is up.
+      // The first reads are the header and the engine's start. Then the deadline expires.
       if (++reads > 2) throw new DeadlineExceeded('the time is up')
       return whole.read(offset, length)
     },

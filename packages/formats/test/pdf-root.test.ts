@@ -59,7 +59,7 @@ describe('a PDF trailer', () => {
   const behind = (...parts: string[]) => Buffer.concat([damaged, ...parts.map((part) => Buffer.from(part))])
 
   test('is found at any offset', async () => {
-    // Around the edges of the chunks that are looked at, and far from the end.
+    // Near the edges of the chunks that are searched, and far from the end.
     for (const place of [65_536 - damaged.length - 20, 65_536 - damaged.length - 4, 70_000])
       expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(whole)
   })

@@ -118,7 +118,7 @@ describe('walk', () => {
   })
 })
 
-/** A 7z whose one member has content, and the attribute of a folder. */
+/** A 7z with one member that has content and the attribute of a folder. */
 async function fileLikeFolder(data: string): Promise<Buffer> {
   const archive = await sevenZip({ 'a.txt': data }, ['-mhc=off'])
   const directory = archive.subarray(32 + Number(archive.readBigUInt64LE(12)))
@@ -169,7 +169,7 @@ describe('a walk that observes a reader', () => {
     return observing
   }
 
-  /** Lets the reader open the zip, then destroys the packed members, so that they cannot be inflated again. */
+  /** Lets the reader open the zip, then destroys the compressed members, so that they cannot be inflated again. */
   async function observed(archive: Buffer, visitor: Visitor): Promise<Walk> {
     const observing = await read(archive, 'zip', visitor)
     for (let at = archive.indexOf('PK\x03\x04'); at >= 0; at = archive.indexOf('PK\x03\x04', at + 1))

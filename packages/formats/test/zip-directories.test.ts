@@ -8,7 +8,7 @@ const members: SampleMember[] = [
 ]
 const judge = async (bytes: Buffer) => readZip(sourceOf(bytes), limits())
 
-/** A zip with zip64 records whose end record tells the plain numbers all the same, as Info-ZIP packs its standard input. */
+/** A zip with zip64 records and plain numbers in its end record, as Info-ZIP writes it from standard input. */
 function plainNumbers(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes)
   const record = copy.lastIndexOf('PK\x06\x06', undefined, 'latin1')

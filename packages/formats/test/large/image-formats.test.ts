@@ -33,7 +33,7 @@ import {
 } from '../support/samples/image.js'
 import { mutationsOf } from '../support/samples/mutations.js'
 
-// Here libvips runs in the test's own process.
+// In this test, libvips runs in the same process.
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
 
 const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
@@ -108,7 +108,7 @@ describe.each(readers)('%s', (name, reader) => {
   })
 
   test('rejects too many pixels by the header', async () => {
-    // Pixels that are not compressed are all there.
+    // Uncompressed pixels all exist.
     expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
   })
 
@@ -253,7 +253,7 @@ describe('tiff', () => {
     expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(broken(/40 of 60 bytes/))
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(broken(/0 of 60 bytes/))
-    // A width of the type that the place of a directory has.
+    // The width has the field type of a directory offset.
     expect(await read(readTiff, damaged(rawTiff(layout), 8 + layout.data.length + 4, 1, 13))).toMatchObject(broken(/no width/))
     expect(await read(readTiff, rawTiff({ ...layout, bits: 900 }))).toMatchObject(broken(/samples of 900 bits/))
     expect(await read(readTiff, rawTiff({ ...layout, compression: 777 }), {}, 'tif')).toMatchObject(broken(/compression 777/))

@@ -102,7 +102,7 @@ const gif = (comment: string) =>
     Buffer.from('002c00000000010001000002024401003b', 'hex'),
   ])
 
-/** 1.5 GiB of spaces in zlib's format: a deflate stream that repeats the blocks of a smaller one. */
+/** 1.5 GiB of spaces in zlib format: a deflate stream that repeats the blocks of a smaller one. */
 function gzipBomb(): Buffer {
   const block = 32 * 1024 * 1024
   const flushed = deflateRawSync(Buffer.alloc(block, 0x20), { finishFlush: constants.Z_FULL_FLUSH, level: 9 })

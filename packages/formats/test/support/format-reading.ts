@@ -13,12 +13,12 @@ const limits = (changes: Partial<ReaderLimits> = {}): ReaderLimits => ({
   ...changes,
 })
 
-/** What a reader says of these bytes. */
+/** Returns the verdict of a reader on these bytes. */
 export const read = (reader: FormatReader, bytes: Buffer, changes?: Partial<ReaderLimits>): Promise<FormatVerdict> =>
   Promise.resolve().then(() => reader(new MemorySource(bytes, ''), limits(changes)))
 
 export const sound = { sound: true }
-/** Plays, but something is missing. */
+/** Passes with missing parts. */
 export const inPart = (what: RegExp) => ({
   sound: true,
   evidence: { incomplete: true },
@@ -26,7 +26,7 @@ export const inPart = (what: RegExp) => ({
 })
 export const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 
-/** A copy with some bytes overwritten. */
+/** Returns a copy with some bytes replaced. */
 export function damaged(bytes: Buffer, at: number, length = 16, value = 0): Buffer {
   return Buffer.from(bytes).fill(value, at, at + length)
 }

@@ -1,6 +1,6 @@
 import { box, fullBox, numbers } from './heic.js'
 
-/** The data of a picture in an AVIF of libvips, and how to decode them. */
+/** Data of an image in an AVIF from libvips, and its properties. */
 function getParts(avif: Buffer): { configuration: Buffer; data: Buffer } {
   const configuration = avif.indexOf('av1C', 0, 'latin1') - 4
   const data = avif.indexOf('mdat', 0, 'latin1') + 4
@@ -10,7 +10,7 @@ function getParts(avif: Buffer): { configuration: Buffer; data: Buffer } {
   }
 }
 
-/** Two pictures of the same size side by side, as a grid of two hidden tiles. */
+/** Two images of equal size side by side: a grid of two hidden tiles. */
 export function avifGrid(tile: Buffer, width: number, height: number, damage: (second: Buffer) => void = () => {}): Buffer {
   const { configuration, data } = getParts(tile)
   const second = Buffer.from(data)

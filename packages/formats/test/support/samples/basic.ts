@@ -1,7 +1,7 @@
 import { crc32, deflateSync, gzipSync } from 'node:zlib'
 import CFB from 'cfb'
 
-/** Small sound files of the usual kinds, made in code. */
+/** Small audio files of common types, written byte by byte. */
 
 const chunk = (type: string, data: Buffer): Buffer => {
   const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
@@ -23,7 +23,7 @@ export function png(width = 8, height = 8): Buffer {
   return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
 }
 
-/** One transparent pixel, as half the web once had it. */
+/** One transparent pixel, as many web pages used it. */
 export const gif = (): Buffer => Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 
 export function bmp(): Buffer {
@@ -58,7 +58,7 @@ export function wav(samples = 400): Buffer {
   return bytes
 }
 
-/** One empty page; with an exact cross-reference table. `extra` goes between the header and the first object. */
+/** One empty page with an exact cross-reference table. `extra` follows the header. */
 export function pdf({ extra = '', pages = 1 } = {}): Buffer {
   const kids = Array.from({ length: pages }, (_, index) => `${index + 3} 0 R`)
   const objects = [
@@ -112,7 +112,7 @@ const xml = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 const relationships = 'http://schemas.openxmlformats.org/package/2006/relationships'
 const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 
-/** The least that Word opens. */
+/** The smallest document that Word opens. */
 export const docx = (): Buffer =>
   zip({
     '[Content_Types].xml': `${xml}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>`,
@@ -159,7 +159,7 @@ export function tar(): Buffer {
   return Buffer.concat([header, data, Buffer.alloc(1024)])
 }
 
-/** A program that Windows would start, as far as its headers go. */
+/** The headers of a Windows program. */
 export function exe(): Buffer {
   const bytes = Buffer.alloc(1024)
   bytes.write('MZ', 0, 'latin1')
@@ -176,7 +176,7 @@ const box = (type: string, ...content: Buffer[]): Buffer => {
   return Buffer.concat([head, body])
 }
 
-/** An MPEG-4 family file as far as brands and kinds of tracks go: enough to be recognised, too little to be played. */
+/** An MPEG-4 file with brands and track types only: enough for detection, too little to play. */
 export function isoMedia(brand: string, handlers: string[], compatible: string[] = []): Buffer {
   const brands = Buffer.from(`${brand}\0\0\0\0${compatible.join('')}`, 'latin1')
   const tracks = handlers.map((handler) =>

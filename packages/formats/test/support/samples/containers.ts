@@ -11,7 +11,7 @@ interface File {
   bytes: Buffer
 }
 
-/** cpio as `cpio -H newc` writes it. */
+/** cpio in the format of `cpio -H newc`. */
 export function cpio({ name, bytes }: File): Buffer {
   const member = (entry: string, mode: number, data: Buffer) => {
     const fields = [1, mode, 0, 0, 1, 0, data.length, 0, 0, 0, 0, entry.length + 1, 0]
@@ -21,7 +21,7 @@ export function cpio({ name, bytes }: File): Buffer {
   return Buffer.concat([member(name, 0o100644, bytes), member('TRAILER!!!', 0, Buffer.alloc(0))])
 }
 
-/** cpio as it was before 1990. */
+/** cpio in the format of before 1990. */
 export function oldCpio({ name, bytes }: File): Buffer {
   const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0')
   const member = (entry: string, data: Buffer) =>
@@ -35,7 +35,7 @@ export function oldCpio({ name, bytes }: File): Buffer {
   return Buffer.concat([member(name, bytes), member('TRAILER!!!', Buffer.alloc(0))])
 }
 
-/** A Unix archive, as a Debian package is one. */
+/** A Unix archive, like a Debian package. */
 export const ar = (...files: File[]): Buffer =>
   Buffer.concat([
     latin('!<arch>\n'),
@@ -155,7 +155,7 @@ export function lzh({ name, bytes }: File): Buffer {
   return Buffer.concat([Buffer.from([body.length, sum]), body, bytes, Buffer.from([0])])
 }
 
-/** xar, as macOS packages are. */
+/** xar, like a macOS package. */
 export function xar({ name, bytes }: File): Buffer {
   const packed = deflateSync(bytes)
   const toc = latin(
@@ -167,11 +167,11 @@ export function xar({ name, bytes }: File): Buffer {
   return Buffer.concat([head, packedToc, packed])
 }
 
-/** What `compress` wrote: LZW with 9-bit codes, cleared before they grow. */
+/** The format of `compress`: LZW with 9-bit codes, cleared before they grow. */
 export function compressed(bytes: Buffer): Buffer {
   const codes: number[] = []
   for (const [at, byte] of bytes.entries()) {
-    // 9 bits are enough for 255 new entries; a group of eight codes is filled up after each clear.
+    // 9 bits are enough for 255 new entries. After each clear, a group of eight codes is padded.
     if (at > 0 && at % 200 === 0) {
       codes.push(256)
       while (codes.length % 8 !== 0) codes.push(0)
@@ -185,7 +185,7 @@ export function compressed(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x1f, 0x9d, 0x90]), out])
 }
 
-/** RAR 4 with one stored file, which may be behind a password, its directory too: then that is noise. */
+/** RAR 4 with one stored file. With a password, the file or also the directory is noise. */
 export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'directory' } = {}): Buffer {
   const block = (type: number, flags: number, body: Buffer, data: Buffer = Buffer.alloc(0)) => {
     const rest = Buffer.concat([Buffer.from([type]), u16le(flags), u16le(7 + body.length), body])
@@ -262,14 +262,14 @@ export function rar5(
   ])
 }
 
-/** A packed Flash film with one block of bytes. */
+/** A compressed Flash file with one block. */
 export function swf(bytes: Buffer): Buffer {
   const tag = Buffer.concat([u16le((87 << 6) | 63), u32le(bytes.length + 6), u16le(1), u32le(0), bytes])
   const body = Buffer.concat([Buffer.from([0, 0, 24, 1, 0]), tag, u16le(0)])
   return Buffer.concat([latin('CWS\x06'), u32le(body.length + 8), deflateSync(body)])
 }
 
-/** What COMPRESS.EXE wrote, with nothing found twice. */
+/** The format of COMPRESS.EXE, without matches. */
 export function szdd(bytes: Buffer): Buffer {
   const groups: Buffer[] = []
   for (let at = 0; at < bytes.length; at += 8) groups.push(Buffer.from([0xff]), bytes.subarray(at, at + 8))
@@ -330,7 +330,7 @@ export function cab({ name, bytes }: File): Buffer {
 
 const packedLength = (disk: Buffer) => deflateSync(disk).length
 
-/** What Outlook sends as winmail.dat: an attachment of this name. */
+/** winmail.dat as sent by Outlook: an attachment with this name. */
 export function tnef({ name, bytes }: File): Buffer {
   const attribute = (level: number, id: number, data: Buffer) => {
     const sum = data.reduce((total, byte) => (total + byte) & 0xffff, 0)
@@ -346,7 +346,7 @@ export function tnef({ name, bytes }: File): Buffer {
   ])
 }
 
-/** A section of OneNote with one file in its store. [MS-ONESTORE] 2.6.13 */
+/** A section of OneNote with one embedded file. [MS-ONESTORE] 2.6.13 */
 export function oneNote(bytes: Buffer): Buffer {
   const head = Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex')
   const object = Buffer.from('e716e3bd65261145a4c48d4d0b7a9eac', 'hex')

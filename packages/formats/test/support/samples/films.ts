@@ -37,7 +37,7 @@ function track({ kind, entry, sizes, dataAt }: Track): Buffer {
 
 const movie = (...tracks: Buffer[]) => box('moov', full('mvhd', Buffer.alloc(96)), ...tracks)
 
-/** Four samples in two chunks of 500 bytes, the movie header before or after them. */
+/** Four samples in two chunks of 500 bytes. The movie header comes first or last. */
 export function mp4(options: { headerFirst?: boolean } = {}): Buffer {
   const type = box('ftyp', text('isom'), u32be(512), text('isommp42'))
   const data = box('mdat', noise(1000))
@@ -46,7 +46,7 @@ export function mp4(options: { headerFirst?: boolean } = {}): Buffer {
   return Buffer.concat([type, header(type.length + header(0).length + 8), data])
 }
 
-/** Parameter sets as an avcC box has them, lengths of four bytes before each unit. */
+/** Parameter sets as in an avcC box: each unit follows its 32-bit length. */
 export const avcConfiguration = () => {
   const set = Buffer.from([0x67, 0x42, 0xc0, 0x1e, 0xd9])
   return Buffer.concat([
@@ -59,7 +59,7 @@ export const avcConfiguration = () => {
   ])
 }
 
-/** A film of four H.264 pictures, the movie header first: `configuration` is its avcC box (none: left out), `fill` makes its data. */
+/** A film of four H.264 frames with the movie header first. `configuration` is its avcC box, `fill` creates its data. */
 export function avcMp4(
   options: { configuration?: Buffer | 'none'; fill?: (data: Buffer) => Buffer; startCodes?: boolean } = {},
 ): Buffer {
@@ -75,7 +75,7 @@ export function avcMp4(
   return Buffer.concat([type, header(type.length + header(0).length + 8), box('mdat', options.fill?.(data) ?? data)])
 }
 
-/** A movie header without samples, and two fragments of three samples. `track`: which one the fragments are for; `announced: false` leaves mvex out. */
+/** A movie header without samples, and two fragments of three samples. `track` is their track. `announced: false` omits mvex. */
 export function fragmentedMp4(options: { track?: number; samples?: number; announced?: boolean } = {}): Buffer {
   const table = box(
     'stbl',

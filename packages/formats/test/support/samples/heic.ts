@@ -1,4 +1,4 @@
-/** A HEIC made by hand: one picture whose data are no real HEVC, but units as HEVC has them. */
+/** A HEIC with one image, written byte by byte. Its data is not valid HEVC, but has the unit structure of HEVC. */
 
 export const numbers = (width: 1 | 2 | 4, ...values: number[]) => {
   const bytes = Buffer.alloc(width * values.length)
@@ -13,13 +13,13 @@ export const box = (type: string, ...content: Buffer[]) => {
 export const fullBox = (type: string, version: number, ...content: Buffer[]) =>
   box(type, numbers(1, version, 0, 0, 0), ...content)
 
-/** A unit of a kind, in front of it its length. */
+/** A unit of a type, after its length. */
 export const unit = (kind: number, content: number[]) => {
   const body = Buffer.from([kind << 1, 1].concat(content))
   return Buffer.concat([numbers(4, body.length), body])
 }
 
-/** As x265 writes them. */
+/** As written by x265. */
 const written: Record<number, string> = {
   32: '40010c01ffff03700000030090000003000003001eba0240',
   33: '42010103700000030090000003000003001ea03481072796eae4a6b9b81010302000000300200000030021',
@@ -33,21 +33,21 @@ const parameters = (kind: number, changes: HeicOptions['changes']) => {
 }
 
 interface HeicOptions {
-  /** Units; a slice that starts a picture unless told. */
+  /** Units. The default is a slice that starts an image. */
   data?: Buffer
-  /** Kinds of parameters in the decoder configuration. */
+  /** Parameter types in the decoder configuration. */
   kinds?: number[]
   type?: string
   handler?: string
   width?: number
-  /** Added to the place where the data are said to be. */
+  /** Added to the offset of the data. */
   shift?: number
-  /** Without its decoder configuration. */
+  /** Omits the decoder configuration. */
   bare?: boolean
   hidden?: boolean
-  /** Bytes changed in the parameters of a kind: places and values. */
+  /** Changed bytes in the parameters of a type: offsets and values. */
   changes?: Record<number, [number, number][]>
-  /** A second picture that belongs to the first: what it is for, and its units. */
+  /** A second image that belongs to the first: its role and units. */
   auxiliary?: { purpose: string; data: Buffer }
 }
 

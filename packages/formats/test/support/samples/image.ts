@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib'
 import sharp from 'sharp'
 
-/** Small pictures, made in code: by libvips where it writes the format, by hand where it does not or where the file has to be odd. */
+/** Small images, created by libvips, or byte by byte if libvips cannot write them. */
 
 const picture = (width = 64, height = 48) => {
   const pixels = Buffer.from(Array.from({ length: width * height * 3 }, (_, index) => (index * 37 + (index >> 5) * 11) & 255))
@@ -16,7 +16,7 @@ export const webp = () => picture().webp({ lossless: true }).toBuffer()
 export const tiff = (compression: 'none' | 'lzw' | 'deflate' = 'lzw') => picture().tiff({ compression }).toBuffer()
 export const avif = () => picture().avif({ effort: 0 }).toBuffer()
 
-/** Three pictures one after the other. */
+/** Three images in a row. */
 export async function animation(format: 'gif' | 'webp'): Promise<Buffer> {
   const frames = await Promise.all([0, 90, 180].map((hue) => picture().modulate({ hue }).raw().toBuffer()))
   const film = sharp(Buffer.concat(frames), {
@@ -36,7 +36,7 @@ export const pngChunk = (type: string, body: Buffer) => {
   return Buffer.concat([u32be(body.length), named, u32be(crc32(named))])
 }
 
-/** A grey PNG of any claimed size whose data are `rows` bytes of zeros, packed. */
+/** A grey PNG that claims any size. Its data is `rows` compressed zeros. */
 export function pngClaiming(width: number, height: number, rows = 1024): Buffer {
   const header = Buffer.concat([u32be(width), u32be(height), Buffer.from([8, 0, 0, 0, 0])])
   return Buffer.concat([
@@ -57,7 +57,7 @@ interface BmpOptions {
   data?: Buffer
 }
 
-/** A BMP of 10 by 6 pixels unless told otherwise. */
+/** A BMP of 10 by 6 pixels by default. */
 export function bmp(options: BmpOptions = {}): Buffer {
   const { depth = 24, width = 10, height = 6, planes = 1, headerSize = 40, compression = 0 } = options
   const palette = depth <= 8 ? Buffer.alloc(4 * 2 ** depth, 0x7f) : Buffer.alloc(0)
@@ -79,11 +79,11 @@ export function bmp(options: BmpOptions = {}): Buffer {
   return Buffer.concat([header, palette, data])
 }
 
-/** Six rows of ten pixels in runs, each row with its end mark. */
+/** Six rows of ten pixels in runs, each with its end mark. */
 export const rleRows = (rows = 6, endMark = true) =>
   Buffer.from([...Array.from({ length: rows }, () => [10, 0x42, 0, 0]).flat(), ...(endMark ? [0, 1] : [])])
 
-/** A TIFF whose list of pages comes back to its first page. */
+/** A TIFF whose list of pages returns to the first page. */
 export async function circularTiff(): Promise<Buffer> {
   const bytes = Buffer.from(await tiff('none'))
   const little = bytes.toString('latin1', 0, 2) === 'II'
@@ -114,7 +114,7 @@ interface RawTiff {
   data: Buffer
 }
 
-/** A grey TIFF of 8 by 5 pixels in one strip, made by hand: what libvips does not write. */
+/** A grey TIFF of 8 by 5 pixels in one strip, which libvips does not write. */
 export function rawTiff({ bits, samples, compression, data }: RawTiff): Buffer {
   const fields = [
     [256, 8],

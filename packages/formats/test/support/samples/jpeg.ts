@@ -1,8 +1,8 @@
-/** A grey JPEG made by hand, of one row of blocks: what encoders do not write. */
+/** A grey JPEG of one row of blocks, with features that encoders do not write. */
 
 const segment = (marker: number, ...content: number[]) => [0xff, marker, 0, content.length + 2, ...content]
 
-/** One code of a bit that is a value of nothing; for the others one more of two bits, which is fifteen zeros and a value. */
+/** A one-bit code for zero, and longer codes for fifteen zeros and a value. */
 const tables = [
   ...segment(0xc4, 0x00, 1, ...Array<number>(15).fill(0), 0),
   ...segment(0xc4, 0x10, 1, 1, ...Array<number>(14).fill(0), 0, 0xf1),
@@ -10,11 +10,11 @@ const tables = [
 
 /** A block without values. */
 export const emptyBlock = [0x3f]
-/** A block of 65 values. */
+/** A block of 65 values, one too many. */
 export const fullBlock = [0x5b, 0x6f]
 
 interface HandmadeJpeg {
-  /** One block, or as many as there are restarts. */
+  /** One block, or one per restart interval. */
   blocks?: number
   restart?: boolean
   scan: number[]
@@ -34,6 +34,6 @@ export function handmadeJpeg({ blocks = 1, restart = false, scan, end = [0xff, 0
   ])
 }
 
-/** A copy with bytes put in before its end marker. */
+/** Returns a copy with bytes inserted before its end marker. */
 export const withBeforeEnd = (bytes: Buffer, extra: number[]) =>
   Buffer.concat([bytes.subarray(0, -2), Buffer.from(extra), bytes.subarray(-2)])

@@ -1,4 +1,4 @@
-/** Small sound and film files, made in code. Checksums are computed the slow, obvious way, so that they check ours. */
+/** Small audio and video files. Checksums are computed bit by bit, independently of the tested code. */
 
 export const text = (value: string) => Buffer.from(value, 'latin1')
 export const u16be = (value: number) => Buffer.from([value >> 8, value & 255])
@@ -25,7 +25,7 @@ const chunk = (type: string, body: Buffer) => Buffer.concat([text(type), u32le(b
 export const noise = (length: number) =>
   Buffer.from(Array.from({ length }, (_, index) => (index * 7919 + (index >> 3) * 31) & 255))
 
-/** A second of sound, 8 bits at 8 kHz. `dataSize` and `riffSize` overwrite the lengths that are written. */
+/** One second of audio, 8 bits at 8 kHz. `dataSize` and `riffSize` replace the lengths in the headers. */
 export function wav(options: { dataSize?: number; riffSize?: number } = {}): Buffer {
   const format = Buffer.concat([u16le(1), u16le(1), u32le(8000), u32le(8000), u16le(1), u16le(8)])
   const body = Buffer.concat([text('WAVE'), chunk('fmt ', format), chunk('data', noise(8000))])
@@ -65,7 +65,7 @@ interface PageParts {
   body: Buffer
 }
 
-/** One page with a right checksum. */
+/** One page with a correct checksum. */
 export function oggPage(sequence: number, { flags = 0, granule = 0, serial = 0x1234, body }: PageParts): Buffer {
   const lacing = [...Array(Math.floor(body.length / 255)).fill(255), body.length % 255] as number[]
   const head = Buffer.concat([
@@ -85,7 +85,7 @@ export function oggPage(sequence: number, { flags = 0, granule = 0, serial = 0x1
 
 export const opusHead = () => Buffer.concat([text('OpusHead'), Buffer.from([1, 1, 0, 0]), u32le(48000), Buffer.from([0, 0, 0])])
 
-/** An Opus stream's pages: two of headers, four of packets. `tags: false` leaves the second header out. */
+/** Pages of an Opus stream: two headers and four packets. `tags: false` omits the second header. */
 export function ogg(options: { endMark?: boolean; tags?: boolean } = {}): Buffer {
   const tags = Buffer.concat([text('OpusTags'), u32le(5), text('assay'), u32le(0)])
   const sound = [1, 2, 3, 4].map((index) =>
@@ -125,15 +125,15 @@ const unknownLength = (id: string, ...bodies: Buffer[]) =>
 
 interface WebmParts {
   live?: boolean
-  /** '' leaves the type out. */
+  /** '' omits the type. */
   type?: string
   codec?: string
   setup?: Buffer
-  /** The track that the blocks are for. */
+  /** Track of the blocks. */
   track?: number
 }
 
-/** Two clusters of three blocks, two of them simple ones; `live`: written as a stream, with unknown lengths. */
+/** Two clusters of three blocks, two of them simple. `live` uses unknown lengths, like a stream. */
 export function webm(options: WebmParts = {}): Buffer {
   const type = options.type ?? 'webm'
   const header = element('1a45dfa3', element('4286', Buffer.from([1])), ...(type ? [element('4282', text(type))] : []))

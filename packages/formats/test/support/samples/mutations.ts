@@ -1,4 +1,4 @@
-/** A small, seeded source of random numbers (mulberry32): the same mutations in every run. */
+/** A small, seeded random number generator (mulberry32): the same mutations in every run. */
 export function seeded(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -9,7 +9,9 @@ export function seeded(seed: number): (below: number) => number {
   }
 }
 
-/** `count` damaged copies: cut, with bits turned, blocks overwritten, doubled or taken out, and numbers in headers made huge. */
+/**
+ * Returns `count` damaged copies: truncations, flipped bits, overwritten, doubled or removed blocks, and huge numbers in headers.
+ */
 export function* mutationsOf(sample: Buffer, count: number, seed = 1): Generator<Buffer> {
   const random = seeded(seed)
   for (let index = 0; index < count; index++) {

@@ -19,7 +19,7 @@ function relationships(targets: [type: string, target: string][], base = office)
   return `${declaration}<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${list.join('')}</Relationships>`
 }
 
-/** The least that Word opens; `strict` in the namespaces of the standard's strict form. */
+/** The smallest document that Word opens. `strict` uses the namespaces of the strict form of the standard. */
 export const docx = (strict = false): Parts => ({
   '[Content_Types].xml': contentTypes,
   '_rels/.rels': relationships([['officeDocument', 'word/document.xml']], strict ? strictOffice : office),
@@ -71,7 +71,7 @@ export function compound(streams: Record<string, Buffer>): Buffer {
 
 export type Streams = Record<string, Buffer>
 
-/** A Word 97 document: the file information block and the chunk table that it points to. */
+/** A Word 97 document: the file information block and the piece table. */
 export function doc({ encrypted = false } = {}): Streams {
   const document = Buffer.alloc(5000)
   document.writeUInt16LE(0xa5ec, 0)
@@ -92,7 +92,7 @@ const record = (type: number, data: Buffer = Buffer.alloc(0)): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** An Excel 97 workbook of one sheet; `old` gives the stream its name until Excel 95. */
+/** An Excel 97 workbook with one sheet. `old` uses the stream name of Excel 95. */
 export function xls({ old = false, encrypted = false, macroSheet = false, link = '' } = {}): Streams {
   const sheetEntry = Buffer.alloc(12)
   sheetEntry[5] = macroSheet ? 1 : 0
@@ -118,7 +118,7 @@ const atom = (type: number, data: Buffer): Buffer => {
   return Buffer.concat([head, data])
 }
 
-/** A PowerPoint 97 presentation: a directory of persistent objects, and the edit that names it. */
+/** A PowerPoint 97 presentation: a directory of persistent objects, and the edit that points to it. */
 export function ppt({ encrypted = false } = {}): Streams {
   const directory = atom(0x1772, Buffer.alloc(8))
   const edit = Buffer.alloc(28)
@@ -133,7 +133,7 @@ export function ppt({ encrypted = false } = {}): Streams {
   }
 }
 
-/** A docx behind a password, as Office writes it. */
+/** A docx with a password, as Office writes it. */
 export function encryptedPackage(): Streams {
   const content = Buffer.alloc(6008, 0x5a)
   content.writeBigUInt64LE(6000n, 0)

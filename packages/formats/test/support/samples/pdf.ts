@@ -1,6 +1,6 @@
 /** Small PDFs, made in code. */
 
-/** A PDF of these objects (number and body), with a right cross-reference table. Object 1 is the catalog. */
+/** Creates a PDF from objects (number and body) with a correct cross-reference table. Object 1 is the catalog. */
 export function pdfOf(objects: [number, string][]): Buffer {
   let text = '%PDF-1.4\n%\xe2\xe3\xcf\xd3\n'
   const offsets = new Map<number, number>()
@@ -31,7 +31,7 @@ export const pdf = () => {
   ])
 }
 
-/** Opens only with a password that is not known: the standard handler of 40 bits with keys that no password gives. */
+/** A PDF that opens only with an unknown password: the standard handler of 40 bits with random keys. */
 export const protectedPdf = () => {
   const key = 'ab'.repeat(32)
   const whole = pdfOf([
@@ -53,7 +53,7 @@ export const circularPdf = () =>
     [4, '<< /Type /Pages /Kids [2 0 R] /Count 1 >>'],
   ])
 
-/** A sound PDF that carries a circular one as an attachment. */
+/** An intact PDF with a circular one as an attachment. */
 export const attachingPdf = (attachment = circularPdf()) => {
   const inner = attachment.toString('latin1')
   return pdfOf([
@@ -70,10 +70,10 @@ export const emptyPdf = () =>
     [2, '<< /Type /Pages /Kids [] /Count 0 >>'],
   ])
 
-/** What a document with a cross-reference stream may have instead of what is right. */
+/** Wrong values for a PDF with a cross-reference stream. */
 export interface StreamPdfChanges {
   startxref?: number
-  /** Before the catalog, behind the header. */
+  /** Inserted between the header and the catalog. */
   first?: string
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import SevenZip, { type SevenZipModule, type SevenZipModuleFactory } from '7z-wasm'
 
-// The compiler's library for servers does not know WebAssembly: the little of it that is used here.
+// The compiler's library for servers has no types for WebAssembly.
 declare namespace WebAssembly {
   type Module = object
   type Imports = object
@@ -13,7 +13,7 @@ declare namespace WebAssembly {
 
 let compiled: Promise<WebAssembly.Module> | undefined
 
-/** 7-Zip itself, with files of its own. It is good for one command; its code is compiled once for all. */
+/** Opens 7-Zip with its own file system, for one command. The code is compiled once. */
 export async function openSevenZip(): Promise<SevenZipModule> {
   compiled ??= WebAssembly.compile(readFileSync(createRequire(import.meta.url).resolve('7z-wasm/7zz.wasm')))
   const module = await compiled

@@ -1,4 +1,4 @@
-/** Text in the encodings and with the traps that validation must know. */
+/** Text in many encodings, and malicious text. */
 
 export const utf16le = (text: string, mark = true): Buffer =>
   Buffer.concat([mark ? Buffer.from([0xff, 0xfe]) : Buffer.alloc(0), Buffer.from(text, 'utf16le')])
@@ -15,13 +15,13 @@ export const utf32be = (text: string, mark = true): Buffer => utf32le(text, mark
 export const utf8Marked = (text: string): Buffer => Buffer.from(`\ufeff${text}`)
 export const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
 
-/** Ten entities, each ten times the one before: ten thousand million characters from one reference. */
+/** Ten entities that each repeat the previous one ten times: one reference expands to ten billion characters. */
 export function billionLaughs(): Buffer {
   const entities = Array.from({ length: 10 }, (_, index) => `<!ENTITY lol${index + 1} "${`&lol${index};`.repeat(10)}">`)
   return Buffer.from(`<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY lol0 "lol">${entities.join('')}]><lolz>&lol10;</lolz>`)
 }
 
-/** One long entity, very many times. */
+/** One long entity with many references. */
 export const quadraticBlowup = (): Buffer =>
   Buffer.from(`<!DOCTYPE a [<!ENTITY x "${'x'.repeat(50_000)}">]><a>${'&x;'.repeat(20_000)}</a>`)
 
@@ -30,7 +30,7 @@ export const deepJson = (depth: number): Buffer => Buffer.from(`${'['.repeat(dep
 export const svg = (inside = ''): Buffer =>
   Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10">${inside}</svg>`)
 
-/** Repeatable "random" numbers from 0 to 1. */
+/** Repeatable random numbers from 0 to 1. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
