@@ -33,24 +33,24 @@ describeWith('chromium')('what proves something, on the dashboard', () => {
   test('a file’s page saves its receipt, and says where its verdict stands', async () => {
     const fileId = (await tenant.admin.upload('notes', 'é.txt', 'text')).body.data.file_id
     const page = await dashboard.signedIn(tenant, { at: `/files/${fileId}` })
-    const { name, text } = await saved(page, 'Save the receipt')
+    const { name, text } = await saved(page, 'Download receipt')
     expect([name, decodeJwt(text).sub]).toEqual(['é.txt.receipt.jws', fileId])
-    await page.getByText(/^The verdict is number \d+ of \d+ in the log\.$/).waitFor()
+    await page.getByText(/^The verdict is entry \d+ of \d+ in the transparency log\.$/).waitFor()
   })
 
   test('the log is shared with an auditor by a token that is shown once, and ended; its checkpoint is saved', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/health' })
-    const { name, text } = await saved(page, 'Save a checkpoint')
+    const { name, text } = await saved(page, 'Download checkpoint')
     expect(name).toMatch(/^checkpoint-\d+\.txt$/)
     expect(text.split('\n')[0]).toContain(tenant.tenantId)
-    await button(page, 'Share with an auditor').click()
+    await button(page, 'Create auditor token').click()
     const token = (await dialog(page).locator('code').first().textContent())!
     expect((await world.as(token).get('/log/checkpoint')).status).toBe(200)
-    await button(page, 'I have copied it').click()
+    await button(page, 'I have copied the token').click()
     expect(await page.content()).not.toContain(token)
     await button(page, 'Revoke').click()
     await dialog(page).getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('No auditor has a token.').waitFor()
+    await page.getByText('No auditor tokens.').waitFor()
     expect((await world.as(token).get('/log/checkpoint')).status).toBe(401)
   })
 })

@@ -98,7 +98,7 @@ describeWith('chromium')('how the dashboard looks', () => {
       await page.getByRole('button', { name: 'Actions for Admin' }).click()
       expect(await barriers(page, of)).toEqual([])
       await page.keyboard.press('Escape')
-      await page.getByRole('button', { name: 'New key' }).click()
+      await page.getByRole('button', { name: 'New API key' }).click()
       expect(await barriers(page, of)).toEqual([])
       await page.goto('/files')
       await choose(page, { name: 'fine.txt', content: 'fine' }, { name: 'bad.exe', content: 'MZ' })
@@ -126,7 +126,7 @@ describeWith('chromium')('how the dashboard looks', () => {
     const user = await dashboard.user(tenant, ['admin'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/')
-    await page.getByLabel('E-mail').waitFor()
+    await page.getByLabel('Email').waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.type(user.email)
     await page.keyboard.press('Tab')
@@ -160,7 +160,7 @@ describeWith('chromium')('how the dashboard looks', () => {
 
   test('colours that were chosen stay chosen', async () => {
     const page = await dashboard.signedIn(tenant, { colorScheme: 'light' })
-    await page.getByLabel('Colours').selectOption('dark')
+    await page.getByLabel('Theme').selectOption('dark')
     await page.reload()
     await page.locator('.sidebar').waitFor()
     expect(await page.evaluate<string>('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')

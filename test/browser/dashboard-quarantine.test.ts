@@ -31,12 +31,12 @@ describeWith('chromium')('the pages of quarantine and of scanning again', () => 
 
   test('a context is scanned again, its progress is seen, and what is found is listed', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/notes' })
-    await page.getByRole('heading', { name: 'Scanning again' }).waitFor()
-    await page.getByText('not begun').waitFor()
+    await page.getByRole('heading', { name: 'Rescan' }).waitFor()
+    await page.getByText('not started').waitFor()
     clamd.find()
-    await button(page, 'Scan again now').click()
+    await button(page, 'Start rescan').click()
     await page.getByText('running').waitFor()
-    expect(await button(page, 'Scan again now').isDisabled()).toBe(true)
+    expect(await button(page, 'Start rescan').isDisabled()).toBe(true)
     await rescanAll(world)
     await page.getByText('finished', { exact: true }).waitFor()
     await page.getByText('2 of 2').waitFor()
@@ -53,9 +53,9 @@ describeWith('chromium')('the pages of quarantine and of scanning again', () => 
     await dialog.getByLabel('Reason').fill('Known to us.')
     await dialog.getByRole('button', { name: 'Release' }).click()
     await row(page, 'one.txt').waitFor({ state: 'detached' })
-    await row(page, 'two.txt').getByRole('button', { name: 'Delete for good' }).click()
-    await dialog.getByRole('button', { name: 'Delete for good' }).click()
-    await page.getByText('Nothing is quarantined').waitFor()
+    await row(page, 'two.txt').getByRole('button', { name: 'Delete permanently' }).click()
+    await dialog.getByRole('button', { name: 'Delete permanently' }).click()
+    await page.getByText('No quarantined files').waitFor()
     const files = (await tenant.admin.get('/files?context=notes')).body.data.data
     expect(files.map(({ original_filename }: { original_filename: string }) => original_filename)).toEqual(['one.txt'])
     const [audit] = (await tenant.admin.get(`/audit-logs?entity_id=${files[0].file_id}`)).body.data.data

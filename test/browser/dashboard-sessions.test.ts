@@ -40,7 +40,7 @@ describeWith('chromium')('who uses the dashboard', () => {
 
   test.each([
     [['metadata'], ['Overview', 'Files', 'Contexts', 'Calls', 'Health']],
-    [['upload'], ['Files', 'Try a file', 'Contexts', 'Health']],
+    [['upload'], ['Files', 'Validate file', 'Contexts', 'Health']],
     [
       ['download', 'metadata'],
       ['Overview', 'Files', 'Contexts', 'Calls', 'Health'],
@@ -49,7 +49,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     [
       ['admin'],
       [
-        ...['Overview', 'Files', 'Try a file', 'Contexts', 'API keys', 'Calls', 'Quarantine', 'Audit trail', 'Webhooks'],
+        ...['Overview', 'Files', 'Validate file', 'Contexts', 'API keys', 'Calls', 'Quarantine', 'Audit log', 'Webhooks'],
         ...['Trash', 'Users', 'Health'],
       ],
     ],
@@ -70,7 +70,8 @@ describeWith('chromium')('who uses the dashboard', () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: '/files' })
     await page.getByRole('link', { name: 'kept.txt' }).click()
     await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()
-    for (const name of ['Download', 'Copy link', 'Delete', 'Show a preview']) expect(await button(page, name).count()).toBe(0)
+    for (const name of ['Download', 'Copy download link', 'Delete', 'Show preview'])
+      expect(await button(page, name).count()).toBe(0)
     await page.goto('/files')
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     expect(await button(page, 'Choose files').count()).toBe(0)
@@ -78,18 +79,18 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Allowed extensions').waitFor()
     for (const name of ['Save changes', 'Disable', 'Delete']) expect(await button(page, name).count()).toBe(0)
     await page.goto('/keys')
-    await page.getByText('There is no such page here.').waitFor()
+    await page.getByText('Page not found').waitFor()
   })
 
   test('a wrong password is told, and the address that was typed stays', async () => {
     const user = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/files?name=ke')
-    await page.getByLabel('E-mail').fill(user.email)
+    await page.getByLabel('Email').fill(user.email)
     await page.getByLabel('Password').fill('wrong')
     await button(page, 'Sign in').click()
     await page.getByRole('alert').waitFor()
-    expect(await page.getByLabel('E-mail').inputValue()).toBe(user.email)
+    expect(await page.getByLabel('Email').inputValue()).toBe(user.email)
     await page.getByLabel('Password').fill(user.password)
     await button(page, 'Sign in').click()
     // Where he wanted to go.
@@ -111,18 +112,18 @@ describeWith('chromium')('who uses the dashboard', () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
-    await button(page, 'Set up').click()
+    await button(page, 'Set up second factor').click()
     const secret = (await page.locator('.codeline code').first().textContent())!
-    await page.getByLabel('Code', { exact: true }).fill(new TOTP({ secret }).generate())
-    await button(page, 'Put it to use').click()
+    await page.getByLabel('Authenticator code', { exact: true }).fill(new TOTP({ secret }).generate())
+    await button(page, 'Enable second factor').click()
     const codes = (await page.getByRole('dialog').locator('code').textContent())!.split(' ')
     expect(codes).toHaveLength(10)
-    await button(page, 'I have kept them').click()
+    await button(page, 'I have saved the codes').click()
     await button(page, 'Sign out').click()
-    await page.getByLabel('E-mail').fill(email)
+    await page.getByLabel('Email').fill(email)
     await page.getByLabel('Password').fill(password)
     await button(page, 'Sign in').click()
-    await page.getByLabel('Code of your authenticator app').fill(codes[0]!)
+    await page.getByLabel('Authenticator code').fill(codes[0]!)
     await button(page, 'Sign in').click()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
@@ -139,7 +140,7 @@ describeWith('chromium')('who uses the dashboard', () => {
         'UPDATE users SET totp_confirmed_at = now(), wrong_codes = $2, codes_locked_until = now() + make_interval(hours => $3) WHERE email = $1',
         [email, wrongCodes, hours],
       )
-      await page.getByLabel('E-mail').fill(email)
+      await page.getByLabel('Email').fill(email)
       await page.getByLabel('Password').fill(password)
       await button(page, 'Sign in').click()
       await page.getByRole('alert').getByText(message).waitFor()
@@ -154,7 +155,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await context.request.post('/session', { data: { email: user.email, password: user.password } })
     const page = await context.newPage()
     await page.goto('/keys')
-    await page.getByText('This tenant asks for a second factor.').waitFor()
+    await page.getByText('This tenant requires a second factor.').waitFor()
     expect(await page.locator('nav').count()).toBe(0)
   })
 
@@ -229,15 +230,15 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Key', { exact: true }).fill('half_typed')
     await page.getByLabel('Name', { exact: true }).fill('Half typed')
     await tenant.admin.graphql('mutation ($id: ID!) { endUserSessions(userId: $id) }', { id: page.user.userId })
-    await button(page, 'Make the context').click()
+    await button(page, 'Create context').click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('Your session has ended.').waitFor()
-    expect(await dialog.getByLabel('E-mail').inputValue()).toBe(page.user.email)
+    expect(await dialog.getByLabel('Email').inputValue()).toBe(page.user.email)
     await dialog.getByLabel('Password').fill(page.user.password)
     await dialog.getByRole('button', { name: 'Sign in' }).click()
     await dialog.waitFor({ state: 'detached' })
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Half typed')
-    await button(page, 'Make the context').click()
+    await button(page, 'Create context').click()
     await page.getByRole('heading', { level: 1, name: 'Files' }).waitFor()
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })

@@ -36,12 +36,12 @@ describeWith('chromium')('the dashboard in a browser', () => {
   test('a first visit: the link signs in, a context is made, a file is dropped and seen judged', async () => {
     const page = await (await dashboard.visitor()).newPage()
     await page.goto(`/#welcome=${world.app.firstRun!.welcome}`)
-    await page.getByRole('link', { name: 'Make a context' }).click()
+    await page.getByRole('link', { name: 'Create context' }).click()
     expect(page.url()).not.toContain('welcome')
     await page.getByLabel('Key', { exact: true }).fill('first_files')
     await page.getByLabel('Name', { exact: true }).fill('First files')
     await page.getByLabel('Allowed extensions').fill('txt, png')
-    await button(page, 'Make the context').click()
+    await button(page, 'Create context').click()
     await heading(page, 'Files').waitFor()
     expect(await page.locator('.empty code').textContent()).toContain('curl -H')
     await choose(page, { name: 'hello.txt', content: 'hello' })
@@ -95,7 +95,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
       { name: '文書.txt', content: '文書' },
     ]
     await choose(page, ...files)
-    await page.locator('.uploads header', { hasText: '20 kept' }).waitFor()
+    await page.locator('.uploads header', { hasText: '20 accepted' }).waitFor()
     expect(await page.locator('.uploads .upload.refused, .uploads .upload.failed').count()).toBe(0)
     await page.locator('.pager', { hasText: '20 of 20' }).waitFor()
     for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
@@ -112,23 +112,23 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await choose(page, { name: 'large.txt', content }, { name: 'large.pdf', content })
     await page.locator('.upload.kept').waitFor()
     await page.locator('.upload.refused').waitFor()
-    expect(await page.locator('.upload.refused .report li.failed strong').textContent()).toBe('Can be opened')
+    expect(await page.locator('.upload.refused .report li.failed strong').textContent()).toBe('File integrity')
     expect(parts.filter((method) => method === 'PATCH').length).toBeGreaterThanOrEqual(4)
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
     expect((await tenant.admin.get('/files?context=large')).body.data.data[0].size_bytes).toBe(content.length)
   })
 
   test.each([
-    ['invalid_extension', { name: 'setup.exe', content: 'MZ' }, 'Type', 'does not take that type'],
-    ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'Size', 'larger than this context allows'],
-    ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'nothing in this file'],
-    ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'Can be opened', 'programs cannot open'],
-    ['virus_detected', { name: 'eicar.txt', content: eicar }, 'No virus', 'found a virus'],
+    ['invalid_extension', { name: 'setup.exe', content: 'MZ' }, 'File type', 'does not accept this type'],
+    ['size_exceeded', { name: 'big.txt', content: 'x'.repeat(6 * 1024 * 1024) }, 'File size', 'larger than this context allows'],
+    ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is blank'],
+    ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
+    ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Virus scan', 'found a virus'],
   ])('what is refused for %s says which check did, why, and what to do', async (_reason, file, check, advice) => {
     const kept = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
     const before = await kept()
     const page = await dashboard.signedIn(tenant, { at: '/files' })
-    await page.getByLabel('They are tested against the rules of').selectOption('notes')
+    await page.getByLabel('Upload to context').selectOption('notes')
     await choose(page, file)
     const refused = page.locator('.upload.refused')
     await refused.waitFor()
@@ -145,9 +145,9 @@ describeWith('chromium')('the dashboard in a browser', () => {
 
   test('a dry run shows the whole report and keeps nothing', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/try' })
-    await page.getByLabel('Against the rules of').selectOption('notes')
+    await page.getByLabel('Context', { exact: true }).selectOption('notes')
     await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
-    await page.getByText('This file would be kept.').waitFor()
+    await page.getByText('This file would be accepted.').waitFor()
     expect(await page.locator('.report li.passed').count()).toBe(5)
     expect((await tenant.admin.get('/files?context=notes')).body.data.pagination.total_items).toBe(0)
   })
@@ -159,19 +159,19 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await heading(page, 'poem.txt').waitFor()
     expect(await page.locator('.facts').textContent()).toMatch(/kept[\s\S]*text\/plain[\s\S]*20 B[\s\S]*sha256:[\s\S]*"page": 18/)
     expect(await page.locator('.facts time').first().getAttribute('title')).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/)
-    await button(page, 'Show a preview').click()
+    await button(page, 'Show preview').click()
     expect(await page.locator('pre.preview').textContent()).toBe('Shall I compare thee')
     const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'Download').click()])
     expect([download.suggestedFilename(), await readFile(await download.path(), 'utf8')]).toEqual([
       'poem.txt',
       'Shall I compare thee',
     ])
-    await button(page, 'Copy link').click()
-    await page.getByText('Copied. The link is good for').waitFor()
+    await button(page, 'Copy download link').click()
+    await page.getByText('Link copied. It is valid for').waitFor()
     const link = await page.evaluate<string>('navigator.clipboard.readText()')
     expect(await (await fetch(link)).text()).toBe('Shall I compare thee')
     await button(page, 'Delete').click()
-    expect(await dialog(page).textContent()).toContain('cannot be taken back')
+    expect(await dialog(page).textContent()).toContain('cannot be undone')
     await dialog(page).getByRole('button', { name: 'Delete' }).click()
     await heading(page, 'Files').waitFor()
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
@@ -198,7 +198,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     const drawn = await tenant.admin.upload('shown', 'a.png', png(20, 20))
     const svg = await tenant.admin.upload('shown', 'a.svg', '<svg xmlns="http://www.w3.org/2000/svg"><rect/></svg>')
     const page = await dashboard.signedIn(tenant, { at: `/files/${drawn.body.data.file_id}` })
-    await button(page, 'Show a preview').click()
+    await button(page, 'Show preview').click()
     const width = await page
       .locator('img.preview')
       .evaluate((image) =>
@@ -207,7 +207,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(width).toBe(20)
     await page.goto(`/files/${svg.body.data.file_id}`)
     await heading(page, 'a.svg').waitFor()
-    expect(await button(page, 'Show a preview').count()).toBe(0)
+    expect(await button(page, 'Show preview').count()).toBe(0)
   })
 
   test('10,000 files are searched, sorted and paged, and each view has its address', async () => {
@@ -239,7 +239,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await page.getByRole('row').count()).toBe(11)
     expect(new URL(page.url()).searchParams.get('name')).toBe('ROW-0777')
     await page.getByLabel('Name', { exact: true }).fill('nothing like it')
-    await page.getByText('No file fits these filters').waitFor()
+    await page.getByText('No matching files').waitFor()
     await button(page, 'Clear filters').click()
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
@@ -257,10 +257,10 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await page.getByLabel('Allowed extensions').fill('.TXT md')
     await button(page, 'Save changes').first().click()
     await heading(page, 'Letters to us').waitFor()
-    await page.getByLabel('Refuse active content').check()
+    await page.getByLabel('Reject active content').check()
     await button(page, 'Save changes').last().click()
-    const policy = page.locator('form', { has: page.getByLabel('Refuse active content') })
-    await policy.getByText('Saved.').waitFor()
+    const policy = page.locator('form', { has: page.getByLabel('Reject active content') })
+    await policy.getByText('Changes saved').waitFor()
     const { body } = await tenant.admin.get('/contexts/letters')
     expect(body.data).toMatchObject({ display_name: 'Letters to us', allowed_extensions: ['txt', 'md'] })
     expect((await tenant.admin.get('/contexts/letters/policy')).body.data.reject_active_content).toBe(true)
@@ -279,12 +279,12 @@ describeWith('chromium')('the dashboard in a browser', () => {
 
   test('a key’s secret is shown once; it is rotated, disabled and revoked', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
-    await button(page, 'New key').click()
+    await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
-    await dialog(page).getByLabel('Read').check()
-    await dialog(page).getByLabel('Expires after days').fill('30')
+    await dialog(page).getByLabel('Metadata').check()
+    await dialog(page).getByLabel('Expires after (days)').fill('30')
     await dialog(page).getByLabel('notes').check()
-    await button(page, 'Create the key').click()
+    await button(page, 'Create key').click()
     const secret = (await dialog(page).locator('code').first().textContent())!
     const key = world.as(secret)
     expect((await key.get('/files')).status).toBe(200)
@@ -293,7 +293,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     ])
     await dialog(page).getByRole('button', { name: 'Copy' }).first().click()
     while ((await page.evaluate<string>('navigator.clipboard.readText()')) !== secret);
-    await button(page, 'I have copied it').click()
+    await button(page, 'I have copied the key').click()
     await row(page, 'Shop').waitFor()
     expect(await page.content()).not.toContain(secret)
 
@@ -305,7 +305,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await dialog(page).getByRole('button', { name: 'Rotate' }).click()
     await dialog(page).locator('code').first().waitFor()
     const next = (await dialog(page).locator('code').first().textContent())!
-    await button(page, 'I have copied it').click()
+    await button(page, 'I have copied the key').click()
     for (const each of [secret, next]) expect((await world.as(each).get('/files')).status).toBe(200)
     await act('Disable')
     await dialog(page).getByRole('button', { name: 'Disable' }).click()
@@ -346,7 +346,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
 
   test('the audit trail tells who did what, by kind', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/audit' })
-    await page.getByLabel('Kind').selectOption('api_key')
+    await page.getByLabel('Type').selectOption('api_key')
     await page.getByLabel('Action').selectOption('revoked')
     const entry = row(page, 'Shop').filter({ hasText: 'revoked' })
     await entry.locator('summary').click()
@@ -357,10 +357,10 @@ describeWith('chromium')('the dashboard in a browser', () => {
     const page = await dashboard.signedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')
-    await dialog(page).getByLabel('E-mail').fill('grace@example.com')
-    await button(page, 'Make the user').click()
+    await dialog(page).getByLabel('Email').fill('grace@example.com')
+    await button(page, 'Create user').click()
     const password = (await dialog(page).locator('code').textContent())!
-    await button(page, 'I have copied it').click()
+    await button(page, 'I have copied the password').click()
     const visitor = await dashboard.visitor()
     const signIn = () => visitor.request.post('/session', { data: { email: 'grace@example.com', password } })
     expect((await signIn()).status()).toBe(200)
@@ -385,8 +385,8 @@ describeWith('chromium')('the dashboard in a browser', () => {
     const page = await dashboard.signedIn(tenant, { at: '/health' })
     await page.getByText('The service is ready.').waitFor()
     expect(await page.locator('.card', { hasText: 'Virus scanner' }).textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
-    await button(page, 'Compare now').click()
-    await page.getByText('Contents that belong to no file').waitFor()
+    await button(page, 'Check consistency').click()
+    await page.getByText('Blobs without a file').waitFor()
     expect(await page.locator('.badge.good').allInnerTexts()).toContain('0')
   })
 
@@ -394,7 +394,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     const busy = await world.tenant()
     await busy.context('box')
     const page = await dashboard.signedIn(busy)
-    await page.getByText('Your first file, in a minute').waitFor()
+    await page.getByText('Upload your first file').waitFor()
     await busy.admin.upload('box', 'a.txt', 'some text')
     await busy.admin.upload('box', 'b.exe', 'MZ')
     const tile = (name: string) =>
@@ -419,15 +419,15 @@ describeWith('chromium')('the dashboard in a browser', () => {
     const { email, password } = page.user
     await (await dashboard.visitor()).request.post('/session', { data: { email, password } })
     await page.reload()
-    await button(page, 'End').click()
-    await button(page, 'End').waitFor({ state: 'detached' })
+    await button(page, 'End session').click()
+    await button(page, 'End session').waitFor({ state: 'detached' })
     await page.getByLabel('Current password').fill('wrong')
     await page.getByLabel('New password').fill('a-much-better-one')
-    await button(page, 'Change the password').click()
+    await button(page, 'Change password').click()
     await page.getByText('The current password is wrong.').waitFor()
     expect(await page.getByLabel('New password').inputValue()).toBe('a-much-better-one')
     await page.getByLabel('Current password').fill(password)
-    await button(page, 'Change the password').click()
-    await page.getByText('The password is changed.').waitFor()
+    await button(page, 'Change password').click()
+    await page.getByText('Password changed.').waitFor()
   })
 })
