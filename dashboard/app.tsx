@@ -1,81 +1,81 @@
 import { useEffect } from 'preact/hooks'
 import { Button } from './components/button.js'
-import { FaultNotice } from './components/notices.js'
+import { ErrorNotice } from './components/notices.js'
 import { Page } from './components/page.js'
+import { isOnline } from './connection.js'
 import { Navigation } from './navigation.js'
-import { isOnline } from './online.js'
 import { SecondFactor } from './pages/second-factor.js'
 import { SignInDialog, SignInPage } from './pages/sign-in.js'
 import { path } from './router.js'
-import { beginSession, hasEnded, me, signOut, startFault } from './session.js'
+import { isSessionExpired, me, signOut, startError, startSession } from './session.js'
 import { texts } from './texts.js'
-import { viewOf } from './views.js'
+import { findView } from './views.js'
 
 /** Everything: without a session the sign-in, with one the view that the address names. */
 export function App() {
-  const who = me.value
-  if (who === undefined)
-    return startFault.value ? (
-      <div class="alone">
-        <FaultNotice fault={startFault.value} />
-        <Button onClick={beginSession}>{texts.tryAgain}</Button>
+  const user = me.value
+  if (user === undefined)
+    return startError.value ? (
+      <div class="centered">
+        <ErrorNotice error={startError.value} />
+        <Button onClick={startSession}>{texts.tryAgain}</Button>
       </div>
     ) : null
-  if (who === null) return <SignInPage />
-  if (who.secondFactorDue) return <SecondFactorFirst />
+  if (user === null) return <SignInPage />
+  if (user.secondFactorDue) return <SecondFactorRequired />
   // Nothing that was shown to one user stays for another.
-  return <Shell key={who.id} shown={viewOf(path.value)} />
+  return <Shell key={user.id} view={findView(path.value)} />
 }
 
-function Shell({ shown }: { shown: ReturnType<typeof viewOf> }) {
-  useSearchKey()
+function Shell({ view }: { view: ReturnType<typeof findView> }) {
+  useSearchShortcut()
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        {texts.skip}
+        {texts.skipToContent}
       </a>
       <Navigation />
       <div class="content">
         {!isOnline.value && (
           <div class="bar" role="status">
-            {texts.offlineBar}
+            {texts.offlineNotice}
           </div>
         )}
-        {shown ? <shown.View key={path.value} id={shown.id} /> : <NotHere />}
+        {view ? <view.View key={path.value} id={view.id} /> : <NotFound />}
       </div>
-      {hasEnded.value && <SignInDialog />}
+      {isSessionExpired.value && <SignInDialog />}
     </div>
   )
 }
 
 /** What a tenant that requires a second factor lets a user without one do. */
-const SecondFactorFirst = () => (
-  <main class="alone" id="main">
-    <p class="notice warn">{texts.account.factorDue}</p>
+const SecondFactorRequired = () => (
+  <main class="centered" id="main">
+    <p class="notice warn">{texts.account.factorRequired}</p>
     <SecondFactor />
     <Button onClick={signOut}>{texts.nav.signOut}</Button>
   </main>
 )
 
-const NotHere = () => (
-  <Page title={texts.faults.notHere}>
+const NotFound = () => (
+  <Page title={texts.errors.pageNotFound}>
     <p>
       <a href="/">{texts.nav.overview}</a>
     </p>
   </Page>
 )
 
-const searchIn = (place: string) => document.querySelector<HTMLInputElement>(`${place} input[type=search]`)
+const findSearchInput = (place: string) => document.querySelector<HTMLInputElement>(`${place} input[type=search]`)
 
 /** `/` goes to the search, as people expect of such pages. */
-function useSearchKey() {
+function useSearchShortcut() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const { target } = event
       const isTyping = target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog')
       if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return
       event.preventDefault()
-      const search = searchIn('main') ?? searchIn('.sidebar')
+      const search = findSearchInput('main') ?? findSearchInput('.sidebar')
       search?.focus()
       search?.select()
     }

@@ -1,10 +1,10 @@
 import { render } from 'preact'
 import { App } from './app.js'
-import { followLinks } from './router.js'
-import { beginSession } from './session.js'
+import { interceptLinkClicks } from './router.js'
+import { startSession } from './session.js'
 import { applyTheme } from './theme.js'
 
 applyTheme()
-followLinks()
-void beginSession()
+interceptLinkClicks()
+void startSession()
 render(<App />, document.getElementById('app')!)

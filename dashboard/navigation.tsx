@@ -2,11 +2,11 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Button } from './components/button.js'
 import { Icon } from './components/icon.js'
-import { go, path, query } from './router.js'
-import { may, me, signOut } from './session.js'
+import { navigate, path, query } from './router.js'
+import { hasScope, me, signOut } from './session.js'
 import { texts } from './texts.js'
 import { type Theme, theme, themes } from './theme.js'
-import { views } from './views.js'
+import { getVisibleViews } from './views.js'
 
 /** The views, the search and the user: beside the page, above it on a narrow screen. */
 export function Navigation() {
@@ -18,7 +18,7 @@ export function Navigation() {
     <aside class={`sidebar${isOpen.value ? ' open' : ''}`}>
       <div class="brand">
         <a href="/" aria-label={`${texts.product}: ${texts.nav.overview}`}>
-          <Mark />
+          <Logo />
           {texts.product}
         </a>
         <span class="menu">
@@ -31,22 +31,22 @@ export function Navigation() {
         </span>
       </div>
       <div class="drawer">
-        {may('metadata') && <Search />}
+        {hasScope('metadata') && <Search />}
         <nav aria-label={texts.nav.main}>
-          {views().map(({ name, title, icon }) => (
+          {getVisibleViews().map(({ name, title, icon }) => (
             <a key={name} href={`/${name}`} aria-current={isCurrent(name) ? 'page' : undefined}>
               <Icon name={icon} />
               {title}
             </a>
           ))}
         </nav>
-        <div class="foot">
+        <div class="sidebar-footer">
           <a href="/docs" target="_blank" rel="noopener">
             <Icon name="book" />
             {texts.nav.docs}
           </a>
-          <ThemeChoice />
-          <Who />
+          <ThemeSelect />
+          <CurrentUser />
         </div>
       </div>
     </aside>
@@ -56,8 +56,8 @@ export function Navigation() {
 const isCurrent = (name: string) => path.value.split('/')[1] === name
 
 /** A file on a balance: what an assay is. */
-export const Mark = () => (
-  <svg class="mark" viewBox="0 0 24 24" aria-hidden="true">
+export const Logo = () => (
+  <svg class="logo" viewBox="0 0 24 24" aria-hidden="true">
     <rect width="24" height="24" rx="6" />
     <path d="M7 17.500L12 6l5 11.500M9 13.500h6" />
   </svg>
@@ -70,7 +70,7 @@ function Search() {
       class="search"
       onSubmit={(event) => {
         event.preventDefault()
-        go(text.value ? `/files?name=${encodeURIComponent(text.value)}` : '/files')
+        navigate(text.value ? `/files?name=${encodeURIComponent(text.value)}` : '/files')
       }}
     >
       <Icon name="search" />
@@ -86,7 +86,7 @@ function Search() {
   )
 }
 
-const ThemeChoice = () => (
+const ThemeSelect = () => (
   <label class="theme">
     <Icon name="sun" />
     <span class="hidden">{texts.nav.theme}</span>
@@ -100,8 +100,8 @@ const ThemeChoice = () => (
   </label>
 )
 
-const Who = () => (
-  <div class="who">
+const CurrentUser = () => (
+  <div class="current-user">
     <a href="/account" aria-current={isCurrent('account') ? 'page' : undefined}>
       <Icon name="person" />
       <span>

@@ -1,20 +1,20 @@
 import { computed, signal } from '@preact/signals'
 
-const here = signal(location.pathname + location.search)
+const currentAddress = signal(location.pathname + location.search)
 addEventListener('popstate', () => {
-  here.value = location.pathname + location.search
+  currentAddress.value = location.pathname + location.search
 })
 
 /** The view that is shown, as its address says it. */
-export const path = computed(() => new URL(here.value, location.origin).pathname)
+export const path = computed(() => new URL(currentAddress.value, location.origin).pathname)
 
 /** The view's filters: they stand in the address, so that a link shares them. */
-export const query = computed(() => new URL(here.value, location.origin).searchParams)
+export const query = computed(() => new URL(currentAddress.value, location.origin).searchParams)
 
-export function go(address: string, { replace = false } = {}): void {
+export function navigate(address: string, { replace = false } = {}): void {
   if (replace) history.replaceState(null, '', address)
   else history.pushState(null, '', address)
-  here.value = address
+  currentAddress.value = address
   if (!replace) scrollTo(0, 0)
 }
 
@@ -27,25 +27,25 @@ export function setQuery(changes: Record<string, string | null | undefined>, { r
     else next.delete(name)
   }
   const text = next.toString()
-  go(text ? `${path.value}?${text}` : path.value, { replace })
+  navigate(text ? `${path.value}?${text}` : path.value, { replace })
 }
 
 /** The part of a list that the address names. */
-export function placeInList(size = 25) {
+export function getCursorArguments(size = 25) {
   const [after, before] = [query.value.get('after'), query.value.get('before')]
   return before ? { last: size, before } : { first: size, after }
 }
 
 /** Links to our own views change the view; everything else is the browser's. */
-export function followLinks(): void {
+export function interceptLinkClicks(): void {
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href]') : null
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
     if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute('download')) return
-    if (link.origin !== location.origin || !isView(link.pathname)) return
+    if (link.origin !== location.origin || !isDashboardPath(link.pathname)) return
     event.preventDefault()
-    go(link.pathname + link.search)
+    navigate(link.pathname + link.search)
   })
 }
 
-const isView = (pathname: string) => !/^\/(docs|graphql|api|download|health\/)/.test(pathname)
+const isDashboardPath = (pathname: string) => !/^\/(docs|graphql|api|download|health\/)/.test(pathname)

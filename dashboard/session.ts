@@ -1,8 +1,8 @@
 import { computed, signal } from '@preact/signals'
-import { client, forgetAnswers, refusedSession } from './api/client.js'
-import { type Fault, faultOf, faultOfBody } from './api/fault.js'
+import { type ApiError, parseErrorBody, toApiError } from './api/api-error.js'
+import { clearCache, client, unauthenticatedCount } from './api/client.js'
 import { graphql, type ResultOf } from './api/graphql.js'
-import { go } from './router.js'
+import { navigate } from './router.js'
 
 const meDocument = graphql(`
   query Me {
@@ -17,57 +17,57 @@ export type Scope = Me['scopes'][number]
 export const me = signal<Me | null | undefined>(undefined)
 
 /** A session that was open here has ended: the page stays as it is below the sign-in. */
-export const hasEnded = signal(false)
+export const isSessionExpired = signal(false)
 
 // While the user signs out, what was still being asked is refused.
-let isLeaving = false
+let isSigningOut = false
 
 /** Why the first look could not be had. */
-export const startFault = signal<Fault | undefined>(undefined)
+export const startError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])
 
 /** `admin` implies every scope. What may not be done is not offered. */
-export const may = (scope: Scope): boolean => scopes.value.includes(scope) || scopes.value.includes('admin')
+export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) || scopes.value.includes('admin')
 
 // The other tabs of this browser, which share the cookie.
-const tabs = new BroadcastChannel('assay.session')
-tabs.addEventListener('message', () => void learnMe())
+const otherTabs = new BroadcastChannel('assay.session')
+otherTabs.addEventListener('message', () => void loadMe())
 
 /** First of all: a first visit's link signs in, and leaves the address at once. */
-export async function beginSession(): Promise<void> {
+export async function startSession(): Promise<void> {
   const welcome = /^#welcome=([\w.-]+)$/.exec(location.hash)?.[1]
   if (welcome) {
     history.replaceState(null, '', location.pathname)
-    const fault = await signIn({ welcome })
-    if (!fault) return
-    startFault.value = fault
+    const error = await signIn({ welcome })
+    if (!error) return
+    startError.value = error
   }
-  await learnMe()
+  await loadMe()
 }
 
-async function learnMe(): Promise<void> {
-  const asked = client
-  const { data, error } = await asked.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
+async function loadMe(): Promise<void> {
+  const requestClient = client
+  const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
   // Since then a user came or went, and that is what counts.
-  if (asked !== client) return
-  const fault = error && faultOf(error)
-  if (fault && fault.code !== 'UNAUTHENTICATED') {
-    startFault.value = fault
+  if (requestClient !== client) return
+  const apiError = error && toApiError(error)
+  if (apiError && apiError.code !== 'UNAUTHENTICATED') {
+    startError.value = apiError
     return
   }
   const before = me.peek()
   const now = data?.me ?? null
-  if (before && !now) hasEnded.value = true
+  if (before && !now) isSessionExpired.value = true
   else {
-    hasEnded.value = false
+    isSessionExpired.value = false
     me.value = now
     if (before && now && before.id !== now.id) {
-      forgetAnswers()
-      go('/')
+      clearCache()
+      navigate('/')
     }
   }
-  if (now) startFault.value = undefined
+  if (now) startError.value = undefined
 }
 
 export interface Credentials {
@@ -76,43 +76,43 @@ export interface Credentials {
   code?: string
 }
 
-/** The fault, where it was refused. */
-export async function signIn(credentials: Credentials | { welcome: string }): Promise<Fault | undefined> {
-  const fault = await ask('POST', credentials)
-  if (fault) return fault
-  forgetAnswers()
-  await learnMe()
-  tabs.postMessage('in')
+/** The error, where it was refused. */
+export async function signIn(credentials: Credentials | { welcome: string }): Promise<ApiError | undefined> {
+  const error = await requestSession('POST', credentials)
+  if (error) return error
+  clearCache()
+  await loadMe()
+  otherTabs.postMessage('in')
   return undefined
 }
 
 export async function signOut(): Promise<void> {
-  isLeaving = true
-  await ask('DELETE')
-  isLeaving = false
-  forgetAnswers()
-  hasEnded.value = false
+  isSigningOut = true
+  await requestSession('DELETE')
+  isSigningOut = false
+  clearCache()
+  isSessionExpired.value = false
   me.value = null
-  tabs.postMessage('out')
-  go('/', { replace: true })
+  otherTabs.postMessage('out')
+  navigate('/', { replace: true })
 }
 
 /** After a change of one's own account. */
-export const refreshMe = learnMe
+export const refreshMe = loadMe
 
-async function ask(method: string, body?: object): Promise<Fault | undefined> {
+async function requestSession(method: string, body?: object): Promise<ApiError | undefined> {
   try {
     const response = await fetch('/session', {
       method,
       headers: { 'X-Assay-Request': 'dashboard', ...(body && { 'Content-Type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
     })
-    return response.ok ? undefined : faultOfBody(await response.json())
+    return response.ok ? undefined : parseErrorBody(await response.json())
   } catch (error) {
-    return faultOf(error)
+    return toApiError(error)
   }
 }
 
-refusedSession.subscribe((count) => {
-  if (count > 0 && me.peek() && !isLeaving) hasEnded.value = true
+unauthenticatedCount.subscribe((count) => {
+  if (count > 0 && me.peek() && !isSigningOut) isSessionExpired.value = true
 })

@@ -1,117 +1,119 @@
 import { type Signal, signal } from '@preact/signals'
-import { forgetLists } from './api/client.js'
-import type { Fault } from './api/fault.js'
+import type { ApiError } from './api/api-error.js'
+import { reloadData } from './api/client.js'
 import { sendFile } from './api/send-file.js'
 import { sendResumable } from './api/send-resumable.js'
-import { isOnline, pausesMs } from './online.js'
+import { isOnline, retryDelaysMs } from './connection.js'
 
-type State =
-  | { kind: 'waiting' | 'sending' | 'judging' }
-  | { kind: 'kept'; fileId: string }
+type UploadState =
+  | { kind: 'waiting' | 'uploading' | 'validating' }
+  | { kind: 'accepted'; fileId: string }
   /** It was judged, or could not be sent. */
-  | { kind: 'refused' | 'failed'; fault: Fault }
+  | { kind: 'rejected' | 'failed'; error: ApiError }
 
 export interface Upload {
   key: number
   file: File
   context: string
   progress: Signal<number>
-  state: Signal<State>
+  state: Signal<UploadState>
   abort: AbortController
   idempotencyKey: string
   /** How often in a row the connection was lost. */
-  losses: number
+  connectionLosses: number
 }
 
 /** What was dropped since the page was opened, newest first; it goes on while other views are looked at. */
 export const uploads = signal<readonly Upload[]>([])
 
-const mostAtOnce = 3
+const maxConcurrentUploads = 3
 /** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
-const resumableBytes = 16 * 1024 * 1024
-let underWay = 0
-let last = 0
+const minResumableBytes = 16 * 1024 * 1024
+let activeUploads = 0
+let lastKey = 0
 
 export function addUploads(files: Iterable<File>, context: string): void {
   const added = [...files].map(
     (file): Upload => ({
-      key: ++last,
+      key: ++lastKey,
       file,
       context,
       progress: signal(0),
-      state: signal<State>({ kind: 'waiting' }),
+      state: signal<UploadState>({ kind: 'waiting' }),
       abort: new AbortController(),
-      idempotencyKey: newKey(),
-      losses: 0,
+      idempotencyKey: generateKey(),
+      connectionLosses: 0,
     }),
   )
   uploads.value = [...added, ...uploads.peek()]
-  next()
+  startWaiting()
 }
 
 /** Sends it again: what failed may succeed later, and what was refused may fit a changed context. */
 export function retry(upload: Upload): void {
   // A refusal under a key stays that refusal; what was lost on its way may have arrived all the same.
-  if (upload.state.peek().kind === 'refused') upload.idempotencyKey = newKey()
+  if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateKey()
   upload.abort = new AbortController()
   upload.progress.value = 0
   upload.state.value = { kind: 'waiting' }
-  next()
+  startWaiting()
 }
 
-const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+const generateKey = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
-const isLost = (state: State) => state.kind === 'failed' && state.fault.code === 'OFFLINE'
+const isConnectionLost = (state: UploadState) => state.kind === 'failed' && state.error.code === 'OFFLINE'
 
 // Back on line, what was lost goes on by itself.
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
-    upload.losses = 0
-    if (isLost(upload.state.peek())) retry(upload)
+    upload.connectionLosses = 0
+    if (isConnectionLost(upload.state.peek())) retry(upload)
   }
 })
 
-function retryLater(upload: Upload): void {
-  const again = () => isOnline.peek() && isLost(upload.state.peek()) && uploads.peek().includes(upload) && retry(upload)
-  const pauseMs = pausesMs[upload.losses++]
-  if (pauseMs !== undefined) setTimeout(again, pauseMs)
+function scheduleRetry(upload: Upload): void {
+  const retryIfLost = () =>
+    isOnline.peek() && isConnectionLost(upload.state.peek()) && uploads.peek().includes(upload) && retry(upload)
+  const delayMs = retryDelaysMs[upload.connectionLosses++]
+  if (delayMs !== undefined) setTimeout(retryIfLost, delayMs)
 }
 
 export const clearFinished = (): void => {
-  uploads.value = uploads.peek().filter(({ state }) => !isOver(state.peek()))
+  uploads.value = uploads.peek().filter(({ state }) => !isFinished(state.peek()))
 }
 
-export const isOver = ({ kind }: State): boolean => kind === 'kept' || kind === 'refused' || kind === 'failed'
+export const isFinished = ({ kind }: UploadState): boolean => kind === 'accepted' || kind === 'rejected' || kind === 'failed'
 
-function next(): void {
+function startWaiting(): void {
   // The oldest first, in the order in which they were dropped.
   const waiting = [...uploads.peek()].sort((a, b) => a.key - b.key).filter(({ state }) => state.peek().kind === 'waiting')
-  for (const upload of waiting.slice(0, mostAtOnce - underWay)) {
-    underWay++
-    void run(upload).finally(() => {
-      underWay--
-      next()
+  for (const upload of waiting.slice(0, maxConcurrentUploads - activeUploads)) {
+    activeUploads++
+    void sendUpload(upload).finally(() => {
+      activeUploads--
+      startWaiting()
     })
   }
 }
 
-async function run(upload: Upload): Promise<void> {
+async function sendUpload(upload: Upload): Promise<void> {
   const { file, context, progress, state, abort, idempotencyKey } = upload
-  state.value = { kind: 'sending' }
+  state.value = { kind: 'uploading' }
   const onProgress = (share: number) => {
     progress.value = share
-    if (share === 1) state.value = { kind: 'judging' }
+    if (share === 1) state.value = { kind: 'validating' }
   }
-  const send = file.size > resumableBytes ? sendResumable : sendFile<{ file_id: string }>
-  const { body, fault } = await send({ file, context, idempotencyKey, onProgress, signal: abort.signal })
-  if (body) state.value = { kind: 'kept', fileId: body.file_id }
-  else state.value = { kind: isVerdict(fault) ? 'refused' : 'failed', fault }
-  if (isLost(state.peek())) retryLater(upload)
+  const send = file.size > minResumableBytes ? sendResumable : sendFile<{ file_id: string }>
+  const { body, error } = await send({ file, context, idempotencyKey, onProgress, signal: abort.signal })
+  if (body) state.value = { kind: 'accepted', fileId: body.file_id }
+  else state.value = { kind: isRejection(error) ? 'rejected' : 'failed', error }
+  if (isConnectionLost(state.peek())) scheduleRetry(upload)
   // Once for all that were dropped together: every list on the page is asked anew.
-  if (uploads.peek().every((each) => isOver(each.state.peek()))) forgetLists()
+  if (uploads.peek().every((each) => isFinished(each.state.peek()))) reloadData()
 }
 
-const verdicts = [
+const rejectionCodes = [
   'INVALID_EXTENSION',
   'SIZE_EXCEEDED',
   'BLANK_FILE',
@@ -123,4 +125,4 @@ const verdicts = [
 ]
 
 /** The file itself is the reason: sending it again changes nothing. */
-const isVerdict = ({ code }: Fault) => verdicts.includes(code)
+const isRejection = ({ code }: ApiError) => rejectionCodes.includes(code)

@@ -12,11 +12,11 @@ import { Keys } from './pages/keys.js'
 import { Overview } from './pages/overview.js'
 import { Quarantine } from './pages/quarantine.js'
 import { Trash } from './pages/trash.js'
-import { TryFile } from './pages/try-file.js'
 import { Users } from './pages/users.js'
+import { ValidateFile } from './pages/validate-file.js'
 import { WebhookPage } from './pages/webhook.js'
 import { Webhooks } from './pages/webhooks.js'
-import { may, type Scope } from './session.js'
+import { hasScope, type Scope } from './session.js'
 import { texts } from './texts.js'
 
 interface View {
@@ -44,10 +44,10 @@ interface View {
   Detail?: ComponentType<{ id: string }>
 }
 
-const all: readonly View[] = [
+const allViews: readonly View[] = [
   { name: '', title: texts.nav.overview, icon: 'overview', scopes: ['metadata'], Page: Overview },
   { name: 'files', title: texts.nav.files, icon: 'files', scopes: ['metadata', 'upload'], Page: Files, Detail: FilePage },
-  { name: 'try', title: texts.nav.try, icon: 'try', scopes: ['upload'], Page: TryFile },
+  { name: 'try', title: texts.nav.validate, icon: 'try', scopes: ['upload'], Page: ValidateFile },
   { name: 'contexts', title: texts.nav.contexts, icon: 'contexts', Page: Contexts, Detail: ContextPage },
   { name: 'keys', title: texts.nav.keys, icon: 'keys', scopes: ['admin'], Page: Keys },
   { name: 'calls', title: texts.nav.calls, icon: 'calls', scopes: ['metadata'], Page: Calls },
@@ -62,14 +62,14 @@ const all: readonly View[] = [
 const account: View = { name: 'account', title: texts.nav.account, icon: 'person', Page: Account }
 
 /** Those that the user may see, in the order of the navigation. */
-export const views = (): View[] => all.filter(({ scopes }) => !scopes || scopes.some(may))
+export const getVisibleViews = (): View[] => allViews.filter(({ scopes }) => !scopes || scopes.some(hasScope))
 
 /** What an address shows: a view, or one thing in it. */
-export function viewOf(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
+export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, name = '', id, ...rest] = path.split('/')
-  const seen = views()
+  const visible = getVisibleViews()
   // Who may not see the overview begins with what comes first.
-  const view = [...seen, account].find((each) => each.name === name) ?? (path === '/' ? seen[0] : undefined)
+  const view = [...visible, account].find((each) => each.name === name) ?? (path === '/' ? visible[0] : undefined)
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }
   return view.Detail && { View: view.Detail, id: decodeURIComponent(id) }

@@ -8,52 +8,56 @@ import {
   mapExchange,
   type TypedDocumentNode,
 } from '@urql/core'
-import { type Fault, faultOf } from './fault.js'
+import { type ApiError, toApiError } from './api-error.js'
 
 /** How often the service has refused this session since the page was opened. */
-export const refusedSession = signal(0)
+export const unauthenticatedCount = signal(0)
 
 /** Changes whenever all that is shown must be asked anew: another user, or back on line. */
-export const generation = signal(0)
+export const reloadCount = signal(0)
 
 /** Goes along with whatever the cookie is to count for. */
-export const sign = { 'X-Assay-Request': 'dashboard' }
+export const dashboardHeaders = { 'X-Assay-Request': 'dashboard' }
 
-function makeClient(): Client {
-  const made: Client = new Client({
+function createClient(): Client {
+  const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
     // What an earlier session is refused says nothing of this one.
-    exchanges: [mapExchange({ onError: (error) => made === client && noteRefusal(error) }), cacheExchange, fetchExchange],
-    fetchOptions: { headers: sign, credentials: 'same-origin' },
+    exchanges: [
+      mapExchange({ onError: (error) => created === client && countUnauthenticated(error) }),
+      cacheExchange,
+      fetchExchange,
+    ],
+    fetchOptions: { headers: dashboardHeaders, credentials: 'same-origin' },
   })
-  return made
+  return created
 }
 
-function noteRefusal(error: CombinedError): void {
-  if (faultOf(error).code === 'UNAUTHENTICATED') refusedSession.value++
+function countUnauthenticated(error: CombinedError): void {
+  if (toApiError(error).code === 'UNAUTHENTICATED') unauthenticatedCount.value++
 }
 
-export let client = makeClient()
+export let client = createClient()
 
 /** Another user must not see what was kept for the one before. */
-export function forgetAnswers(): void {
-  client = makeClient()
-  generation.value++
+export function clearCache(): void {
+  client = createClient()
+  reloadCount.value++
 }
 
 /** What lists show is asked anew. */
-export const forgetLists = (): void => {
-  generation.value++
+export const reloadData = (): void => {
+  reloadCount.value++
 }
 
-addEventListener('online', () => generation.value++)
+addEventListener('online', () => reloadCount.value++)
 
-/** Does something, and gives its answer or the fault. */
-export async function change<Data, Variables extends AnyVariables>(
+/** Does something, and gives its answer or the error. */
+export async function mutate<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
-): Promise<{ data: Data; fault?: undefined } | { data?: undefined; fault: Fault }> {
-  const { data, error } = await client.mutation(document, variables).toPromise()
-  return error || !data ? { fault: faultOf(error) } : { data }
+): Promise<{ data: Data; error?: undefined } | { data?: undefined; error: ApiError }> {
+  const { data, error: queryError } = await client.mutation(document, variables).toPromise()
+  return queryError || !data ? { error: toApiError(queryError) } : { data }
 }

@@ -1,16 +1,22 @@
-import { sign } from './client.js'
-import { type Fault, faultOf, faultOfBody } from './fault.js'
+import { type ApiError, parseErrorBody, toApiError } from './api-error.js'
+import { dashboardHeaders } from './client.js'
 import { saveFile } from './save-file.js'
 
 /** Fetches an export, which a plain link could not (it sends no header), and hands it to the browser to keep. */
-export async function saveExport(path: string, query: Record<string, string | null>, name: string): Promise<Fault | undefined> {
-  const given = Object.entries(query).flatMap(([key, value]) => (value ? [[key, value]] : []))
+export async function saveExport(
+  path: string,
+  query: Record<string, string | null>,
+  name: string,
+): Promise<ApiError | undefined> {
+  const parameters = Object.entries(query).flatMap(([key, value]) => (value ? [[key, value]] : []))
   try {
-    const response = await fetch(`/api/v1${path}?${new URLSearchParams([['format', 'csv'], ...given])}`, { headers: sign })
-    if (!response.ok) return faultOfBody(await response.json())
+    const response = await fetch(`/api/v1${path}?${new URLSearchParams([['format', 'csv'], ...parameters])}`, {
+      headers: dashboardHeaders,
+    })
+    if (!response.ok) return parseErrorBody(await response.json())
     saveFile(await response.blob(), name)
     return undefined
   } catch (error) {
-    return faultOf(error)
+    return toApiError(error)
   }
 }

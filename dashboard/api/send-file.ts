@@ -1,8 +1,8 @@
 import { texts } from '../texts.js'
-import { sign } from './client.js'
-import { type ErrorBody, type Fault, faultOf, faultOfBody } from './fault.js'
+import { type ApiError, type ErrorBody, parseErrorBody, toApiError } from './api-error.js'
+import { dashboardHeaders } from './client.js'
 
-export interface Sending {
+export interface UploadRequest {
   file: File
   context: string
   /** The same upload twice under one is one file; a dry run, which keeps nothing, has none. */
@@ -12,31 +12,37 @@ export interface Sending {
   signal: AbortSignal
 }
 
-export type Sent<Body> = { body: Body; fault?: undefined } | { body?: undefined; fault: Fault }
+export type UploadResult<Body> = { body: Body; error?: undefined } | { body?: undefined; error: ApiError }
 
 /** Sends a file as a form does. `fetch` tells nothing of what it has sent so far. */
-export function sendFile<Body>({ file, context, idempotencyKey, onProgress, signal }: Sending): Promise<Sent<Body>> {
+export function sendFile<Body>({
+  file,
+  context,
+  idempotencyKey,
+  onProgress,
+  signal,
+}: UploadRequest): Promise<UploadResult<Body>> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest()
     const form = new FormData()
     form.append('context', context)
     form.append('file', file)
     request.open('POST', idempotencyKey ? '/api/v1/files/upload' : '/api/v1/files/validate')
-    for (const [name, value] of Object.entries(sign)) request.setRequestHeader(name, value)
+    for (const [name, value] of Object.entries(dashboardHeaders)) request.setRequestHeader(name, value)
     if (idempotencyKey) request.setRequestHeader('Idempotency-Key', idempotencyKey)
     request.responseType = 'json'
     request.upload.onprogress = ({ loaded, total }) => onProgress(total > 0 ? loaded / total : 0)
     request.onload = () => {
       const body = request.response as ({ data?: Body } & ErrorBody) | null
       if (request.status < 300 && body?.data) resolve({ body: body.data })
-      else resolve({ fault: body ? faultOfBody(body) : faultOf(undefined) })
+      else resolve({ error: body ? parseErrorBody(body) : toApiError(undefined) })
     }
-    request.onerror = () => resolve({ fault: faultOf(undefined) })
-    request.onabort = () => resolve({ fault: stopped })
+    request.onerror = () => resolve({ error: toApiError(undefined) })
+    request.onabort = () => resolve({ error: canceledError })
     signal.addEventListener('abort', () => request.abort())
     request.send(form)
   })
 }
 
 /** By the viewer. */
-export const stopped: Fault = { code: 'STOPPED', message: texts.files.stopped, details: {} }
+export const canceledError: ApiError = { code: 'STOPPED', message: texts.files.uploadCanceled, details: {} }

@@ -1,10 +1,10 @@
 import type { DetailedError } from 'tus-js-client'
-import { pausesMs } from '../online.js'
-import { sign } from './client.js'
-import { type Fault, faultOf, faultOfBody } from './fault.js'
-import { type Sending, type Sent, stopped } from './send-file.js'
+import { retryDelaysMs } from '../connection.js'
+import { type ApiError, parseErrorBody, toApiError } from './api-error.js'
+import { dashboardHeaders } from './client.js'
+import { canceledError, type UploadRequest, type UploadResult } from './send-file.js'
 
-const partBytes = 8 * 1024 * 1024
+const chunkBytes = 8 * 1024 * 1024
 
 /** Sends a large file in parts (tus): what breaks off goes on where it was, also after the page was closed. */
 export async function sendResumable({
@@ -13,18 +13,18 @@ export async function sendResumable({
   idempotencyKey,
   onProgress,
   signal,
-}: Sending): Promise<Sent<{ file_id: string }>> {
+}: UploadRequest): Promise<UploadResult<{ file_id: string }>> {
   const { Upload } = await import('tus-js-client')
   // A listener that is added below would miss an abort during the import.
-  if (signal.aborted) return { fault: stopped }
+  if (signal.aborted) return { error: canceledError }
   return new Promise((resolve) => {
     let fileId: string | undefined
     const upload = new Upload(file, {
       endpoint: `${location.origin}/api/v1/uploads`,
-      headers: { ...sign, ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }) },
+      headers: { ...dashboardHeaders, ...(idempotencyKey && { 'Idempotency-Key': idempotencyKey }) },
       metadata: { filename: file.name, context },
-      chunkSize: partBytes,
-      retryDelays: pausesMs,
+      chunkSize: chunkBytes,
+      retryDelays: retryDelaysMs,
       removeFingerprintOnSuccess: true,
       // The same file may be meant for two contexts.
       fingerprint: async () => ['assay', context, file.name, file.size, file.lastModified].join('|'),
@@ -32,13 +32,13 @@ export async function sendResumable({
       onAfterResponse: (_request, response) => {
         fileId = response.getHeader('Assay-File-Id') ?? fileId
       },
-      onSuccess: () => resolve(fileId ? { body: { file_id: fileId } } : { fault: faultOf(undefined) }),
-      onError: (error) => resolve({ fault: faultOfUpload(error) }),
+      onSuccess: () => resolve(fileId ? { body: { file_id: fileId } } : { error: toApiError(undefined) }),
+      onError: (error) => resolve({ error: toUploadError(error) }),
     })
     signal.addEventListener('abort', () => {
       // On the server too: a stopped upload must not take room until it expires.
       void upload.abort(true).catch(() => {})
-      resolve({ fault: stopped })
+      resolve({ error: canceledError })
     })
     void upload.findPreviousUploads().then(([previous]) => {
       // `start` would revoke an earlier abort.
@@ -50,11 +50,11 @@ export async function sendResumable({
 }
 
 /** The refusal that the answer holds; without an answer the connection was lost. */
-function faultOfUpload(error: Error | DetailedError): Fault {
-  const answer = 'originalResponse' in error ? error.originalResponse?.getBody() : undefined
+function toUploadError(error: Error | DetailedError): ApiError {
+  const responseBody = 'originalResponse' in error ? error.originalResponse?.getBody() : undefined
   try {
-    return answer ? faultOfBody(JSON.parse(answer)) : faultOf(error)
+    return responseBody ? parseErrorBody(JSON.parse(responseBody)) : toApiError(error)
   } catch {
-    return faultOf(error)
+    return toApiError(error)
   }
 }

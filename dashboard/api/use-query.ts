@@ -1,65 +1,76 @@
 import { useSignal } from '@preact/signals'
 import type { AnyVariables, TypedDocumentNode } from '@urql/core'
 import { useEffect } from 'preact/hooks'
-import { client, generation } from './client.js'
-import { type Fault, faultOf } from './fault.js'
+import { type ApiError, toApiError } from './api-error.js'
+import { client, reloadCount } from './client.js'
 
-export interface Answer<Data> {
+export interface QueryState<Data> {
   /** What was answered last; while other variables are asked for, what those before gave. */
   data: Data | undefined
-  fault: Fault | undefined
+  error: ApiError | undefined
   /** Nothing can be shown yet. */
-  isFirst: boolean
+  isLoading: boolean
   /** What is shown is being asked anew. */
-  isAsking: boolean
-  again(): void
+  isRefreshing: boolean
+  reload(): void
 }
 
 interface Options {
   /** Asks again so often, while the page is looked at. */
-  everyMs?: number
+  pollIntervalMs?: number
   /** Where not, nothing is asked. */
-  when?: boolean
+  isEnabled?: boolean
 }
 
 /** What a document gives now: from memory at once where it was asked before, and from the service. */
 export function useQuery<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
-  { everyMs, when = true }: Options = {},
-): Answer<Data> {
-  const state = useSignal<{ data?: Data; fault?: Fault; isAsking: boolean }>({ isAsking: when })
-  const round = useSignal(0)
+  { pollIntervalMs, isEnabled = true }: Options = {},
+): QueryState<Data> {
+  const state = useSignal<{ data?: Data; error?: ApiError; isRefreshing: boolean }>({ isRefreshing: isEnabled })
+  const requestCount = useSignal(0)
   const key = JSON.stringify(variables)
   useEffect(() => {
-    if (!when) return
-    state.value = { ...state.peek(), isAsking: true }
-    const requestPolicy = round.value > 0 ? 'network-only' : 'cache-and-network'
-    const { unsubscribe } = client.query(document, variables, { requestPolicy }).subscribe(({ data, error, stale }) => {
-      // A field that was refused leaves the others of the answer standing.
-      state.value = {
-        ...(data !== undefined && data !== null ? { data } : keep(state.peek().data)),
-        ...(error && { fault: faultOf(error) }),
-        isAsking: stale,
-      }
-    })
+    if (!isEnabled) return
+    state.value = { ...state.peek(), isRefreshing: true }
+    const requestPolicy = requestCount.value > 0 ? 'network-only' : 'cache-and-network'
+    const { unsubscribe } = client
+      .query(document, variables, { requestPolicy })
+      .subscribe(({ data, error: queryError, stale }) => {
+        // A field that was refused leaves the others of the answer standing.
+        state.value = {
+          ...(data !== undefined && data !== null ? { data } : keepData(state.peek().data)),
+          ...(queryError && { error: toApiError(queryError) }),
+          isRefreshing: stale,
+        }
+      })
     return unsubscribe
-  }, [document, key, when, round.value, generation.value])
-  useEffect(() => (everyMs && when ? whileSeen(everyMs, () => round.value++) : undefined), [everyMs, when])
-  const { data, fault, isAsking } = state.value
-  return { data, fault, isAsking, isFirst: data === undefined && fault === undefined, again: () => round.value++ }
+  }, [document, key, isEnabled, requestCount.value, reloadCount.value])
+  useEffect(
+    () => (pollIntervalMs && isEnabled ? pollWhileVisible(pollIntervalMs, () => requestCount.value++) : undefined),
+    [pollIntervalMs, isEnabled],
+  )
+  const { data, error, isRefreshing } = state.value
+  return {
+    data,
+    error,
+    isRefreshing,
+    isLoading: data === undefined && error === undefined,
+    reload: () => requestCount.value++,
+  }
 }
 
-const keep = <Data>(data: Data | undefined) => (data === undefined ? {} : { data })
+const keepData = <Data>(data: Data | undefined) => (data === undefined ? {} : { data })
 
-function whileSeen(everyMs: number, work: () => void): () => void {
+function pollWhileVisible(pollIntervalMs: number, poll: () => void): () => void {
   const timer = setInterval(() => {
-    if (document.visibilityState === 'visible' && navigator.onLine) work()
-  }, everyMs)
-  const onSeen = () => document.visibilityState === 'visible' && work()
-  document.addEventListener('visibilitychange', onSeen)
+    if (document.visibilityState === 'visible' && navigator.onLine) poll()
+  }, pollIntervalMs)
+  const onVisibilityChange = () => document.visibilityState === 'visible' && poll()
+  document.addEventListener('visibilitychange', onVisibilityChange)
   return () => {
     clearInterval(timer)
-    document.removeEventListener('visibilitychange', onSeen)
+    document.removeEventListener('visibilitychange', onVisibilityChange)
   }
 }

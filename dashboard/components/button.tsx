@@ -17,9 +17,9 @@ interface Props {
 /** Busy, and deaf to a second click, until what it does has ended. */
 export function Button({ children, icon, kind = 'plain', label, type = 'button', disabled, isBusy, onClick }: Props) {
   const isWorking = useSignal(false)
-  const busy = isBusy || isWorking.value
+  const isPending = isBusy || isWorking.value
   const click = async (event: TargetedMouseEvent<HTMLButtonElement>) => {
-    if (busy || !onClick) return
+    if (isPending || !onClick) return
     isWorking.value = true
     await Promise.resolve(onClick(event)).finally(() => {
       isWorking.value = false
@@ -31,7 +31,7 @@ export function Button({ children, icon, kind = 'plain', label, type = 'button',
       class={`button ${kind}${children ? '' : ' square'}`}
       aria-label={label}
       title={children ? undefined : label}
-      aria-busy={busy}
+      aria-busy={isPending}
       disabled={disabled}
       onClick={onClick ? click : undefined}
     >

@@ -1,19 +1,19 @@
 import { useSignal } from '@preact/signals'
-import type { Fault } from '../api/fault.js'
+import type { ApiError } from '../api/api-error.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
-import { FaultNotice } from './notices.js'
+import { ErrorNotice } from './notices.js'
 
 /** Saves the whole list as CSV, as it is filtered; `save` gives what went wrong. */
-export function ExportButton({ save }: { save: () => Promise<Fault | undefined> }) {
-  const fault = useSignal<Fault | undefined>(undefined)
+export function ExportButton({ save }: { save: () => Promise<ApiError | undefined> }) {
+  const error = useSignal<ApiError | undefined>(undefined)
   return (
     <>
-      <FaultNotice fault={fault.value} />
+      <ErrorNotice error={error.value} />
       <Button
         icon="download"
         onClick={async () => {
-          fault.value = await save()
+          error.value = await save()
         }}
       >
         {texts.exportCsv}

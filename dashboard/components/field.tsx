@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
 import { useId } from 'preact/hooks'
 
-interface Common {
+interface CommonProps {
   label: string
   hint?: ComponentChildren
   /** What is wrong with it, as the service says it. */
-  fault?: string | undefined
+  error?: string | undefined
 }
 
-interface TextProps extends Common {
+interface TextProps extends CommonProps {
   value: string
   onInput: (value: string) => void
   type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'date'
@@ -22,35 +22,35 @@ interface TextProps extends Common {
 }
 
 /** A line to type in, with its label above and what is wrong with it below. */
-export function Field({ label, hint, fault, value, onInput, type = 'text', autocomplete, ...more }: TextProps) {
+export function Field({ label, hint, error, value, onInput, type = 'text', autocomplete, ...more }: TextProps) {
   const id = useId()
   return (
-    <Labelled {...{ id, label, hint, fault }}>
+    <LabeledControl {...{ id, label, hint, error }}>
       <input
         id={id}
         type={type as 'text'}
         value={value}
-        aria-invalid={fault !== undefined}
+        aria-invalid={error !== undefined}
         aria-describedby={`${id}-note`}
         autocomplete={autocomplete as 'off'}
         onInput={(event) => onInput(event.currentTarget.value)}
         {...more}
       />
-    </Labelled>
+    </LabeledControl>
   )
 }
 
-interface SelectProps extends Common {
+interface SelectProps extends CommonProps {
   value: string
   /** By value, in their order. */
   options: readonly (readonly [value: string, text: string])[]
   onChange: (value: string) => void
 }
 
-export function Select({ label, hint, fault, value, options, onChange }: SelectProps) {
+export function Select({ label, hint, error, value, options, onChange }: SelectProps) {
   const id = useId()
   return (
-    <Labelled {...{ id, label, hint, fault }}>
+    <LabeledControl {...{ id, label, hint, error }}>
       <select id={id} value={value} aria-describedby={`${id}-note`} onChange={(event) => onChange(event.currentTarget.value)}>
         {options.map(([each, text]) => (
           <option key={each} value={each} selected={each === value}>
@@ -58,32 +58,32 @@ export function Select({ label, hint, fault, value, options, onChange }: SelectP
           </option>
         ))}
       </select>
-    </Labelled>
+    </LabeledControl>
   )
 }
 
-function Labelled({ id, label, hint, fault, children }: Common & { id: string; children: ComponentChildren }) {
+function LabeledControl({ id, label, hint, error, children }: CommonProps & { id: string; children: ComponentChildren }) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
       {children}
-      {(fault ?? hint) && (
-        <p id={`${id}-note`} class={fault ? 'fault' : 'hint'}>
-          {fault ?? hint}
+      {(error ?? hint) && (
+        <p id={`${id}-note`} class={error ? 'error' : 'hint'}>
+          {error ?? hint}
         </p>
       )}
     </div>
   )
 }
 
-interface CheckProps {
+interface CheckboxProps {
   label: string
   hint?: string
   checked: boolean
   onChange: (checked: boolean) => void
 }
 
-export const Check = ({ label, hint, checked, onChange }: CheckProps) => (
+export const Checkbox = ({ label, hint, checked, onChange }: CheckboxProps) => (
   <label class="check">
     <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
     <span>

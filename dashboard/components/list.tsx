@@ -1,14 +1,14 @@
 import type { ComponentChildren } from 'preact'
-import type { Answer } from '../api/use-query.js'
+import type { QueryState } from '../api/use-query.js'
 import { setQuery } from '../router.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
-import { FaultNotice, Skeleton } from './notices.js'
+import { ErrorNotice, Skeleton } from './notices.js'
 
 export interface Column<Item> {
   title: string
   /** Numbers stand on the right; `wide` takes what is left; what is `extra` goes first on a narrow screen; `acts` has the buttons, `pick` a box. */
-  kind?: 'number' | 'wide' | 'extra' | 'acts' | 'pick'
+  kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
 }
 
@@ -20,10 +20,10 @@ interface PageInfo {
 }
 
 interface Props<Item> {
-  answer: Answer<unknown>
+  query: QueryState<unknown>
   items: readonly Item[] | undefined
   columns: readonly Column<Item>[]
-  keyOf: (item: Item) => string
+  getKey: (item: Item) => string
   /** Where nothing is there, or nothing fits the filters. */
   empty: ComponentChildren
   caption: string
@@ -33,13 +33,13 @@ interface Props<Item> {
   total?: number | null | undefined
 }
 
-/** A table that becomes cards on a narrow screen, with its states: asked for, at fault, empty. */
-export function List<Item>({ answer, items, columns, keyOf, empty, caption, pageInfo, total }: Props<Item>) {
-  if (!items) return answer.fault ? <FaultNotice fault={answer.fault} again={answer.again} /> : <Skeleton />
+/** A table that becomes cards on a narrow screen, with its states: asked for, at error, empty. */
+export function List<Item>({ query, items, columns, getKey, empty, caption, pageInfo, total }: Props<Item>) {
+  if (!items) return query.error ? <ErrorNotice error={query.error} onRetry={query.reload} /> : <Skeleton />
   return (
     <>
-      {answer.fault && <FaultNotice fault={answer.fault} again={answer.again} />}
-      {items.length === 0 ? empty : <Table {...{ items, columns, keyOf, caption }} />}
+      {query.error && <ErrorNotice error={query.error} onRetry={query.reload} />}
+      {items.length === 0 ? empty : <Table {...{ items, columns, getKey, caption }} />}
       {pageInfo && <Pager pageInfo={pageInfo} total={total ?? null} shown={items.length} />}
     </>
   )
@@ -48,9 +48,9 @@ export function List<Item>({ answer, items, columns, keyOf, empty, caption, page
 const Table = <Item,>({
   items,
   columns,
-  keyOf,
+  getKey,
   caption,
-}: Pick<Props<Item>, 'columns' | 'keyOf' | 'caption'> & { items: readonly Item[] }) => (
+}: Pick<Props<Item>, 'columns' | 'getKey' | 'caption'> & { items: readonly Item[] }) => (
   <div class="table-frame">
     <table class="table">
       <caption>{caption}</caption>
@@ -65,7 +65,7 @@ const Table = <Item,>({
       </thead>
       <tbody>
         {items.map((item) => (
-          <tr key={keyOf(item)}>
+          <tr key={getKey(item)}>
             {columns.map(({ title, kind, cell }) => (
               <td key={title} class={kind} data-title={title}>
                 {cell(item)}
@@ -81,7 +81,7 @@ const Table = <Item,>({
 /** Pages by cursor: the place stands in the address. */
 const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (
   <nav class="pager" aria-label={texts.pages}>
-    <span class="dim">{total === null ? null : texts.ofTotal(shown, total)}</span>
+    <span class="dim">{total === null ? null : texts.countOfTotal(shown, total)}</span>
     {(pageInfo.hasPreviousPage || pageInfo.hasNextPage) && (
       <>
         <Button disabled={!pageInfo.hasPreviousPage} onClick={() => setQuery({ before: pageInfo.startCursor })}>

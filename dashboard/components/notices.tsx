@@ -1,28 +1,28 @@
 import type { ComponentChildren } from 'preact'
-import type { Fault } from '../api/fault.js'
-import { moment } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { formatDateTime } from '../api/format.js'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
-import { Copy } from './copy.js'
+import { CopyButton } from './copy-button.js'
 import { Icon, type IconName } from './icon.js'
 
 /** What went wrong; said aloud by screen readers. */
-export function FaultNotice({ fault, again }: { fault: Fault | undefined; again?: () => void }) {
-  if (!fault) return null
+export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; onRetry?: () => void }) {
+  if (!error) return null
   return (
     <div class="notice bad" role="alert">
       <Icon name="warning" />
-      <p>{toMessage(fault)}</p>
-      {again && <Button onClick={again}>{texts.tryAgain}</Button>}
+      <p>{toMessage(error)}</p>
+      {onRetry && <Button onClick={onRetry}>{texts.tryAgain}</Button>}
     </div>
   )
 }
 
 /** The service names times in UTC, for programs. */
-function toMessage({ message, details }: Fault): string {
+function toMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until
-  return typeof until === 'string' ? texts.signIn.locked(moment(until)) : texts.signIn.lockedUntilReset
+  return typeof until === 'string' ? texts.signIn.locked(formatDateTime(until)) : texts.signIn.lockedUntilReset
 }
 
 interface EmptyProps {
@@ -34,9 +34,9 @@ interface EmptyProps {
 }
 
 /** Nothing is there yet: what to do next, here and on the command line. */
-export const Empty = ({ icon, title, children, curl }: EmptyProps) => (
+export const EmptyState = ({ icon, title, children, curl }: EmptyProps) => (
   <div class="empty">
-    <span class="mark">
+    <span class="empty-icon">
       <Icon name={icon} />
     </span>
     <h3>{title}</h3>
@@ -49,7 +49,7 @@ export const Empty = ({ icon, title, children, curl }: EmptyProps) => (
 export const CodeLine = ({ text }: { text: string }) => (
   <div class="codeline">
     <code>{text}</code>
-    <Copy text={text} />
+    <CopyButton text={text} />
   </div>
 )
 

@@ -5,7 +5,7 @@ import { Icon } from './icon.js'
 
 interface Props {
   title: string
-  about?: ComponentChildren
+  description?: ComponentChildren
   /** Where it was come from. */
   parent?: { href: string; title: string }
   actions?: ComponentChildren
@@ -13,7 +13,7 @@ interface Props {
 }
 
 /** A view: its title, also in the window's, what can be done, and what is in it. */
-export function Page({ title, about, parent, actions, children }: Props) {
+export function Page({ title, description: about, parent, actions, children }: Props) {
   useEffect(() => {
     document.title = `${title} · ${texts.product}`
   }, [title])
@@ -28,7 +28,7 @@ export function Page({ title, about, parent, actions, children }: Props) {
             </a>
           )}
           <h1>{title}</h1>
-          {about && <p class="about">{about}</p>}
+          {about && <p class="description">{about}</p>}
         </div>
         {actions && <div class="actions">{actions}</div>}
       </header>

@@ -1,4 +1,4 @@
-import type { Fault } from '../api/fault.js'
+import type { ApiError } from '../api/api-error.js'
 import { texts } from '../texts.js'
 import { Icon, type IconName } from './icon.js'
 
@@ -6,7 +6,7 @@ export const checkNames = ['invalid_extension', 'size_exceeded', 'blank_file', '
 export type CheckName = (typeof checkNames)[number]
 type Outcome = 'passed' | 'failed' | 'skipped' | 'incomplete' | 'waiting'
 
-export interface CheckLine {
+export interface CheckResult {
   check: CheckName
   outcome: Outcome
   message?: string | undefined
@@ -22,46 +22,46 @@ const icons: Record<Outcome, IconName> = {
 }
 
 /** The five checks in the order in which they judge, each with what it saw. */
-export const Report = ({ checks }: { checks: readonly CheckLine[] }) => (
+export const Report = ({ checks }: { checks: readonly CheckResult[] }) => (
   <ol class="report">
     {checks.map(({ check, outcome, message, durationMs }, at) => (
       <li key={check} class={outcome} style={{ animationDelay: `${at * 90}ms` }}>
-        <span class="sign">
+        <span class="outcome-icon">
           <Icon name={icons[outcome]} />
         </span>
         <div>
           <strong>{texts.checks[check]}</strong> <span class="outcome">{texts.outcomes[outcome]}</span>
           {message && outcome !== 'waiting' && <p>{message}</p>}
         </div>
-        {durationMs !== undefined && outcome !== 'skipped' && <small class="dim">{texts.ms(durationMs)}</small>}
+        {durationMs !== undefined && outcome !== 'skipped' && <small class="dim">{texts.duration(durationMs)}</small>}
       </li>
     ))}
   </ol>
 )
 
 /** Which check decided a refusal: those before it passed or were switched off, those after it were not asked. */
-export function checksOfRefusal({ code, message }: Fault, context: SwitchedOff | undefined): CheckLine[] {
-  const decisive = decides[code] ?? 'virus_detected'
-  const place = checkNames.indexOf(decisive)
+export function toCheckResults({ code, message }: ApiError, context: CheckSettings | undefined): CheckResult[] {
+  const failedCheck = checkByErrorCode[code] ?? 'virus_detected'
+  const failedIndex = checkNames.indexOf(failedCheck)
   return checkNames.map((check, at) => {
-    if (at === place) return { check, outcome: code === 'SCAN_INCOMPLETE' ? 'incomplete' : 'failed', message }
-    return { check, outcome: at > place || isOff(check, context) ? 'skipped' : 'passed' }
+    if (at === failedIndex) return { check, outcome: code === 'SCAN_INCOMPLETE' ? 'incomplete' : 'failed', message }
+    return { check, outcome: at > failedIndex || isCheckDisabled(check, context) ? 'skipped' : 'passed' }
   })
 }
 
-interface SwitchedOff {
+interface CheckSettings {
   rejectBlankFiles: boolean
   rejectCorruptFiles: boolean
   scanForViruses: boolean
 }
 
-const isOff = (check: CheckName, context: SwitchedOff | undefined): boolean =>
+const isCheckDisabled = (check: CheckName, context: CheckSettings | undefined): boolean =>
   context !== undefined &&
   ((check === 'blank_file' && !context.rejectBlankFiles) ||
     (check === 'corrupt_file' && !context.rejectCorruptFiles) ||
     (check === 'virus_detected' && !context.scanForViruses))
 
-const decides: Record<string, CheckName> = {
+const checkByErrorCode: Record<string, CheckName> = {
   INVALID_EXTENSION: 'invalid_extension',
   SIZE_EXCEEDED: 'size_exceeded',
   BLANK_FILE: 'blank_file',
@@ -74,11 +74,11 @@ const decides: Record<string, CheckName> = {
 
 /** What a refusal means, and what can be done about it. */
 export function Advice({ code }: { code: string }) {
-  const known = texts.advice[code as keyof typeof texts.advice]
-  return known ? (
+  const advice = texts.advice[code as keyof typeof texts.advice]
+  return advice ? (
     <div class="advice">
-      <strong>{known[0]}</strong>
-      <p>{known[1]}</p>
+      <strong>{advice[0]}</strong>
+      <p>{advice[1]}</p>
     </div>
   ) : null
 }

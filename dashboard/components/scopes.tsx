@@ -1,7 +1,7 @@
 import type { Scope } from '../session.js'
 import { texts } from '../texts.js'
 import { Badge } from './badge.js'
-import { Check } from './field.js'
+import { Checkbox } from './field.js'
 
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const satisfies readonly Scope[]
 
@@ -16,16 +16,16 @@ export const ScopeBadges = ({ scopes }: { scopes: readonly Scope[] }) => (
   </span>
 )
 
-export const ScopeChoice = ({ chosen, onChange }: { chosen: readonly Scope[]; onChange: (scopes: Scope[]) => void }) => (
+export const ScopeField = ({ selected, onChange }: { selected: readonly Scope[]; onChange: (scopes: Scope[]) => void }) => (
   <fieldset>
     <legend>{texts.scopesTitle}</legend>
     {allScopes.map((scope) => (
-      <Check
+      <Checkbox
         key={scope}
         label={texts.scopes[scope][0]}
         hint={texts.scopes[scope][1]}
-        checked={chosen.includes(scope)}
-        onChange={(isChosen) => onChange(isChosen ? [...chosen, scope] : chosen.filter((each) => each !== scope))}
+        checked={selected.includes(scope)}
+        onChange={(isSelected) => onChange(isSelected ? [...selected, scope] : selected.filter((each) => each !== scope))}
       />
     ))}
   </fieldset>

@@ -1,4 +1,4 @@
-import { change, forgetLists } from '../api/client.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
@@ -19,53 +19,57 @@ const sessionsDocument = graphql(`
 `)
 const endDocument = graphql(`mutation EndMySession($id: ID!) { endMySession(sessionId: $id) }`)
 
-type SessionLine = NonNullable<ResultOf<typeof sessionsDocument>['mySessions']>['data'][number]
+type SessionRow = NonNullable<ResultOf<typeof sessionsDocument>['mySessions']>['data'][number]
 
-const columns: Column<SessionLine>[] = [
+const columns: Column<SessionRow>[] = [
   {
-    title: t.agent,
+    title: t.browser,
     kind: 'wide',
     cell: ({ userAgent, isCurrent }) => (
       <>
-        {userAgent || texts.none} {isCurrent && <Badge tone="good">{t.here}</Badge>}
+        {userAgent || texts.none} {isCurrent && <Badge tone="good">{t.thisSession}</Badge>}
       </>
     ),
   },
-  { title: t.address, cell: ({ ipAddress }) => ipAddress },
-  { title: t.since, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
-  { title: t.until, kind: 'extra', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
-  { title: texts.actions, kind: 'acts', cell: (session) => (session.isCurrent ? null : <End id={session.sessionId} />) },
+  { title: t.ipAddress, cell: ({ ipAddress }) => ipAddress },
+  { title: t.signedInAt, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
+  { title: t.expiresAt, kind: 'secondary', cell: ({ expiresAt }) => <Time at={expiresAt} /> },
+  {
+    title: texts.actions,
+    kind: 'buttons',
+    cell: (session) => (session.isCurrent ? null : <EndSessionButton id={session.sessionId} />),
+  },
 ]
 
-function End({ id }: { id: string }) {
+function EndSessionButton({ id }: { id: string }) {
   const end = async () => {
-    await change(endDocument, { id })
-    forgetLists()
+    await mutate(endDocument, { id })
+    reloadData()
   }
   return (
     <Button kind="quiet" onClick={end}>
-      {t.end}
+      {t.endSession}
     </Button>
   )
 }
 
 /** One's own: password, second factor, sessions. */
 export function Account() {
-  const answer = useQuery(sessionsDocument, {})
-  const who = me.value
-  if (!who) return null
+  const result = useQuery(sessionsDocument, {})
+  const user = me.value
+  if (!user) return null
   return (
     <Page title={t.title}>
       <section class="card">
-        <h2>{t.you}</h2>
+        <h2>{t.profile}</h2>
         <dl class="facts">
           <dt>{texts.users.name}</dt>
-          <dd>{who.name}</dd>
+          <dd>{user.name}</dd>
           <dt>{texts.users.email}</dt>
-          <dd>{who.email}</dd>
-          <dt>{texts.users.may}</dt>
+          <dd>{user.email}</dd>
+          <dt>{texts.users.scopes}</dt>
           <dd>
-            <ScopeBadges scopes={who.scopes} />
+            <ScopeBadges scopes={user.scopes} />
           </dd>
         </dl>
       </section>
@@ -75,10 +79,10 @@ export function Account() {
       </div>
       <h2>{t.sessions}</h2>
       <List
-        answer={answer}
-        items={answer.data?.mySessions?.data}
+        query={result}
+        items={result.data?.mySessions?.data}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.sessionsCaption}
         empty={null}
       />

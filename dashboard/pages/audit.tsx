@@ -5,10 +5,10 @@ import { Badge, type Tone } from '../components/badge.js'
 import { ExportButton } from '../components/export-button.js'
 import { FilterField, FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
-import { Empty } from '../components/notices.js'
+import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
-import { placeInList, query } from '../router.js'
+import { getCursorArguments, query } from '../router.js'
 import { texts } from '../texts.js'
 
 const t = texts.audit
@@ -36,16 +36,16 @@ const auditDocument = graphql(`
   }
 `)
 
-type AuditLine = NonNullable<ResultOf<typeof auditDocument>['auditLogsConnection']>['edges'][number]['node']
+type AuditEntry = NonNullable<ResultOf<typeof auditDocument>['auditLogsConnection']>['edges'][number]['node']
 type Variables = VariablesOf<typeof auditDocument>
 
-const filters = () => ({
+const getFilters = () => ({
   auditType: query.value.get('type') as Variables['auditType'],
   action: query.value.get('action') as Variables['action'],
   entityId: query.value.get('id'),
 })
 
-const tones: Partial<Record<AuditLine['action'], Tone>> = {
+const tones: Partial<Record<AuditEntry['action'], Tone>> = {
   created: 'good',
   enabled: 'good',
   deleted: 'bad',
@@ -53,23 +53,23 @@ const tones: Partial<Record<AuditLine['action'], Tone>> = {
   disabled: 'warn',
 }
 
-const columns: Column<AuditLine>[] = [
-  { title: t.when, cell: ({ createdAt }) => <Time at={createdAt} /> },
+const columns: Column<AuditEntry>[] = [
+  { title: t.time, cell: ({ createdAt }) => <Time at={createdAt} /> },
   {
-    title: t.who,
+    title: t.performedBy,
     cell: ({ performedByName, performedByEmail }) => <span title={performedByEmail ?? undefined}>{performedByName}</span>,
   },
-  { title: t.did, cell: ({ action }) => <Badge tone={tones[action] ?? 'plain'}>{t.actions[action]}</Badge> },
-  { title: t.what, kind: 'wide', cell: (entry) => <Details of={entry} /> },
+  { title: t.action, cell: ({ action }) => <Badge tone={tones[action] ?? 'plain'}>{t.actions[action]}</Badge> },
+  { title: t.entity, kind: 'wide', cell: (entry) => <EntryDetails entry={entry} /> },
 ]
 
-const Details = ({ of: { entityType, entityId, entityName, details, ipAddress, userAgent } }: { of: AuditLine }) => (
+const EntryDetails = ({ entry: { entityType, entityId, entityName, details, ipAddress, userAgent } }: { entry: AuditEntry }) => (
   <details class="more">
     <summary>
       <span class="dim">{entityType.replace('_', ' ')}</span> {entityName}
     </summary>
     <dl class="facts">
-      <dt>{t.entity}</dt>
+      <dt>{t.entityId}</dt>
       <dd>
         <a class="mono" href={`/audit?id=${entityId}`}>
           {entityId}
@@ -79,9 +79,9 @@ const Details = ({ of: { entityType, entityId, entityName, details, ipAddress, u
       <dd>
         <pre class="json">{JSON.stringify(details, null, 2)}</pre>
       </dd>
-      <dt>{texts.calls.address}</dt>
+      <dt>{texts.calls.ipAddress}</dt>
       <dd>{ipAddress || texts.none}</dd>
-      <dt>{texts.calls.agent}</dt>
+      <dt>{texts.calls.userAgent}</dt>
       <dd>{userAgent || texts.none}</dd>
     </dl>
   </details>
@@ -89,23 +89,23 @@ const Details = ({ of: { entityType, entityId, entityName, details, ipAddress, u
 
 /** Who did what. */
 export function Audit() {
-  const answer = useQuery(auditDocument, { ...placeInList(), ...filters() })
-  const found = answer.data?.auditLogsConnection
+  const result = useQuery(auditDocument, { ...getCursorArguments(), ...getFilters() })
+  const entries = result.data?.auditLogsConnection
   return (
-    <Page title={t.title} about={t.about} actions={<ExportButton save={save} />}>
+    <Page title={t.title} description={t.about} actions={<ExportButton save={exportCsv} />}>
       <AuditFilters />
       <List
-        answer={answer}
-        items={found?.edges.map(({ node }) => node)}
+        query={result}
+        items={entries?.edges.map(({ node }) => node)}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.caption}
-        pageInfo={found?.pageInfo}
-        total={found?.totalCount}
+        pageInfo={entries?.pageInfo}
+        total={entries?.totalCount}
         empty={
-          <Empty icon="audit" title={query.value.size > 0 ? texts.noneTitle : t.emptyTitle}>
-            <p>{query.value.size > 0 ? texts.loosen : t.empty}</p>
-          </Empty>
+          <EmptyState icon="audit" title={query.value.size > 0 ? texts.noResultsTitle : t.emptyTitle}>
+            <p>{query.value.size > 0 ? texts.noResultsHint : t.empty}</p>
+          </EmptyState>
         }
       />
     </Page>
@@ -117,13 +117,13 @@ function AuditFilters() {
   return (
     <Filters>
       <FilterSelect name="type" label={t.type} options={[all, ...Object.entries(t.types)]} />
-      <FilterSelect name="action" label={t.did} options={[all, ...Object.entries(t.actions)]} />
-      <FilterField name="id" label={t.entity} placeholder="key_…" />
+      <FilterSelect name="action" label={t.action} options={[all, ...Object.entries(t.actions)]} />
+      <FilterField name="id" label={t.entityId} placeholder="key_…" />
     </Filters>
   )
 }
 
-function save() {
-  const { auditType, action, entityId: entity_id } = filters()
+function exportCsv() {
+  const { auditType, action, entityId: entity_id } = getFilters()
   return saveExport('/audit-logs/export', { audit_type: auditType ?? null, action: action ?? null, entity_id }, 'audit.csv')
 }

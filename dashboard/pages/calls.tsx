@@ -5,11 +5,11 @@ import { Badge } from '../components/badge.js'
 import { ExportButton } from '../components/export-button.js'
 import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
-import { Empty } from '../components/notices.js'
+import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Report } from '../components/report.js'
 import { Time } from '../components/time.js'
-import { placeInList, query } from '../router.js'
+import { getCursorArguments, query } from '../router.js'
 import { texts } from '../texts.js'
 
 const t = texts.calls
@@ -49,10 +49,10 @@ const callsDocument = graphql(`
   }
 `)
 
-type CallLine = NonNullable<ResultOf<typeof callsDocument>['callLogsConnection']>['edges'][number]['node']
+type Call = NonNullable<ResultOf<typeof callsDocument>['callLogsConnection']>['edges'][number]['node']
 type Variables = VariablesOf<typeof callsDocument>
 
-const filters = () => ({
+const getFilters = () => ({
   apiKeyId: query.value.get('key'),
   operation: query.value.get('operation') as Variables['operation'],
   status: query.value.get('status') as Variables['status'],
@@ -60,8 +60,8 @@ const filters = () => ({
   endDate: query.value.get('to'),
 })
 
-const columns: Column<CallLine>[] = [
-  { title: t.when, cell: ({ createdAt }) => <Time at={createdAt} /> },
+const columns: Column<Call>[] = [
+  { title: t.time, cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: t.operation, cell: ({ operation }) => t.operations[operation] },
   { title: t.outcome, cell: ({ status }) => <Badge tone={status === 'success' ? 'good' : 'bad'}>{t.statuses[status]}</Badge> },
   {
@@ -70,13 +70,13 @@ const columns: Column<CallLine>[] = [
   },
   {
     title: t.context,
-    kind: 'extra',
+    kind: 'secondary',
     cell: ({ contextKey }) => (contextKey ? <span class="mono">{contextKey}</span> : texts.none),
   },
-  { title: t.reason, kind: 'wide', cell: (call) => <Details of={call} /> },
+  { title: t.reason, kind: 'wide', cell: (call) => <CallDetails call={call} /> },
 ]
 
-const Details = ({ of: { errorCode, errorMessage, fileId, ipAddress, userAgent, validation } }: { of: CallLine }) => (
+const CallDetails = ({ call: { errorCode, errorMessage, fileId, ipAddress, userAgent, validation } }: { call: Call }) => (
   <details class="more">
     <summary>{errorMessage ?? texts.details}</summary>
     <div class="stack">
@@ -98,9 +98,9 @@ const Details = ({ of: { errorCode, errorMessage, fileId, ipAddress, userAgent, 
             </dd>
           </>
         )}
-        <dt>{t.address}</dt>
+        <dt>{t.ipAddress}</dt>
         <dd>{ipAddress}</dd>
-        <dt>{t.agent}</dt>
+        <dt>{t.userAgent}</dt>
         <dd>{userAgent || texts.none}</dd>
       </dl>
     </div>
@@ -109,27 +109,27 @@ const Details = ({ of: { errorCode, errorMessage, fileId, ipAddress, userAgent, 
 
 /** The log of calls by key. */
 export function Calls() {
-  const answer = useQuery(callsDocument, { ...placeInList(), ...filters() }, { everyMs: 15_000 })
-  const found = answer.data?.callLogsConnection
+  const result = useQuery(callsDocument, { ...getCursorArguments(), ...getFilters() }, { pollIntervalMs: 15_000 })
+  const calls = result.data?.callLogsConnection
   return (
-    <Page title={t.title} about={t.about} actions={<ExportButton save={save} />}>
+    <Page title={t.title} description={t.about} actions={<ExportButton save={exportCsv} />}>
       <CallFilters />
       <List
-        answer={answer}
-        items={found?.edges.map(({ node }) => node)}
+        query={result}
+        items={calls?.edges.map(({ node }) => node)}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.caption}
-        pageInfo={found?.pageInfo}
-        total={found?.totalCount}
+        pageInfo={calls?.pageInfo}
+        total={calls?.totalCount}
         empty={
-          <Empty
+          <EmptyState
             icon="calls"
-            title={query.value.size > 0 ? texts.noneTitle : t.emptyTitle}
+            title={query.value.size > 0 ? texts.noResultsTitle : t.emptyTitle}
             curl={`curl -H "Authorization: Bearer $ASSAY_KEY" ${location.origin}/api/v1/files`}
           >
-            <p>{query.value.size > 0 ? texts.loosen : t.empty}</p>
-          </Empty>
+            <p>{query.value.size > 0 ? texts.noResultsHint : t.empty}</p>
+          </EmptyState>
         }
       />
     </Page>
@@ -148,8 +148,8 @@ function CallFilters() {
   )
 }
 
-function save() {
-  const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = filters()
-  const given = { api_key_id, operation: operation ?? null, status: status ?? null, start_date, end_date }
-  return saveExport('/stats/logs/export', given, 'calls.csv')
+function exportCsv() {
+  const { apiKeyId: api_key_id, operation, status, startDate: start_date, endDate: end_date } = getFilters()
+  const parameters = { api_key_id, operation: operation ?? null, status: status ?? null, start_date, end_date }
+  return saveExport('/stats/logs/export', parameters, 'calls.csv')
 }

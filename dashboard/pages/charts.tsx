@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
-import { bytes, number } from '../api/format.js'
+import { formatBytes, formatNumber } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Chart } from '../components/chart.js'
-import { FaultNotice, Skeleton } from '../components/notices.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.overview
@@ -20,7 +20,7 @@ const periods = ['hourly', 'daily', 'weekly'] as const
 type Period = (typeof periods)[number]
 
 // An hour of storage is not counted: its days stand for it.
-const spans: Record<Period, { storagePeriod: 'daily' | 'weekly'; days: number }> = {
+const chartRanges: Record<Period, { storagePeriod: 'daily' | 'weekly'; days: number }> = {
   hourly: { storagePeriod: 'daily', days: 2 },
   daily: { storagePeriod: 'daily', days: 30 },
   weekly: { storagePeriod: 'weekly', days: 182 },
@@ -29,7 +29,11 @@ const spans: Record<Period, { storagePeriod: 'daily' | 'weekly'; days: number }>
 /** Calls, uploads and storage over time. */
 export function Charts() {
   const period = useSignal<Period>('daily')
-  const { data, fault, again } = useQuery(chartsDocument, { period: period.value, ...spans[period.value] }, { everyMs: 30_000 })
+  const { data, error, reload } = useQuery(
+    chartsDocument,
+    { period: period.value, ...chartRanges[period.value] },
+    { pollIntervalMs: 30_000 },
+  )
   return (
     <section class="stack">
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be the form of something. */}
@@ -40,14 +44,14 @@ export function Charts() {
           </button>
         ))}
       </div>
-      <FaultNotice fault={fault} again={again} />
-      {!data && !fault && <Skeleton lines={5} />}
-      {data && <ThreeCharts data={data} />}
+      <ErrorNotice error={error} onRetry={reload} />
+      {!data && !error && <Skeleton lines={5} />}
+      {data && <ChartGrid data={data} />}
     </section>
   )
 }
 
-function ThreeCharts({ data }: { data: ResultOf<typeof chartsDocument> }) {
+function ChartGrid({ data }: { data: ResultOf<typeof chartsDocument> }) {
   const calls = data.apiCallsChart?.dataPoints ?? []
   const uploads = data.uploadsChart?.dataPoints ?? []
   const storage = data.storageChart?.dataPoints ?? []
@@ -56,27 +60,27 @@ function ThreeCharts({ data }: { data: ResultOf<typeof chartsDocument> }) {
     <div class="grid three">
       <Chart
         title={t.charts.calls}
-        total={number(sum(calls.map(({ success, failure }) => success + failure)))}
+        total={formatNumber(sum(calls.map(({ success, failure }) => success + failure)))}
         times={calls.map(({ timestamp }) => timestamp)}
         series={[
           { title: t.succeeded, values: calls.map(({ success }) => success) },
           { title: t.failedSeries, values: calls.map(({ failure }) => failure) },
         ]}
-        format={number}
+        format={formatNumber}
       />
       <Chart
         title={t.charts.uploads}
-        total={number(sum(uploads.map(({ count }) => count)))}
+        total={formatNumber(sum(uploads.map(({ count }) => count)))}
         times={uploads.map(({ timestamp }) => timestamp)}
         series={[{ title: t.uploaded, values: uploads.map(({ count }) => count) }]}
-        format={number}
+        format={formatNumber}
       />
       <Chart
         title={t.charts.storage}
-        total={bytes(storage.at(-1)?.totalBytes ?? 0)}
+        total={formatBytes(storage.at(-1)?.totalBytes ?? 0)}
         times={storage.map(({ timestamp }) => timestamp)}
         series={[{ title: t.stored, values: storage.map(({ totalBytes }) => totalBytes), isArea: true }]}
-        format={bytes}
+        format={formatBytes}
       />
     </div>
   )

@@ -1,9 +1,9 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { type Fault, fieldFaults } from '../api/fault.js'
+import { type ApiError, toFieldErrors } from '../api/api-error.js'
 import { Button } from '../components/button.js'
-import { Check, Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
+import { Checkbox, Field } from '../components/field.js'
+import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.contexts
@@ -22,7 +22,7 @@ export interface ContextDraft {
 }
 
 /** What the API takes; it judges what is wrong, and says it of each field. */
-export const rulesOf = ({ extensions, maxFileSizeMb, storageQuotaMb, contextKey: _key, ...rest }: ContextDraft) => ({
+export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, contextKey: _key, ...rest }: ContextDraft) => ({
   ...rest,
   allowedExtensions: extensions.split(/[\s,;]+/).filter(Boolean),
   maxFileSizeMb: Number(maxFileSizeMb),
@@ -32,19 +32,19 @@ export const rulesOf = ({ extensions, maxFileSizeMb, storageQuotaMb, contextKey:
 interface Props {
   draft: Signal<ContextDraft>
   isNew: boolean
-  act: string
-  save: () => Promise<Fault | undefined>
+  submitLabel: string
+  save: () => Promise<ApiError | undefined>
   isReadOnly?: boolean
   /** What else can be done with the draft. */
   children?: ComponentChildren
 }
 
 /** The rules of a context, to be made or changed. */
-export function ContextForm({ draft, isNew, act, save, isReadOnly = false, children }: Props) {
-  const fault = useSignal<Fault | undefined>(undefined)
+export function ContextForm({ draft, isNew, submitLabel: act, save, isReadOnly = false, children }: Props) {
+  const error = useSignal<ApiError | undefined>(undefined)
   const isSaved = useSignal(false)
   const isBusy = useSignal(false)
-  const faults = fault.value ? fieldFaults(fault.value) : {}
+  const fieldErrors = error.value ? toFieldErrors(error.value) : {}
   const set = (change: Partial<ContextDraft>) => {
     draft.value = { ...draft.value, ...change }
     isSaved.value = false
@@ -52,15 +52,15 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false, child
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
-    fault.value = await save()
-    isSaved.value = !fault.value
+    error.value = await save()
+    isSaved.value = !error.value
     isBusy.value = false
   }
   const { value } = draft
   return (
     <form class="card" onSubmit={submit}>
       <h2>{t.rules}</h2>
-      {fault.value && Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+      {error.value && Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
       <div class="columns">
         {isNew && (
           <Field
@@ -68,7 +68,7 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false, child
             hint={t.keyHint}
             value={value.contextKey}
             onInput={(contextKey) => set({ contextKey })}
-            fault={faults.contextKey}
+            error={fieldErrors.contextKey}
             required
           />
         )}
@@ -76,7 +76,7 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false, child
           label={t.displayName}
           value={value.displayName}
           onInput={(displayName) => set({ displayName })}
-          fault={faults.displayName}
+          error={fieldErrors.displayName}
           required
         />
       </div>
@@ -84,14 +84,14 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false, child
         label={t.description}
         value={value.description}
         onInput={(description) => set({ description })}
-        fault={faults.description}
+        error={fieldErrors.description}
       />
       <Field
         label={t.extensions}
         hint={t.extensionsHint}
         value={value.extensions}
         onInput={(extensions) => set({ extensions })}
-        fault={faults.allowedExtensions}
+        error={fieldErrors.allowedExtensions}
         required
       />
       <div class="columns">
@@ -101,7 +101,7 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false, child
           min={1}
           value={value.maxFileSizeMb}
           onInput={(maxFileSizeMb) => set({ maxFileSizeMb })}
-          fault={faults.maxFileSizeMb}
+          error={fieldErrors.maxFileSizeMb}
           required
         />
         <Field
@@ -110,25 +110,25 @@ export function ContextForm({ draft, isNew, act, save, isReadOnly = false, child
           min={1}
           value={value.storageQuotaMb}
           onInput={(storageQuotaMb) => set({ storageQuotaMb })}
-          fault={faults.storageQuotaMb}
+          error={fieldErrors.storageQuotaMb}
           required
         />
       </div>
       <fieldset>
         <legend>{t.checks}</legend>
-        <Check
+        <Checkbox
           label={t.blank}
           hint={t.blankHint}
           checked={value.rejectBlankFiles}
           onChange={(rejectBlankFiles) => set({ rejectBlankFiles })}
         />
-        <Check
+        <Checkbox
           label={t.corrupt}
           hint={t.corruptHint}
           checked={value.rejectCorruptFiles}
           onChange={(rejectCorruptFiles) => set({ rejectCorruptFiles })}
         />
-        <Check
+        <Checkbox
           label={t.viruses}
           hint={t.virusesHint}
           checked={value.scanForViruses}

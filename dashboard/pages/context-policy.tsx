@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
+import { type ApiError, toFieldErrors } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Check, Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
-import { may } from '../session.js'
+import { Checkbox, Field } from '../components/field.js'
+import { ErrorNotice } from '../components/notices.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import type { Context } from './context-query.js'
 import { RulesPreview } from './rules-preview.js'
@@ -25,7 +25,7 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
     retentionDays: policy.retentionDays?.toString() ?? '',
     trashDays: String(policy.trashDays),
   })
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const isSaved = useSignal(false)
   const isBusy = useSignal(false)
   const { value } = draft
@@ -44,19 +44,19 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
       rescan,
     }
   }
-  const faults = fault.value ? fieldFaults(fault.value) : {}
+  const fieldErrors = error.value ? toFieldErrors(error.value) : {}
   const save = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
-    fault.value = (await change(updateDocument, { key, input: input() })).fault
+    error.value = (await mutate(updateDocument, { key, input: input() })).error
     isBusy.value = false
-    isSaved.value = !fault.value
-    if (!fault.value) forgetLists()
+    isSaved.value = !error.value
+    if (!error.value) reloadData()
   }
   return (
     <form class="card" onSubmit={save}>
       <h2>{t.policy}</h2>
-      {Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+      {Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
       <div class="columns">
         <Field
           label={t.retention}
@@ -66,7 +66,7 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
           max={36_500}
           value={value.retentionDays}
           onInput={(retentionDays) => set({ retentionDays })}
-          fault={faults.retentionDays}
+          error={fieldErrors.retentionDays}
         />
         <Field
           label={t.trashDays}
@@ -76,32 +76,32 @@ export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: str
           max={365}
           value={value.trashDays}
           onInput={(trashDays) => set({ trashDays })}
-          fault={faults.trashDays}
+          error={fieldErrors.trashDays}
           required
         />
       </div>
       <fieldset>
-        <Check
+        <Checkbox
           label={t.encrypted}
           hint={t.encryptedHint}
           checked={value.rejectEncryptedFiles}
           onChange={(rejectEncryptedFiles) => set({ rejectEncryptedFiles })}
         />
-        <Check
+        <Checkbox
           label={t.activeContent}
           hint={t.activeContentHint}
           checked={value.rejectActiveContent}
           onChange={(rejectActiveContent) => set({ rejectActiveContent })}
         />
-        <Check
+        <Checkbox
           label={t.unscanned}
           hint={t.unscannedHint}
           checked={value.acceptUnscanned}
           onChange={(acceptUnscanned) => set({ acceptUnscanned })}
         />
-        <Check label={t.rescan} hint={t.rescanHint} checked={value.rescan} onChange={(rescan) => set({ rescan })} />
+        <Checkbox label={t.rescan} hint={t.rescanHint} checked={value.rescan} onChange={(rescan) => set({ rescan })} />
       </fieldset>
-      {may('admin') && (
+      {hasScope('admin') && (
         <div class="row">
           <Button type="submit" kind="primary" isBusy={isBusy.value}>
             {texts.save}

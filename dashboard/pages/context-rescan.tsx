@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
-import { change } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
-import { bytes, number } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate } from '../api/client.js'
+import { formatBytes, formatNumber } from '../api/format.js'
 import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 
@@ -24,22 +24,22 @@ const rescanDocument = graphql(`mutation RescanContext($key: String!) { rescanCo
 
 /** How far a context's files have been scanned again, and the way to have it done now. */
 export function ContextRescan({ contextKey: key }: { contextKey: string }) {
-  const answer = useQuery(progressDocument, { key }, { everyMs })
-  const fault = useSignal<Fault | undefined>(undefined)
-  const progress = answer.data?.contextRescan
+  const result = useQuery(progressDocument, { key }, { pollIntervalMs: everyMs })
+  const error = useSignal<ApiError | undefined>(undefined)
+  const progress = result.data?.contextRescan
   if (!progress || progress.status === 'off') return null
-  const begin = async () => {
-    fault.value = (await change(rescanDocument, { key })).fault
-    answer.again()
+  const start = async () => {
+    error.value = (await mutate(rescanDocument, { key })).error
+    result.reload()
   }
-  const isUnderWay = progress.status === 'running' || progress.status === 'paused'
+  const isInProgress = progress.status === 'running' || progress.status === 'paused'
   return (
     <section class="card">
       <header>
         <h2>{t.title}</h2>
         <Badge tone={tones[progress.status]}>{t.statuses[progress.status]}</Badge>
       </header>
-      <FaultNotice fault={fault.value ?? answer.fault} />
+      <ErrorNotice error={error.value ?? result.error} />
       {progress.startedAt && (
         <>
           <progress
@@ -48,18 +48,24 @@ export function ContextRescan({ contextKey: key }: { contextKey: string }) {
             aria-label={t.title}
           />
           <dl class="facts">
-            <dt>{t.done}</dt>
-            <dd>{texts.ofTotal(progress.filesDone, progress.files)}</dd>
+            <dt>{t.processed}</dt>
+            <dd>{texts.countOfTotal(progress.filesDone, progress.files)}</dd>
             <dt>{t.scanned}</dt>
             <dd>
-              {number(progress.filesScanned)} ({bytes(progress.bytesScanned)})
+              {formatNumber(progress.filesScanned)} ({formatBytes(progress.bytesScanned)})
             </dd>
             <dt>{t.quarantined}</dt>
-            <dd>{progress.filesQuarantined > 0 ? <a href="/quarantine">{number(progress.filesQuarantined)}</a> : number(0)}</dd>
+            <dd>
+              {progress.filesQuarantined > 0 ? (
+                <a href="/quarantine">{formatNumber(progress.filesQuarantined)}</a>
+              ) : (
+                formatNumber(0)
+              )}
+            </dd>
             {progress.filesFailed > 0 && (
               <>
                 <dt>{t.failed}</dt>
-                <dd>{number(progress.filesFailed)}</dd>
+                <dd>{formatNumber(progress.filesFailed)}</dd>
               </>
             )}
             <dt>{t.signatures}</dt>
@@ -72,8 +78,8 @@ export function ContextRescan({ contextKey: key }: { contextKey: string }) {
         </>
       )}
       <div class="row">
-        <Button disabled={isUnderWay} onClick={begin}>
-          {t.begin}
+        <Button disabled={isInProgress} onClick={start}>
+          {t.start}
         </Button>
       </div>
     </section>

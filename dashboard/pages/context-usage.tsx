@@ -1,6 +1,6 @@
 import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
-import { FaultNotice, Skeleton } from '../components/notices.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { texts } from '../texts.js'
 import { Quota } from './quota.js'
 
@@ -14,7 +14,7 @@ const usageDocument = graphql(`
 
 /** What each context holds of its quota, the fullest first. */
 export function ContextUsage() {
-  const { data, fault } = useQuery(usageDocument, {}, { everyMs: 30_000 })
+  const { data, error } = useQuery(usageDocument, {}, { pollIntervalMs: 30_000 })
   const list = data?.contexts?.data
   const fullest = list
     ?.toSorted((a, b) => b.storageUsedBytes / b.storageQuotaMb - a.storageUsedBytes / a.storageQuotaMb)
@@ -25,8 +25,8 @@ export function ContextUsage() {
         <h2>{t.contexts}</h2>
         <a href="/contexts">{texts.all}</a>
       </header>
-      <FaultNotice fault={fault} />
-      {!fullest && !fault && <Skeleton lines={3} />}
+      <ErrorNotice error={error} />
+      {!fullest && !error && <Skeleton lines={3} />}
       <ul class="stack">
         {fullest?.map(({ id, contextKey, displayName, storageQuotaMb, storageUsedBytes }) => (
           <li key={id}>

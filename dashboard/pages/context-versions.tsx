@@ -1,6 +1,6 @@
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 
@@ -24,12 +24,12 @@ type Rules = NonNullable<ResultOf<typeof versionsDocument>['contextVersions']>['
 
 /** How its rules came to be what they are, the latest first. */
 export function ContextVersions({ contextKey: key }: { contextKey: string }) {
-  const answer = useQuery(versionsDocument, { key })
-  const versions = answer.data?.contextVersions?.data ?? []
+  const result = useQuery(versionsDocument, { key })
+  const versions = result.data?.contextVersions?.data ?? []
   return (
     <section class="card">
       <h2>{t.versions}</h2>
-      <FaultNotice fault={answer.fault} />
+      <ErrorNotice error={result.error} />
       <ol class="versions">
         {versions.map(({ version, changedBy, changedAt, rules }, at) => (
           <li key={version}>
@@ -37,7 +37,7 @@ export function ContextVersions({ contextKey: key }: { contextKey: string }) {
             <a class="mono dim" href={`/audit?type=context`}>
               {changedBy}
             </a>
-            <p>{changesOf(rules, versions[at + 1]?.rules).join('; ') || t.firstVersion}</p>
+            <p>{describeChanges(rules, versions[at + 1]?.rules).join('; ') || t.firstVersion}</p>
           </li>
         ))}
       </ol>
@@ -45,17 +45,18 @@ export function ContextVersions({ contextKey: key }: { contextKey: string }) {
   )
 }
 
-const names = Object.keys(t.fields) as (keyof typeof t.fields)[]
+const fieldNames = Object.keys(t.fields) as (keyof typeof t.fields)[]
 
-const flat = ({ policy, ...rules }: Rules) => names.map((name) => [name, shown({ ...rules, ...policy }[name])] as const)
+const toEntries = ({ policy, ...rules }: Rules) =>
+  fieldNames.map((name) => [name, formatValue({ ...rules, ...policy }[name])] as const)
 
-const shown = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value ?? texts.none))
+const formatValue = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value ?? texts.none))
 
 /** Each field that is not as it was before. */
-function changesOf(rules: Rules, before: Rules | undefined): string[] {
-  if (!before) return []
-  const old = new Map<string, string>(flat(before))
-  return flat(rules)
-    .filter(([name, value]) => old.get(name) !== value)
-    .map(([name, value]) => `${t.fields[name]}: ${old.get(name)} → ${value}`)
+function describeChanges(rules: Rules, previous: Rules | undefined): string[] {
+  if (!previous) return []
+  const previousValues = new Map<string, string>(toEntries(previous))
+  return toEntries(rules)
+    .filter(([name, value]) => previousValues.get(name) !== value)
+    .map(([name, value]) => `${t.fields[name]}: ${previousValues.get(name)} → ${value}`)
 }

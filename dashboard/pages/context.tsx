@@ -1,17 +1,17 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import { number } from '../api/format.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatNumber } from '../api/format.js'
 import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
-import { FaultNotice, Skeleton } from '../components/notices.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
-import { go } from '../router.js'
-import { may } from '../session.js'
+import { navigate } from '../router.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
-import { type ContextDraft, ContextForm, rulesOf } from './context-form.js'
+import { type ContextDraft, ContextForm, toRulesInput } from './context-form.js'
 import { ContextPolicyForm } from './context-policy.js'
 import { type Context, contextDocument } from './context-query.js'
 import { ContextRescan } from './context-rescan.js'
@@ -30,32 +30,32 @@ const deleteDocument = graphql(`mutation DeleteContext($key: String!) { deleteCo
 /** One context: its rules, its policy, what it holds. */
 export function ContextPage({ id: key }: { id: string }) {
   // No key has a hyphen.
-  return key === 'new-context' ? <NewContext /> : <KnownContext contextKey={key} />
+  return key === 'new-context' ? <NewContext /> : <ExistingContext contextKey={key} />
 }
 
-function KnownContext({ contextKey: key }: { contextKey: string }) {
-  const answer = useQuery(contextDocument, { key, withUsage: may('metadata') })
-  const context = answer.data?.context
+function ExistingContext({ contextKey: key }: { contextKey: string }) {
+  const result = useQuery(contextDocument, { key, withUsage: hasScope('metadata') })
+  const context = result.data?.context
   const parent = { href: '/contexts', title: t.title }
   if (!context)
     return (
       <Page title={key} parent={parent}>
-        {answer.fault ? <FaultNotice fault={answer.fault} again={answer.again} /> : <Skeleton />}
+        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : <Skeleton />}
       </Page>
     )
   return (
     <Page
       title={context.displayName}
-      about={context.description}
+      description={context.description}
       parent={parent}
-      actions={may('admin') && <Actions context={context} />}
+      actions={hasScope('admin') && <Actions context={context} />}
     >
-      <FaultNotice fault={answer.fault} />
+      <ErrorNotice error={result.error} />
       <Usage context={context} />
       <Rules context={context} />
-      {may('admin') && <ContextRescan contextKey={key} />}
+      {hasScope('admin') && <ContextRescan contextKey={key} />}
       {context.policy && <ContextPolicyForm contextKey={key} policy={context.policy} />}
-      {may('admin') && <ContextVersions contextKey={key} />}
+      {hasScope('admin') && <ContextVersions contextKey={key} />}
     </Page>
   )
 }
@@ -64,7 +64,7 @@ const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb,
   <section class="card">
     <header>
       <h2>{t.usage}</h2>
-      {may('metadata') && <a href={`/files?context=${contextKey}`}>{t.files}</a>}
+      {hasScope('metadata') && <a href={`/files?context=${contextKey}`}>{t.viewFiles}</a>}
     </header>
     <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />
     <dl class="facts">
@@ -72,14 +72,14 @@ const Usage = ({ context: { contextKey, usage, storageUsedBytes, storageQuotaMb,
       <dd class="mono">{contextKey}</dd>
       {usage && (
         <>
-          <dt>{t.count}</dt>
-          <dd>{number(usage.fileCount)}</dd>
+          <dt>{t.fileCount}</dt>
+          <dd>{formatNumber(usage.fileCount)}</dd>
           <dt>{t.uploaded}</dt>
-          <dd>{number(usage.filesUploaded)}</dd>
+          <dd>{formatNumber(usage.filesUploaded)}</dd>
           <dt>{t.blocked}</dt>
-          <dd>{number(usage.filesBlocked)}</dd>
+          <dd>{formatNumber(usage.filesBlocked)}</dd>
           <dt>{t.calls}</dt>
-          <dd>{number(usage.calls)}</dd>
+          <dd>{formatNumber(usage.calls)}</dd>
         </>
       )}
       <dt>{texts.created}</dt>
@@ -104,58 +104,58 @@ function Rules({ context }: { context: Context }) {
     storageQuotaMb: String(storageQuotaMb),
   })
   const save = async () => {
-    const { fault } = await change(updateDocument, { key: context.contextKey, input: rulesOf(draft.value) })
-    if (!fault) forgetLists()
-    return fault
+    const { error } = await mutate(updateDocument, { key: context.contextKey, input: toRulesInput(draft.value) })
+    if (!error) reloadData()
+    return error
   }
   return (
-    <ContextForm draft={draft} isNew={false} act={texts.save} save={save} isReadOnly={!may('admin')}>
-      <RulesPreview contextKey={context.contextKey} input={() => rulesOf(draft.value)} />
+    <ContextForm draft={draft} isNew={false} submitLabel={texts.save} save={save} isReadOnly={!hasScope('admin')}>
+      <RulesPreview contextKey={context.contextKey} input={() => toRulesInput(draft.value)} />
     </ContextForm>
   )
 }
 
 function Actions({ context: { contextKey: key, displayName, status } }: { context: Context }) {
-  const asking = useSignal<'disable' | 'delete' | undefined>(undefined)
-  const close = () => (asking.value = undefined)
+  const openDialog = useSignal<'disable' | 'delete' | undefined>(undefined)
+  const close = () => (openDialog.value = undefined)
   const setStatus = async (next: 'active' | 'disabled') => {
-    const { fault } = await change(updateDocument, { key, input: { status: next } })
-    if (!fault) forgetLists()
-    return fault
+    const { error } = await mutate(updateDocument, { key, input: { status: next } })
+    if (!error) reloadData()
+    return error
   }
-  const remove = async () => {
-    const { fault } = await change(deleteDocument, { key })
-    if (fault) return fault
-    forgetLists()
-    go('/contexts')
+  const deleteContext = async () => {
+    const { error } = await mutate(deleteDocument, { key })
+    if (error) return error
+    reloadData()
+    navigate('/contexts')
     return undefined
   }
   return (
     <>
       {status === 'active' ? (
-        <Button onClick={() => (asking.value = 'disable')}>{t.disable}</Button>
+        <Button onClick={() => (openDialog.value = 'disable')}>{t.disable}</Button>
       ) : (
         <Button onClick={() => setStatus('active')}>{t.enable}</Button>
       )}
-      <Button kind="danger" icon="trash" onClick={() => (asking.value = 'delete')}>
+      <Button kind="danger" icon="trash" onClick={() => (openDialog.value = 'delete')}>
         {t.delete}
       </Button>
-      {asking.value === 'disable' && (
-        <Confirm
+      {openDialog.value === 'disable' && (
+        <ConfirmDialog
           title={t.disableTitle}
           warning={t.disableWarning(displayName)}
-          act={t.disable}
-          work={() => setStatus('disabled')}
+          action={t.disable}
+          onConfirm={() => setStatus('disabled')}
           onClose={close}
         />
       )}
-      {asking.value === 'delete' && (
-        <Confirm
+      {openDialog.value === 'delete' && (
+        <ConfirmDialog
           title={t.deleteTitle}
           warning={t.deleteWarning(displayName)}
-          act={t.delete}
-          name={key}
-          work={remove}
+          action={t.delete}
+          confirmationText={key}
+          onConfirm={deleteContext}
           onClose={close}
         />
       )}

@@ -3,9 +3,9 @@ import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { Icon } from '../components/icon.js'
 import { type Column, List } from '../components/list.js'
-import { Empty } from '../components/notices.js'
+import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
-import { may } from '../session.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { Quota } from './quota.js'
 
@@ -20,9 +20,9 @@ const contextsDocument = graphql(`
   }
 `)
 
-type ContextLine = NonNullable<ResultOf<typeof contextsDocument>['contexts']>['data'][number]
+type ContextRow = NonNullable<ResultOf<typeof contextsDocument>['contexts']>['data'][number]
 
-const columns: Column<ContextLine>[] = [
+const columns: Column<ContextRow>[] = [
   {
     title: t.name,
     kind: 'wide',
@@ -36,12 +36,12 @@ const columns: Column<ContextLine>[] = [
     ),
   },
   {
-    title: t.takes,
-    kind: 'extra',
-    cell: ({ allowedExtensions, maxFileSizeMb }) => texts.rules(allowedExtensions, maxFileSizeMb),
+    title: t.acceptedFiles,
+    kind: 'secondary',
+    cell: ({ allowedExtensions, maxFileSizeMb }) => texts.acceptedFiles(allowedExtensions, maxFileSizeMb),
   },
   {
-    title: t.used,
+    title: t.storageUsed,
     cell: ({ storageUsedBytes, storageQuotaMb }) => <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />,
   },
   { title: texts.status, cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t[status]}</Badge> },
@@ -49,28 +49,28 @@ const columns: Column<ContextLine>[] = [
 
 /** The contexts of the tenant: at most a hundred are shown, which is more than people make. */
 export function Contexts() {
-  const answer = useQuery(contextsDocument, {})
-  const found = answer.data?.contexts
-  const make = may('admin') && (
+  const result = useQuery(contextsDocument, {})
+  const contexts = result.data?.contexts
+  const newContextLink = hasScope('admin') && (
     <a class="button primary" href="/contexts/new-context">
       <Icon name="plus" />
-      {t.make}
+      {t.newTitle}
     </a>
   )
   const curl = `curl -H "Authorization: Bearer $ASSAY_KEY" -H 'Content-Type: application/json' -d '{"context_key":"invoices","display_name":"Invoices","allowed_extensions":["pdf"],"max_file_size_mb":10}' ${location.origin}/api/v1/contexts`
   return (
-    <Page title={t.title} about={t.about} actions={make}>
+    <Page title={t.title} description={t.about} actions={newContextLink}>
       <List
-        answer={answer}
-        items={found?.data}
+        query={result}
+        items={contexts?.data}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.caption}
         empty={
-          <Empty icon="contexts" title={t.emptyTitle} curl={curl}>
+          <EmptyState icon="contexts" title={t.emptyTitle} curl={curl}>
             <p>{t.empty}</p>
-            {make}
-          </Empty>
+            {newContextLink}
+          </EmptyState>
         }
       />
     </Page>

@@ -3,9 +3,9 @@ import { useRef } from 'preact/hooks'
 import { Button } from '../components/button.js'
 import { Select } from '../components/field.js'
 import { Icon } from '../components/icon.js'
-import { Empty } from '../components/notices.js'
+import { EmptyState } from '../components/notices.js'
 import { query } from '../router.js'
-import { may } from '../session.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { addUploads, uploads } from '../uploads.js'
 import { UploadList } from './upload-list.js'
@@ -16,23 +16,23 @@ const t = texts.files
 /** Where files are dropped, many at once, and what becomes of each. */
 export function DropZone() {
   const contexts = useContexts()
-  const open = contexts.list.filter(({ status }) => status === 'active')
+  const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const chosen = useSignal('')
   // The context that the list shows, unless another is chosen.
-  const wanted = chosen.value || query.value.get('context')
-  const context = open.find(({ contextKey }) => contextKey === wanted) ?? open[0]
-  if (contexts.isFirst) return null
+  const selectedKey = chosen.value || query.value.get('context')
+  const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
+  if (contexts.isLoading) return null
   if (!context) return <NoContext />
   return (
     <section class="stack" aria-label={t.upload}>
       <FileTarget onFiles={(files) => addUploads(files, context.contextKey)} text={t.drop}>
         <Select
-          label={t.dropInto}
+          label={t.uploadContext}
           value={context.contextKey}
-          options={open.map(({ contextKey, displayName }) => [contextKey, displayName] as const)}
+          options={activeContexts.map(({ contextKey, displayName }) => [contextKey, displayName] as const)}
           onChange={(value) => (chosen.value = value)}
         />
-        <p class="hint">{texts.rules(context.allowedExtensions, context.maxFileSizeMb)}</p>
+        <p class="hint">{texts.acceptedFiles(context.allowedExtensions, context.maxFileSizeMb)}</p>
       </FileTarget>
       {uploads.value.length > 0 && <UploadList contexts={contexts.list} />}
     </section>
@@ -40,17 +40,17 @@ export function DropZone() {
 }
 
 export const NoContext = () => (
-  <Empty icon="contexts" title={t.noContextTitle}>
+  <EmptyState icon="contexts" title={t.noContextTitle}>
     <p>{t.noContext}</p>
-    {may('admin') && (
+    {hasScope('admin') && (
       <a class="button primary" href="/contexts/new-context">
-        {t.makeContext}
+        {t.createContext}
       </a>
     )}
-  </Empty>
+  </EmptyState>
 )
 
-interface TargetProps {
+interface FileTargetProps {
   onFiles: (files: File[]) => void
   text: string
   isSingle?: boolean
@@ -58,26 +58,26 @@ interface TargetProps {
 }
 
 /** Takes files that are dropped on it or chosen. */
-export function FileTarget({ onFiles, text, isSingle = false, children }: TargetProps) {
-  const isOver = useSignal(false)
+export function FileTarget({ onFiles, text, isSingle = false, children }: FileTargetProps) {
+  const isDraggedOver = useSignal(false)
   const input = useRef<HTMLInputElement>(null)
-  const take = (files: FileList | null | undefined) => {
-    const given = [...(files ?? [])]
-    if (given.length > 0) onFiles(isSingle ? given.slice(0, 1) : given)
+  const addFiles = (list: FileList | null | undefined) => {
+    const files = [...(list ?? [])]
+    if (files.length > 0) onFiles(isSingle ? files.slice(0, 1) : files)
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the button in it does the same.
     <div
-      class={`drop${isOver.value ? ' over' : ''}`}
+      class={`drop${isDraggedOver.value ? ' dragged-over' : ''}`}
       onDragOver={(event) => {
         event.preventDefault()
-        isOver.value = true
+        isDraggedOver.value = true
       }}
-      onDragLeave={() => (isOver.value = false)}
+      onDragLeave={() => (isDraggedOver.value = false)}
       onDrop={(event) => {
         event.preventDefault()
-        isOver.value = false
-        take(event.dataTransfer?.files)
+        isDraggedOver.value = false
+        addFiles(event.dataTransfer?.files)
       }}
     >
       <div class="drop-main">
@@ -94,7 +94,7 @@ export function FileTarget({ onFiles, text, isSingle = false, children }: Target
           tabIndex={-1}
           multiple={!isSingle}
           onChange={(event) => {
-            take(event.currentTarget.files)
+            addFiles(event.currentTarget.files)
             event.currentTarget.value = ''
           }}
         />

@@ -1,6 +1,6 @@
 import type { VariablesOf } from '../api/graphql.js'
 import { FilterDates, FilterField, FilterSelect, Filters } from '../components/filters.js'
-import { placeInList, query } from '../router.js'
+import { getCursorArguments, query } from '../router.js'
 import { texts } from '../texts.js'
 import type { filesDocument } from './files-query.js'
 import { useContexts } from './use-contexts.js'
@@ -8,10 +8,10 @@ import { useContexts } from './use-contexts.js'
 const t = texts.files
 
 /** What the address asks for. */
-export function fileFilters(): VariablesOf<typeof filesDocument> {
+export function getFileFilters(): VariablesOf<typeof filesDocument> {
   const [sort, order] = (query.value.get('sort') ?? '').split('.') as [Sort | '', 'asc' | 'desc' | undefined]
   return {
-    ...placeInList(),
+    ...getCursorArguments(),
     context: query.value.get('context'),
     uploadedBy: query.value.get('uploaded_by'),
     namePrefix: query.value.get('name'),

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
 import { Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.file
@@ -13,33 +13,41 @@ const t = texts.file
 const holdDocument = graphql(
   `mutation HoldFile($id: ID!, $reason: String!) { holdFile(fileId: $id, reason: $reason) { fileId } }`,
 )
-const liftDocument = graphql(`mutation ReleaseHold($id: ID!) { releaseHold(fileId: $id) { fileId } }`)
+const releaseDocument = graphql(`mutation ReleaseHold($id: ID!) { releaseHold(fileId: $id) { fileId } }`)
 
 /** Puts a file on hold, or lifts its hold. */
-export function FileHold({ id, isHeld, onFault }: { id: string; isHeld: boolean; onFault: (fault: Fault | undefined) => void }) {
-  const isAsking = useSignal(false)
-  const lift = async () => {
-    const { fault } = await change(liftDocument, { id })
-    onFault(fault)
-    if (!fault) forgetLists()
+export function FileHold({
+  id,
+  isHeld,
+  onError,
+}: {
+  id: string
+  isHeld: boolean
+  onError: (error: ApiError | undefined) => void
+}) {
+  const isDialogOpen = useSignal(false)
+  const release = async () => {
+    const { error } = await mutate(releaseDocument, { id })
+    onError(error)
+    if (!error) reloadData()
   }
-  if (isHeld) return <Button onClick={lift}>{t.lift}</Button>
+  if (isHeld) return <Button onClick={release}>{t.releaseHold}</Button>
   return (
     <>
-      <Button onClick={() => (isAsking.value = true)}>{t.hold}</Button>
-      {isAsking.value && <HoldDialog id={id} onClose={() => (isAsking.value = false)} />}
+      <Button onClick={() => (isDialogOpen.value = true)}>{t.placeHold}</Button>
+      {isDialogOpen.value && <HoldDialog id={id} onClose={() => (isDialogOpen.value = false)} />}
     </>
   )
 }
 
 function HoldDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const reason = useSignal('')
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
-    fault.value = (await change(holdDocument, { id, reason: reason.value })).fault
-    if (fault.value) return
-    forgetLists()
+    error.value = (await mutate(holdDocument, { id, reason: reason.value })).error
+    if (error.value) return
+    reloadData()
     onClose()
   }
   return (
@@ -48,12 +56,12 @@ function HoldDialog({ id, onClose }: { id: string; onClose: () => void }) {
         <div class="body stack">
           <p>{t.holdAbout}</p>
           <Field label={t.holdReason} value={reason.value} onInput={(value) => (reason.value = value)} required autofocus />
-          <FaultNotice fault={fault.value} />
+          <ErrorNotice error={error.value} />
         </div>
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>
           <Button type="submit" kind="primary">
-            {t.hold}
+            {t.placeHold}
           </Button>
         </footer>
       </form>

@@ -1,10 +1,10 @@
 import { type Signal, useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
-import { bytes } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatBytes } from '../api/format.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
 import { texts } from '../texts.js'
 
 const t = texts.files
@@ -21,7 +21,7 @@ interface SelectProps {
   file: { id: string; originalFilename: string; sizeBytes: number }
 }
 
-export const SelectFile = ({ selection, file: { id, originalFilename, sizeBytes } }: SelectProps) => (
+export const SelectFileCheckbox = ({ selection, file: { id, originalFilename, sizeBytes } }: SelectProps) => (
   <input
     type="checkbox"
     aria-label={t.select(originalFilename)}
@@ -37,34 +37,34 @@ export const SelectFile = ({ selection, file: { id, originalFilename, sizeBytes 
 
 /** What can be done with the files that are selected. */
 export function SelectionBar({ selection }: { selection: Selection }) {
-  const isAsking = useSignal(false)
+  const isConfirming = useSignal(false)
   const files = selection.value
   if (files.size === 0) return null
-  const remove = async (): Promise<Fault | undefined> => {
-    const { data, fault } = await change(deleteDocument, { ids: [...files.keys()] })
-    if (fault) return fault
-    const left = data.deleteFiles?.filter(({ deleted }) => !deleted) ?? []
-    selection.value = new Map(left.map(({ fileId }) => [fileId, files.get(fileId) ?? 0]))
-    forgetLists()
-    const [first] = left
-    return first && { code: 'REFUSED', message: t.notDeleted(left.length, first.error?.message ?? ''), details: {} }
+  const deleteSelected = async (): Promise<ApiError | undefined> => {
+    const { data, error } = await mutate(deleteDocument, { ids: [...files.keys()] })
+    if (error) return error
+    const remaining = data.deleteFiles?.filter(({ deleted }) => !deleted) ?? []
+    selection.value = new Map(remaining.map(({ fileId }) => [fileId, files.get(fileId) ?? 0]))
+    reloadData()
+    const [first] = remaining
+    return first && { code: 'REFUSED', message: t.notDeleted(remaining.length, first.error?.message ?? ''), details: {} }
   }
   return (
     <div class="notice" role="status">
       <p>{t.selected(files.size)}</p>
       <Button kind="quiet" onClick={() => (selection.value = new Map())}>
-        {t.unselect}
+        {t.clearSelection}
       </Button>
-      <Button kind="danger" icon="trash" onClick={() => (isAsking.value = true)}>
+      <Button kind="danger" icon="trash" onClick={() => (isConfirming.value = true)}>
         {t.deleteSelected}
       </Button>
-      {isAsking.value && (
-        <Confirm
+      {isConfirming.value && (
+        <ConfirmDialog
           title={t.deleteTitle(files.size)}
-          warning={t.deleteWarning(bytes([...files.values()].reduce((sum, size) => sum + size, 0)))}
-          act={t.deleteSelected}
-          work={remove}
-          onClose={() => (isAsking.value = false)}
+          warning={t.deleteWarning(formatBytes([...files.values()].reduce((sum, size) => sum + size, 0)))}
+          action={t.deleteSelected}
+          onConfirm={deleteSelected}
+          onClose={() => (isConfirming.value = false)}
         />
       )}
     </div>

@@ -1,21 +1,21 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
-import { bytes, moment, number } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatBytes, formatDateTime, formatNumber } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
-import { Copy } from '../components/copy.js'
-import { FaultNotice, Skeleton } from '../components/notices.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
+import { CopyButton } from '../components/copy-button.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Report } from '../components/report.js'
 import { Time } from '../components/time.js'
-import { go } from '../router.js'
-import { may } from '../session.js'
+import { navigate } from '../router.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { FileHold } from './file-hold.js'
-import { isPreviewable, Preview } from './preview.js'
+import { FilePreview, isPreviewable } from './file-preview.js'
 import { Receipt } from './receipt.js'
 
 const t = texts.file
@@ -38,29 +38,29 @@ const fileDocument = graphql(`
 const urlDocument = graphql(`mutation DownloadUrl($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl expiresInSeconds } }`)
 const deleteDocument = graphql(`mutation DeleteFile($id: ID!) { deleteFile(fileId: $id) { fileId } }`)
 
-type FileFacts = NonNullable<ResultOf<typeof fileDocument>['file']>
+type FileDetails = NonNullable<ResultOf<typeof fileDocument>['file']>
 
 /** One file: what it is, how it was judged, and what can be done with it. */
 export function FilePage({ id }: { id: string }) {
-  const answer = useQuery(fileDocument, { id, isAdmin: may('admin') })
-  const file = answer.data?.file
+  const result = useQuery(fileDocument, { id, isAdmin: hasScope('admin') })
+  const file = result.data?.file
   const parent = { href: '/files', title: texts.files.title }
   if (!file)
     return (
       <Page title={texts.nav.files} parent={parent}>
-        {answer.fault ? <FaultNotice fault={answer.fault} again={answer.again} /> : <Skeleton />}
+        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : <Skeleton />}
       </Page>
     )
   return (
     <Page title={file.originalFilename} parent={parent} actions={<Actions file={file} />}>
-      <FaultNotice fault={answer.fault} />
+      <ErrorNotice error={result.error} />
       <div class="grid">
-        <Facts file={file} />
+        <DetailsCard file={file} />
         <section class="card">
           <h2>{t.report}</h2>
           {file.validation && (
             <>
-              <p class="dim">{t.reportAbout(moment(file.validation.validatedAt))}</p>
+              <p class="dim">{t.validatedAt(formatDateTime(file.validation.validatedAt))}</p>
               <Report checks={file.validation.checks} />
               {file.validation.engine && (
                 <p class="hint">
@@ -76,14 +76,14 @@ export function FilePage({ id }: { id: string }) {
         </section>
       </div>
       <Receipt id={file.id} name={file.originalFilename} />
-      {may('download') && isPreviewable(file) && <Preview file={file} />}
+      {hasScope('download') && isPreviewable(file) && <FilePreview file={file} />}
     </Page>
   )
 }
 
-const Facts = ({ file }: { file: FileFacts }) => (
+const DetailsCard = ({ file }: { file: FileDetails }) => (
   <section class="card">
-    <h2>{t.facts}</h2>
+    <h2>{t.details}</h2>
     <dl class="facts">
       <dt>{texts.files.context}</dt>
       <dd>
@@ -93,7 +93,7 @@ const Facts = ({ file }: { file: FileFacts }) => (
       <dd>{file.contentType}</dd>
       <dt>{texts.files.size}</dt>
       <dd>
-        {bytes(file.sizeBytes)} <span class="dim">({number(file.sizeBytes)} B)</span>
+        {formatBytes(file.sizeBytes)} <span class="dim">({formatNumber(file.sizeBytes)} B)</span>
       </dd>
       <dt>{texts.files.uploaded}</dt>
       <dd>
@@ -102,7 +102,7 @@ const Facts = ({ file }: { file: FileFacts }) => (
       <dt>{texts.files.uploader}</dt>
       <dd>{file.uploader?.name ?? texts.none}</dd>
       <dt>{texts.files.downloads}</dt>
-      <dd>{number(file.downloadCount)}</dd>
+      <dd>{formatNumber(file.downloadCount)}</dd>
       <dt>{t.lastDownload}</dt>
       <dd>
         <Time at={file.lastDownloadedAt} />
@@ -110,7 +110,7 @@ const Facts = ({ file }: { file: FileFacts }) => (
       <dt>{t.id}</dt>
       <dd class="row">
         <span class="mono">{file.id}</span>
-        <Copy text={file.id} />
+        <CopyButton text={file.id} />
       </dd>
       {file.hold && (
         <>
@@ -134,41 +134,41 @@ const Facts = ({ file }: { file: FileFacts }) => (
   </section>
 )
 
-function Actions({ file }: { file: FileFacts }) {
-  const fault = useSignal<Fault | undefined>(undefined)
-  const note = useSignal('')
+function Actions({ file }: { file: FileDetails }) {
+  const error = useSignal<ApiError | undefined>(undefined)
+  const message = useSignal('')
   const isDeleting = useSignal(false)
-  const link = async () => {
-    const { data, fault: refused } = await change(urlDocument, { id: file.id })
-    fault.value = refused
+  const createLink = async () => {
+    const { data, error: mutationError } = await mutate(urlDocument, { id: file.id })
+    error.value = mutationError
     return data?.createDownloadUrl ?? undefined
   }
   const download = async () => {
-    const made = await link()
-    if (made) location.assign(made.downloadUrl)
+    const link = await createLink()
+    if (link) location.assign(link.downloadUrl)
   }
   const copy = async () => {
-    const made = await link()
-    if (!made) return
-    await navigator.clipboard.writeText(made.downloadUrl)
-    note.value = t.linkCopied(made.expiresInSeconds)
+    const link = await createLink()
+    if (!link) return
+    await navigator.clipboard.writeText(link.downloadUrl)
+    message.value = t.linkCopied(link.expiresInSeconds)
   }
-  const remove = async () => {
-    const { fault: refused } = await change(deleteDocument, { id: file.id })
-    if (refused) return refused
-    forgetLists()
-    go('/files')
+  const deleteFile = async () => {
+    const { error: mutationError } = await mutate(deleteDocument, { id: file.id })
+    if (mutationError) return mutationError
+    reloadData()
+    navigate('/files')
     return undefined
   }
   return (
     <>
-      <FaultNotice fault={fault.value} />
-      {note.value && (
+      <ErrorNotice error={error.value} />
+      {message.value && (
         <span class="notice good" role="status">
-          {note.value}
+          {message.value}
         </span>
       )}
-      {may('download') && (
+      {hasScope('download') && (
         <>
           <Button onClick={copy} icon="copy">
             {t.copyLink}
@@ -178,26 +178,26 @@ function Actions({ file }: { file: FileFacts }) {
           </Button>
         </>
       )}
-      {may('admin') && (
+      {hasScope('admin') && (
         <FileHold
           id={file.id}
           isHeld={Boolean(file.hold)}
-          onFault={(refused) => {
-            fault.value = refused
+          onError={(mutationError) => {
+            error.value = mutationError
           }}
         />
       )}
-      {may('delete') && !file.hold && (
+      {hasScope('delete') && !file.hold && (
         <Button kind="danger" icon="trash" onClick={() => (isDeleting.value = true)}>
           {t.delete}
         </Button>
       )}
       {isDeleting.value && (
-        <Confirm
+        <ConfirmDialog
           title={t.deleteTitle}
-          warning={t.deleteWarning(file.originalFilename, bytes(file.sizeBytes))}
-          act={t.delete}
-          work={remove}
+          warning={t.deleteWarning(file.originalFilename, formatBytes(file.sizeBytes))}
+          action={t.delete}
+          onConfirm={deleteFile}
           onClose={() => (isDeleting.value = false)}
         />
       )}

@@ -1,16 +1,16 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
 import { Dialog } from '../components/dialog.js'
 import { Select } from '../components/field.js'
 import { Menu } from '../components/menu.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
-import { KeySecret } from './key-secret.js'
-import type { KeyLine } from './keys-query.js'
+import { KeySecretDialog } from './key-secret-dialog.js'
+import type { KeyRow } from './keys-query.js'
 
 const t = texts.keys
 
@@ -24,54 +24,54 @@ const rotateDocument = graphql(
 )
 
 /** What can be done with a key, as far as its state allows. */
-export function KeyActions({ of: { id, name, status } }: { of: KeyLine }) {
-  const asking = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
-  const close = () => (asking.value = undefined)
-  const act = async (which: keyof typeof documents) => {
-    const { fault } = await change(documents[which], { id })
-    if (!fault) forgetLists()
-    return fault
+export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
+  const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
+  const close = () => (openDialog.value = undefined)
+  const changeStatus = async (change: keyof typeof documents) => {
+    const { error } = await mutate(documents[change], { id })
+    if (!error) reloadData()
+    return error
   }
   if (status === 'revoked') return null
   return (
     <>
-      <Menu label={texts.actionsOf(name)}>
+      <Menu label={texts.actionsFor(name)}>
         {status === 'active' && (
           <>
-            <Button kind="quiet" onClick={() => (asking.value = 'rotate')}>
+            <Button kind="quiet" onClick={() => (openDialog.value = 'rotate')}>
               {t.rotate}
             </Button>
-            <Button kind="quiet" onClick={() => (asking.value = 'disable')}>
+            <Button kind="quiet" onClick={() => (openDialog.value = 'disable')}>
               {t.disable}
             </Button>
           </>
         )}
         {status === 'disabled' && (
-          <Button kind="quiet" onClick={() => act('enable')}>
+          <Button kind="quiet" onClick={() => changeStatus('enable')}>
             {t.enable}
           </Button>
         )}
-        <Button kind="quiet" onClick={() => (asking.value = 'revoke')}>
+        <Button kind="quiet" onClick={() => (openDialog.value = 'revoke')}>
           {t.revoke}
         </Button>
       </Menu>
-      {asking.value === 'rotate' && <Rotate id={id} onClose={close} />}
-      {asking.value === 'disable' && (
-        <Confirm
+      {openDialog.value === 'rotate' && <RotateDialog id={id} onClose={close} />}
+      {openDialog.value === 'disable' && (
+        <ConfirmDialog
           title={t.disableTitle}
           warning={t.disableWarning(name)}
-          act={t.disable}
-          work={() => act('disable')}
+          action={t.disable}
+          onConfirm={() => changeStatus('disable')}
           onClose={close}
         />
       )}
-      {asking.value === 'revoke' && (
-        <Confirm
+      {openDialog.value === 'revoke' && (
+        <ConfirmDialog
           title={t.revokeTitle}
           warning={t.revokeWarning(name)}
-          act={t.revoke}
-          name={name}
-          work={() => act('revoke')}
+          action={t.revoke}
+          confirmationText={name}
+          onConfirm={() => changeStatus('revoke')}
           onClose={close}
         />
       )}
@@ -80,20 +80,20 @@ export function KeyActions({ of: { id, name, status } }: { of: KeyLine }) {
 }
 
 /** A new secret, with the old one alive for as long as is chosen. */
-function Rotate({ id, onClose }: { id: string; onClose: () => void }) {
+function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const grace = useSignal('3600')
   const secret = useSignal<string | undefined>(undefined)
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const rotate = async () => {
-    const { data, fault: refused } = await change(rotateDocument, { id, grace: Number(grace.value) })
-    fault.value = refused
+    const { data, error: mutationError } = await mutate(rotateDocument, { id, grace: Number(grace.value) })
+    error.value = mutationError
     secret.value = data?.rotateApiKey?.apiKey
   }
   const close = () => {
-    forgetLists()
+    reloadData()
     onClose()
   }
-  if (secret.value) return <KeySecret secret={secret.value} onClose={close} />
+  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={close} />
   return (
     <Dialog title={t.rotateTitle} onClose={onClose}>
       <div class="body stack">
@@ -104,7 +104,7 @@ function Rotate({ id, onClose }: { id: string; onClose: () => void }) {
           options={Object.entries(t.graces)}
           onChange={(value) => (grace.value = value)}
         />
-        <FaultNotice fault={fault.value} />
+        <ErrorNotice error={error.value} />
       </div>
       <footer>
         <Button onClick={onClose}>{texts.cancel}</Button>

@@ -9,4 +9,4 @@ export const keysDocument = graphql(`
   }
 `)
 
-export type KeyLine = NonNullable<ResultOf<typeof keysDocument>['apiKeys']>['data'][number]
+export type KeyRow = NonNullable<ResultOf<typeof keysDocument>['apiKeys']>['data'][number]

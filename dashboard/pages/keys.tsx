@@ -3,32 +3,32 @@ import { useQuery } from '../api/use-query.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
-import { Empty } from '../components/notices.js'
+import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { ScopeBadges } from '../components/scopes.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 import { KeyActions } from './key-actions.js'
-import { type KeyLine, keysDocument } from './keys-query.js'
-import { NewKey } from './new-key.js'
+import { type KeyRow, keysDocument } from './keys-query.js'
+import { NewKeyDialog } from './new-key-dialog.js'
 
 const t = texts.keys
 
-const tones: Record<KeyLine['status'], Tone> = { active: 'good', disabled: 'plain', revoked: 'bad' }
-const unusedMs = 90 * 86_400_000
+const tones: Record<KeyRow['status'], Tone> = { active: 'good', disabled: 'plain', revoked: 'bad' }
+const unusedAfterMs = 90 * 86_400_000
 
 /** A key that does nothing is a door that somebody may find. */
-const isUnused = ({ status, lastUsedAt, createdAt }: KeyLine) =>
-  status === 'active' && Date.now() - Date.parse(lastUsedAt ?? createdAt) > unusedMs
-const isExpired = ({ expiresAt }: KeyLine) => expiresAt !== null && Date.parse(expiresAt) < Date.now()
+const isUnused = ({ status, lastUsedAt, createdAt }: KeyRow) =>
+  status === 'active' && Date.now() - Date.parse(lastUsedAt ?? createdAt) > unusedAfterMs
+const isExpired = ({ expiresAt }: KeyRow) => expiresAt !== null && Date.parse(expiresAt) < Date.now()
 
-const columns: Column<KeyLine>[] = [
+const columns: Column<KeyRow>[] = [
   {
     title: t.name,
     kind: 'wide',
     cell: ({ id, name, keyPrefix }) => (
       <>
-        <a href={`/calls?key=${id}`} title={t.calls}>
+        <a href={`/calls?key=${id}`} title={t.viewCalls}>
           {name}
         </a>
         <p class="hint mono">{keyPrefix}…</p>
@@ -55,34 +55,34 @@ const columns: Column<KeyLine>[] = [
     ),
   },
   { title: t.lastUse, cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative /> },
-  { title: t.expires, kind: 'extra', cell: ({ expiresAt }) => <Time at={expiresAt} relative /> },
-  { title: texts.actions, kind: 'acts', cell: (key) => <KeyActions of={key} /> },
+  { title: t.expires, kind: 'secondary', cell: ({ expiresAt }) => <Time at={expiresAt} relative /> },
+  { title: texts.actions, kind: 'buttons', cell: (key) => <KeyActions apiKey={key} /> },
 ]
 
 export function Keys() {
-  const answer = useQuery(keysDocument, {})
-  const isMaking = useSignal(false)
-  const make = (
-    <Button kind="primary" icon="plus" onClick={() => (isMaking.value = true)}>
-      {t.make}
+  const result = useQuery(keysDocument, {})
+  const isCreating = useSignal(false)
+  const newKeyButton = (
+    <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
+      {t.newTitle}
     </Button>
   )
   return (
-    <Page title={t.title} about={t.about} actions={make}>
+    <Page title={t.title} description={t.about} actions={newKeyButton}>
       <List
-        answer={answer}
-        items={answer.data?.apiKeys?.data}
+        query={result}
+        items={result.data?.apiKeys?.data}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.caption}
         empty={
-          <Empty icon="keys" title={t.emptyTitle}>
+          <EmptyState icon="keys" title={t.emptyTitle}>
             <p>{t.empty}</p>
-            {make}
-          </Empty>
+            {newKeyButton}
+          </EmptyState>
         }
       />
-      {isMaking.value && <NewKey onClose={() => (isMaking.value = false)} />}
+      {isCreating.value && <NewKeyDialog onClose={() => (isCreating.value = false)} />}
     </Page>
   )
 }

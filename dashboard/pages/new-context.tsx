@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Page } from '../components/page.js'
-import { go } from '../router.js'
+import { navigate } from '../router.js'
 import { texts } from '../texts.js'
-import { type ContextDraft, ContextForm, rulesOf } from './context-form.js'
+import { type ContextDraft, ContextForm, toRulesInput } from './context-form.js'
 
 const t = texts.contexts
 
@@ -12,7 +12,7 @@ const createDocument = graphql(
   `mutation CreateContext($input: CreateContextInput!) { createContext(input: $input) { contextKey } }`,
 )
 
-const blank: ContextDraft = {
+const emptyDraft: ContextDraft = {
   contextKey: '',
   displayName: '',
   description: '',
@@ -25,18 +25,18 @@ const blank: ContextDraft = {
 }
 
 export function NewContext() {
-  const draft = useSignal(blank)
+  const draft = useSignal(emptyDraft)
   const save = async () => {
     const { contextKey } = draft.value
-    const { fault } = await change(createDocument, { input: { contextKey, ...rulesOf(draft.value) } })
-    if (fault) return fault
-    forgetLists()
-    go(`/files?context=${contextKey}`)
+    const { error } = await mutate(createDocument, { input: { contextKey, ...toRulesInput(draft.value) } })
+    if (error) return error
+    reloadData()
+    navigate(`/files?context=${contextKey}`)
     return undefined
   }
   return (
     <Page title={t.newTitle} parent={{ href: '/contexts', title: t.title }}>
-      <ContextForm draft={draft} isNew act={t.create} save={save} />
+      <ContextForm draft={draft} isNew submitLabel={t.create} save={save} />
     </Page>
   )
 }

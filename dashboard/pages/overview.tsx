@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact'
-import { bytes, dayOfFull, number, percent } from '../api/format.js'
+import { formatBytes, formatNumber, formatPercent, predictFullDate } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
-import { Empty, FaultNotice, Skeleton } from '../components/notices.js'
+import { EmptyState, ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
-import { may } from '../session.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 import { Charts } from './charts.js'
 import { ContextUsage } from './context-usage.js'
@@ -25,30 +25,30 @@ const statsDocument = graphql(`
   }
 `)
 
-type Numbers = NonNullable<ResultOf<typeof statsDocument>['stats']>
+type Stats = NonNullable<ResultOf<typeof statsDocument>['stats']>
 
-const everyMs = 10_000
+const pollIntervalMs = 10_000
 
 /** What there is, and what happens: exact at every look, each number leading to its list. */
 export function Overview() {
-  const answer = useQuery(statsDocument, {}, { everyMs })
-  const stats = answer.data?.stats
+  const result = useQuery(statsDocument, {}, { pollIntervalMs })
+  const stats = result.data?.stats
   if (!stats)
     return (
       <Page title={t.title}>
-        {answer.fault ? <FaultNotice fault={answer.fault} again={answer.again} /> : <Skeleton lines={8} />}
+        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : <Skeleton lines={8} />}
       </Page>
     )
   const { quotaMb } = stats.storageQuota
-  const full = dayOfFull(answer.data?.storageChart?.dataPoints ?? [], quotaMb * 1024 * 1024)
+  const fullDate = predictFullDate(result.data?.storageChart?.dataPoints ?? [], quotaMb * 1024 * 1024)
   return (
     <Page title={t.title}>
-      <FaultNotice fault={answer.fault} />
+      <ErrorNotice error={result.error} />
       {stats.overview.totalFiles === 0 && <FirstSteps hasContext={stats.overview.totalContexts > 0} />}
-      <Tiles stats={stats} full={full} />
+      <Tiles stats={stats} full={fullDate} />
       <Charts />
       <div class="grid">
-        <Blocked stats={stats} />
+        <BlockedByReason stats={stats} />
         <ContextUsage />
       </div>
     </Page>
@@ -56,42 +56,42 @@ export function Overview() {
 }
 
 const FirstSteps = ({ hasContext }: { hasContext: boolean }) => (
-  <Empty icon="upload" title={t.firstTitle}>
-    <p>{t.first}</p>
-    {hasContext && may('upload') && (
+  <EmptyState icon="upload" title={t.firstTitle}>
+    <p>{t.firstHint}</p>
+    {hasContext && hasScope('upload') && (
       <a class="button primary" href="/files">
-        {t.toUpload}
+        {t.uploadFile}
       </a>
     )}
-    {!hasContext && may('admin') && (
+    {!hasContext && hasScope('admin') && (
       <a class="button primary" href="/contexts/new-context">
-        {t.toContext}
+        {t.createContext}
       </a>
     )}
-  </Empty>
+  </EmptyState>
 )
 
-const signed = (change: number) => `${change > 0 ? '+' : ''}${percent(change)}`
+const formatChange = (change: number) => `${change > 0 ? '+' : ''}${formatPercent(change)}`
 
 /** Days are counted in UTC, and so is today. */
-const today = () => new Date().toISOString().slice(0, 10)
+const getCurrentUtcDate = () => new Date().toISOString().slice(0, 10)
 
-function Tiles({ stats, full }: { stats: Numbers; full: Date | null }) {
+function Tiles({ stats, full }: { stats: Stats; full: Date | null }) {
   const { overview, apiCalls, filesUploaded, security, storageQuota } = stats
   return (
     <div class="tiles">
-      <Tile href="/files" title={t.files} value={number(overview.totalFiles)}>
-        {t.filesNote(filesUploaded.today, signed(filesUploaded.changePercent))}
+      <Tile href="/files" title={t.files} value={formatNumber(overview.totalFiles)}>
+        {t.filesNote(filesUploaded.today, formatChange(filesUploaded.changePercent))}
       </Tile>
-      <Tile href="/files?sort=size_bytes.desc" title={t.storage} value={bytes(storageQuota.usedBytes)}>
+      <Tile href="/files?sort=size_bytes.desc" title={t.storage} value={formatBytes(storageQuota.usedBytes)}>
         <Quota used={storageQuota.usedBytes} quota={storageQuota.quotaMb * 1024 * 1024} />
-        {full ? t.full(full.toLocaleDateString('en', { dateStyle: 'medium' })) : t.notFull}
+        {full ? t.fullDate(full.toLocaleDateString('en', { dateStyle: 'medium' })) : t.noFullDate}
       </Tile>
-      <Tile href={`/calls?from=${today()}`} title={t.calls} value={number(apiCalls.today)}>
-        {t.callsNote(apiCalls.yesterday, signed(apiCalls.changePercent))}
-        {apiCalls.byStatus.failure > 0 && <span class="fault-note">{t.failed(apiCalls.byStatus.failure)}</span>}
+      <Tile href={`/calls?from=${getCurrentUtcDate()}`} title={t.calls} value={formatNumber(apiCalls.today)}>
+        {t.callsNote(apiCalls.yesterday, formatChange(apiCalls.changePercent))}
+        {apiCalls.byStatus.failure > 0 && <span class="failed-calls">{t.failed(apiCalls.byStatus.failure)}</span>}
       </Tile>
-      <Tile href="/calls?operation=upload&status=failure" title={t.blocked} value={number(security.filesBlockedTotal)}>
+      <Tile href="/calls?operation=upload&status=failure" title={t.blocked} value={formatNumber(security.filesBlockedTotal)}>
         {t.blockedNote(security.blockedToday, security.blockedYesterday)}
       </Tile>
     </div>
@@ -106,7 +106,7 @@ const Tile = ({ href, title, value, children }: { href: string; title: string; v
   </a>
 )
 
-function Blocked({ stats: { security } }: { stats: Numbers }) {
+function BlockedByReason({ stats: { security } }: { stats: Stats }) {
   const { byReason, filesBlockedTotal } = security
   const lines = [
     [texts.reasons.invalid_extension, byReason.invalidExtension],
@@ -125,7 +125,7 @@ function Blocked({ stats: { security } }: { stats: Numbers }) {
         {lines.map(([reason, count]) => (
           <li key={reason}>
             <span>{reason}</span>
-            <strong>{number(count)}</strong>
+            <strong>{formatNumber(count)}</strong>
             <div class="meter bad">
               <span style={{ width: `${filesBlockedTotal ? (count / filesBlockedTotal) * 100 : 0}%` }} />
             </div>

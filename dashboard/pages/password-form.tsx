@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
-import { change } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
+import { type ApiError, toFieldErrors } from '../api/api-error.js'
+import { mutate } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.account
@@ -16,49 +16,49 @@ const changeDocument = graphql(`
 export function PasswordForm() {
   const current = useSignal('')
   const next = useSignal('')
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const isDone = useSignal(false)
   const isBusy = useSignal(false)
-  const faults = fault.value ? fieldFaults(fault.value) : {}
+  const fieldErrors = error.value ? toFieldErrors(error.value) : {}
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
-    fault.value = (await change(changeDocument, { current: current.value, next: next.value })).fault
+    error.value = (await mutate(changeDocument, { current: current.value, next: next.value })).error
     isBusy.value = false
-    isDone.value = !fault.value
+    isDone.value = !error.value
     if (isDone.value) current.value = next.value = ''
   }
   return (
     <form class="card" onSubmit={submit}>
       <h2>{t.password}</h2>
-      {fault.value && Object.keys(faults).length === 0 && <FaultNotice fault={fault.value} />}
+      {error.value && Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
       {isDone.value && (
         <p class="notice good" role="status">
-          {t.changed}
+          {t.passwordChanged}
         </p>
       )}
       <Field
-        label={t.current}
+        label={t.currentPassword}
         type="password"
         value={current.value}
         onInput={(value) => (current.value = value)}
-        fault={faults.currentPassword}
+        error={fieldErrors.currentPassword}
         autocomplete="current-password"
         required
       />
       <Field
-        label={t.next}
-        hint={t.nextHint}
+        label={t.newPassword}
+        hint={t.newPasswordHint}
         type="password"
         value={next.value}
         onInput={(value) => (next.value = value)}
-        fault={faults.newPassword}
+        error={fieldErrors.newPassword}
         autocomplete="new-password"
         required
       />
       <div class="row">
         <Button type="submit" isBusy={isBusy.value}>
-          {t.change}
+          {t.changePassword}
         </Button>
       </div>
     </form>

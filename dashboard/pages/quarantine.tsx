@@ -1,16 +1,16 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
-import { bytes } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatBytes } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
 import { Dialog } from '../components/dialog.js'
 import { Field } from '../components/field.js'
 import { type Column, List } from '../components/list.js'
-import { Empty, FaultNotice } from '../components/notices.js'
+import { EmptyState, ErrorNotice } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
@@ -30,9 +30,9 @@ const releaseDocument = graphql(`
 `)
 const purgeDocument = graphql(`mutation Purge($fileId: ID!) { purgeFromQuarantine(fileId: $fileId) { fileId } }`)
 
-type Line = NonNullable<ResultOf<typeof quarantineDocument>['quarantine']>['data'][number]
+type QuarantinedFile = NonNullable<ResultOf<typeof quarantineDocument>['quarantine']>['data'][number]
 
-const columns: Column<Line>[] = [
+const columns: Column<QuarantinedFile>[] = [
   {
     title: t.file,
     kind: 'wide',
@@ -44,7 +44,7 @@ const columns: Column<Line>[] = [
     ),
   },
   {
-    title: t.found,
+    title: t.findings,
     cell: ({ viruses, signatures }) => (
       <>
         {viruses.map((virus) => (
@@ -52,71 +52,81 @@ const columns: Column<Line>[] = [
             {virus}
           </Badge>
         ))}
-        {viruses.length === 0 && t.awaitsScan}
+        {viruses.length === 0 && t.waitingForScan}
         <p class="hint">{signatures}</p>
       </>
     ),
   },
-  { title: t.context, kind: 'extra', cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
-  { title: t.size, kind: 'number', cell: ({ sizeBytes }) => bytes(sizeBytes) },
-  { title: t.when, kind: 'extra', cell: ({ quarantinedAt }) => <Time at={quarantinedAt} relative /> },
-  { title: texts.actions, kind: 'acts', cell: (line) => <Actions of={line} /> },
+  { title: t.context, kind: 'secondary', cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
+  { title: t.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
+  { title: t.quarantinedAt, kind: 'secondary', cell: ({ quarantinedAt }) => <Time at={quarantinedAt} relative /> },
+  { title: texts.actions, kind: 'buttons', cell: (line) => <Actions file={line} /> },
 ]
 
 /** Files in which a later scan found a virus, and restored files that wait for their scan. */
 export function Quarantine() {
-  const answer = useQuery(quarantineDocument, {})
-  const list = answer.data?.quarantine
+  const result = useQuery(quarantineDocument, {})
+  const page = result.data?.quarantine
   return (
-    <Page title={t.title} about={t.about}>
+    <Page title={t.title} description={t.about}>
       <List
-        answer={answer}
-        items={list?.data}
+        query={result}
+        items={page?.data}
         columns={columns}
-        keyOf={({ fileId }) => fileId}
+        getKey={({ fileId }) => fileId}
         caption={t.caption}
         empty={
-          <Empty icon="quarantine" title={t.emptyTitle}>
+          <EmptyState icon="quarantine" title={t.emptyTitle}>
             <p>{t.empty}</p>
-          </Empty>
+          </EmptyState>
         }
       />
-      {list && list.pagination.totalItems > list.data.length && (
-        <p class="dim">{texts.ofTotal(list.data.length, list.pagination.totalItems)}</p>
+      {page && page.pagination.totalItems > page.data.length && (
+        <p class="dim">{texts.countOfTotal(page.data.length, page.pagination.totalItems)}</p>
       )}
     </Page>
   )
 }
 
-function Actions({ of: { fileId, originalFilename } }: { of: Line }) {
-  const asking = useSignal<'release' | 'purge' | undefined>(undefined)
-  const close = () => (asking.value = undefined)
+function Actions({ file: { fileId, originalFilename } }: { file: QuarantinedFile }) {
+  const openDialog = useSignal<'release' | 'purge' | undefined>(undefined)
+  const close = () => (openDialog.value = undefined)
   const purge = async () => {
-    const { fault } = await change(purgeDocument, { fileId })
-    if (!fault) forgetLists()
-    return fault
+    const { error } = await mutate(purgeDocument, { fileId })
+    if (!error) reloadData()
+    return error
   }
   return (
     <>
-      <Button onClick={() => (asking.value = 'release')}>{t.release}</Button>
-      <Button kind="danger" icon="trash" onClick={() => (asking.value = 'purge')}>
+      <Button onClick={() => (openDialog.value = 'release')}>{t.release}</Button>
+      <Button kind="danger" icon="trash" onClick={() => (openDialog.value = 'purge')}>
         {t.purge}
       </Button>
-      {asking.value === 'release' && <Release {...{ fileId, originalFilename }} onClose={close} />}
-      {asking.value === 'purge' && (
-        <Confirm title={t.purgeTitle} warning={t.purgeWarning(originalFilename)} act={t.purge} work={purge} onClose={close} />
+      {openDialog.value === 'release' && <ReleaseDialog {...{ fileId, originalFilename }} onClose={close} />}
+      {openDialog.value === 'purge' && (
+        <ConfirmDialog
+          title={t.purgeTitle}
+          warning={t.purgeWarning(originalFilename)}
+          action={t.purge}
+          onConfirm={purge}
+          onClose={close}
+        />
       )}
     </>
   )
 }
 
-function Release({ fileId, originalFilename, onClose }: Pick<Line, 'fileId' | 'originalFilename'> & { onClose: () => void }) {
+function ReleaseDialog({
+  fileId,
+  originalFilename,
+  onClose,
+}: Pick<QuarantinedFile, 'fileId' | 'originalFilename'> & { onClose: () => void }) {
   const reason = useSignal('')
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const submit = async () => {
-    fault.value = (await change(releaseDocument, { fileId, reason: reason.value })).fault
-    if (fault.value) return
-    forgetLists()
+    error.value = (await mutate(releaseDocument, { fileId, reason: reason.value })).error
+    if (error.value) return
+    reloadData()
     onClose()
   }
   return (
@@ -130,7 +140,7 @@ function Release({ fileId, originalFilename, onClose }: Pick<Line, 'fileId' | 'o
           onInput={(value) => (reason.value = value)}
           autocomplete="off"
         />
-        <FaultNotice fault={fault.value} />
+        <ErrorNotice error={error.value} />
       </div>
       <footer>
         <Button onClick={onClose}>{texts.cancel}</Button>

@@ -1,4 +1,4 @@
-import { bytes } from '../api/format.js'
+import { formatBytes } from '../api/format.js'
 import { texts } from '../texts.js'
 
 /** Bytes against a quota; amber from 80 %, red from 95. */
@@ -9,7 +9,7 @@ export function Quota({ used, quota }: { used: number; quota: number }) {
       <div class={`meter ${share >= 95 ? 'bad' : share >= 80 ? 'warn' : ''}`}>
         <span style={{ width: `${used > 0 ? Math.max(1, share) : 0}%` }} />
       </div>
-      <span class="dim">{texts.overview.ofQuota(bytes(used), bytes(quota))}</span>
+      <span class="dim">{texts.overview.ofQuota(formatBytes(used), formatBytes(quota))}</span>
     </div>
   )
 }

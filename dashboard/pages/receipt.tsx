@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
+import { type ApiError, toApiError } from '../api/api-error.js'
 import { client } from '../api/client.js'
-import { type Fault, faultOf } from '../api/fault.js'
-import { number } from '../api/format.js'
+import { formatNumber } from '../api/format.js'
 import { graphql } from '../api/graphql.js'
 import { saveFile } from '../api/save-file.js'
 import { Button } from '../components/button.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.receipt
@@ -14,15 +14,15 @@ const receiptDocument = graphql(`query Receipt($id: ID!) { receipt(fileId: $id) 
 
 /** A file's receipt, to keep: what proves its verdict when the file, or the service, is gone. */
 export function Receipt({ id, name }: { id: string; name: string }) {
-  const fault = useSignal<Fault | undefined>(undefined)
-  const place = useSignal('')
+  const error = useSignal<ApiError | undefined>(undefined)
+  const position = useSignal('')
   const save = async () => {
-    const { data, error } = await client.query(receiptDocument, { id }, { requestPolicy: 'network-only' }).toPromise()
-    fault.value = error && faultOf(error)
+    const { data, error: queryError } = await client.query(receiptDocument, { id }, { requestPolicy: 'network-only' }).toPromise()
+    error.value = queryError && toApiError(queryError)
     const receipt = data?.receipt?.receipt
     if (!receipt) return
     saveFile(new Blob([receipt], { type: 'application/jose' }), `${name}.receipt.jws`)
-    place.value = placeIn(receipt)
+    position.value = describePosition(receipt)
   }
   return (
     <section class="card">
@@ -33,10 +33,10 @@ export function Receipt({ id, name }: { id: string; name: string }) {
         </Button>
       </header>
       <p class="dim">{t.about}</p>
-      <FaultNotice fault={fault.value} />
-      {place.value && (
+      <ErrorNotice error={error.value} />
+      {position.value && (
         <p class="notice good" role="status">
-          {place.value}
+          {position.value}
         </p>
       )}
     </section>
@@ -44,8 +44,8 @@ export function Receipt({ id, name }: { id: string; name: string }) {
 }
 
 /** What the receipt itself says; whether that is so, `npm run verify` proves. */
-function placeIn(receipt: string): string {
+function describePosition(receipt: string): string {
   const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
   const { log } = JSON.parse(payload) as { log: { index: number; checkpoint: string } }
-  return t.place(number(log.index + 1), number(Number(log.checkpoint.split('\n')[1])))
+  return t.position(formatNumber(log.index + 1), formatNumber(Number(log.checkpoint.split('\n')[1])))
 }

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
+import { type ApiError, toApiError } from '../api/api-error.js'
 import { client } from '../api/client.js'
-import { type Fault, faultOf } from '../api/fault.js'
-import { number } from '../api/format.js'
+import { formatNumber } from '../api/format.js'
 import { graphql, type ResultOf, type VariablesOf } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { FaultNotice } from '../components/notices.js'
+import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
 
 const t = texts.contexts
@@ -28,27 +28,27 @@ export function RulesPreview({
   contextKey: string
   input: () => VariablesOf<typeof previewDocument>['input']
 }) {
-  const seen = useSignal<Preview | undefined>(undefined)
-  const fault = useSignal<Fault | undefined>(undefined)
-  const ask = async () => {
-    const { data, error } = await client
+  const preview = useSignal<Preview | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
+  const loadPreview = async () => {
+    const { data, error: queryError } = await client
       .query(previewDocument, { key, input: input() }, { requestPolicy: 'network-only' })
       .toPromise()
-    fault.value = error && faultOf(error)
-    seen.value = data?.previewContext ?? undefined
+    error.value = queryError && toApiError(queryError)
+    preview.value = data?.previewContext ?? undefined
   }
   return (
     <>
-      <Button onClick={ask}>{t.preview}</Button>
-      <FaultNotice fault={fault.value} />
-      {seen.value && <Seen preview={seen.value} />}
+      <Button onClick={loadPreview}>{t.preview}</Button>
+      <ErrorNotice error={error.value} />
+      {preview.value && <PreviewResult preview={preview.value} />}
     </>
   )
 }
 
-const Seen = ({ preview: { files, wouldBeRejected, undecided, sample } }: { preview: Preview }) => (
+const PreviewResult = ({ preview: { files, wouldBeRejected, undecided, sample } }: { preview: Preview }) => (
   <div class={`notice ${wouldBeRejected > 0 ? 'warn' : 'good'} stack preview`} role="status">
-    <p>{t.previewed(number(files), number(wouldBeRejected), undecided && number(undecided))}</p>
+    <p>{t.previewSummary(formatNumber(files), formatNumber(wouldBeRejected), undecided && formatNumber(undecided))}</p>
     {sample.length > 0 && (
       <ul>
         {sample.map(({ fileId, originalFilename, message }) => (

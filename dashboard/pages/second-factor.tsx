@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import { change } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Field } from '../components/field.js'
-import { CodeLine, FaultNotice } from '../components/notices.js'
-import { SecretDialog } from '../components/secret.js'
+import { CodeLine, ErrorNotice } from '../components/notices.js'
+import { SecretDialog } from '../components/secret-dialog.js'
 import { refreshMe } from '../session.js'
 import { texts } from '../texts.js'
 
@@ -22,26 +22,26 @@ const confirmDocument = graphql(
 export function SecondFactor() {
   const password = useSignal('')
   const code = useSignal('')
-  const made = useSignal<{ secret: string; uri: string } | undefined>(undefined)
-  const codes = useSignal<readonly string[] | undefined>(undefined)
-  const fault = useSignal<Fault | undefined>(undefined)
+  const enrollment = useSignal<{ secret: string; uri: string } | undefined>(undefined)
+  const recoveryCodes = useSignal<readonly string[] | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const isBusy = useSignal(false)
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     isBusy.value = true
-    if (!made.value) {
-      const begun = await change(beginDocument, { password: password.value })
-      fault.value = begun.fault
-      made.value = begun.data?.beginSecondFactor ?? undefined
+    if (!enrollment.value) {
+      const started = await mutate(beginDocument, { password: password.value })
+      error.value = started.error
+      enrollment.value = started.data?.beginSecondFactor ?? undefined
     } else {
-      const confirmed = await change(confirmDocument, { code: code.value })
-      fault.value = confirmed.fault
-      codes.value = confirmed.data?.confirmSecondFactor?.recoveryCodes
+      const confirmed = await mutate(confirmDocument, { code: code.value })
+      error.value = confirmed.error
+      recoveryCodes.value = confirmed.data?.confirmSecondFactor?.recoveryCodes
     }
     isBusy.value = false
   }
-  const done = () => {
-    made.value = codes.value = undefined
+  const finish = () => {
+    enrollment.value = recoveryCodes.value = undefined
     password.value = code.value = ''
     void refreshMe()
   }
@@ -49,12 +49,12 @@ export function SecondFactor() {
     <form class="card" onSubmit={submit}>
       <h2>{t.factor}</h2>
       <p class="dim">{t.factorAbout}</p>
-      <FaultNotice fault={fault.value} />
-      {made.value ? (
+      <ErrorNotice error={error.value} />
+      {enrollment.value ? (
         <>
-          <p>{t.scan}</p>
-          <CodeLine text={made.value.secret} />
-          <a href={made.value.uri}>{t.openApp}</a>
+          <p>{t.secretHint}</p>
+          <CodeLine text={enrollment.value.secret} />
+          <a href={enrollment.value.uri}>{t.openApp}</a>
           <Field
             label={t.code}
             value={code.value}
@@ -75,16 +75,16 @@ export function SecondFactor() {
       )}
       <div class="row">
         <Button type="submit" isBusy={isBusy.value}>
-          {made.value ? t.confirm : t.begin}
+          {enrollment.value ? t.enableFactor : t.setUpFactor}
         </Button>
       </div>
-      {codes.value && (
+      {recoveryCodes.value && (
         <SecretDialog
-          title={t.recovery}
-          note={t.recoveryNote}
-          secret={codes.value.join(' ')}
-          done={t.recoveryDone}
-          onClose={done}
+          title={t.recoveryCodes}
+          notice={t.recoveryNote}
+          secret={recoveryCodes.value.join(' ')}
+          closeLabel={t.recoveryCodesSaved}
+          onClose={finish}
         />
       )}
     </form>

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import type { Fault } from '../api/fault.js'
+import type { ApiError } from '../api/api-error.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
 import { Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
-import { Mark } from '../navigation.js'
-import { me, signIn, startFault } from '../session.js'
+import { ErrorNotice } from '../components/notices.js'
+import { Logo } from '../navigation.js'
+import { me, signIn, startError } from '../session.js'
 import { texts } from '../texts.js'
 
 /** What a visitor sees first. */
@@ -13,13 +13,13 @@ export const SignInPage = () => (
   <main class="sign-in" id="main">
     <div class="card">
       <h1>
-        <Mark />
+        <Logo />
         {texts.product}
       </h1>
       <p class="dim">{texts.signIn.tagline}</p>
-      <FaultNotice fault={startFault.value} />
+      <ErrorNotice error={startError.value} />
       <SignInForm />
-      <p class="hint">{texts.signIn.lost}</p>
+      <p class="hint">{texts.signIn.forgotPassword}</p>
     </div>
   </main>
 )
@@ -28,30 +28,30 @@ export const SignInPage = () => (
 export const SignInDialog = () => (
   <Dialog title={texts.signIn.title}>
     <div class="body stack">
-      <p>{texts.signIn.ended}</p>
+      <p>{texts.signIn.sessionEnded}</p>
       <SignInForm email={me.value?.email ?? ''} />
     </div>
   </Dialog>
 )
 
-function SignInForm({ email: known = '' }: { email?: string }) {
-  const email = useSignal(known)
+function SignInForm({ email: initialEmail = '' }: { email?: string }) {
+  const email = useSignal(initialEmail)
   const password = useSignal('')
   const code = useSignal('')
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const isBusy = useSignal(false)
-  const wantsCode = fault.value?.details.second_factor === 'code' || code.value !== ''
+  const isCodeRequired = error.value?.details.second_factor === 'code' || code.value !== ''
   const submit = async (event: SubmitEvent) => {
     event.preventDefault()
     if (isBusy.value) return
     isBusy.value = true
-    const given = { email: email.value, password: password.value, ...(code.value && { code: code.value }) }
-    fault.value = await signIn(given)
+    const credentials = { email: email.value, password: password.value, ...(code.value && { code: code.value }) }
+    error.value = await signIn(credentials)
     isBusy.value = false
   }
   return (
     <form class="stack" onSubmit={submit}>
-      <FaultNotice fault={fault.value} />
+      <ErrorNotice error={error.value} />
       <Field
         label={texts.signIn.email}
         type="email"
@@ -68,7 +68,7 @@ function SignInForm({ email: known = '' }: { email?: string }) {
         autocomplete="current-password"
         required
       />
-      {wantsCode && (
+      {isCodeRequired && (
         <Field
           label={texts.signIn.code}
           hint={texts.signIn.codeHint}
@@ -80,7 +80,7 @@ function SignInForm({ email: known = '' }: { email?: string }) {
         />
       )}
       <Button type="submit" kind="primary" isBusy={isBusy.value}>
-        {texts.signIn.act}
+        {texts.signIn.submit}
       </Button>
     </form>
   )

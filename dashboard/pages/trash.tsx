@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
-import { bytes } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatBytes } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
 import { FilterSelect, Filters } from '../components/filters.js'
 import { type Column, List } from '../components/list.js'
-import { Empty, FaultNotice } from '../components/notices.js'
+import { EmptyState, ErrorNotice } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { query } from '../router.js'
@@ -28,40 +28,40 @@ const trashDocument = graphql(`
 const restoreDocument = graphql(`mutation RestoreFile($id: ID!) { restoreFile(fileId: $id) { id } }`)
 const purgeDocument = graphql(`mutation PurgeFile($id: ID!) { purgeFile(fileId: $id) { fileId } }`)
 
-type Trashed = NonNullable<ResultOf<typeof trashDocument>['trash']>['data'][number]
+type TrashedFile = NonNullable<ResultOf<typeof trashDocument>['trash']>['data'][number]
 
 /** Deleted files that can be restored. */
 export function Trash() {
   // This list has numbers where others have cursors.
   const page = Number(query.value.get('after') ?? query.value.get('before') ?? 1)
-  const answer = useQuery(trashDocument, { context: query.value.get('context'), page })
+  const result = useQuery(trashDocument, { context: query.value.get('context'), page })
   const { list: contexts } = useContexts()
-  const purging = useSignal<Trashed | undefined>(undefined)
-  const fault = useSignal<Fault | undefined>(undefined)
-  const done = async (work: Promise<{ fault?: Fault | undefined }>) => {
-    const { fault: refused } = await work
-    if (!refused) forgetLists()
-    return refused
+  const purging = useSignal<TrashedFile | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
+  const reloadOnSuccess = async (work: Promise<{ error?: ApiError | undefined }>) => {
+    const { error: mutationError } = await work
+    if (!mutationError) reloadData()
+    return mutationError
   }
-  const restore = async ({ fileId: id }: Trashed) => {
-    fault.value = await done(change(restoreDocument, { id }))
+  const restore = async ({ fileId: id }: TrashedFile) => {
+    error.value = await reloadOnSuccess(mutate(restoreDocument, { id }))
   }
-  const columns: Column<Trashed>[] = [
+  const columns: Column<TrashedFile>[] = [
     { title: texts.files.name, kind: 'wide', cell: ({ originalFilename }) => originalFilename },
     { title: texts.files.context, cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
-    { title: texts.files.size, kind: 'number', cell: ({ sizeBytes }) => bytes(sizeBytes) },
+    { title: texts.files.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
     { title: t.deleted, cell: ({ deletedAt }) => <Time at={deletedAt} relative /> },
-    { title: t.purged, cell: ({ purgeAt }) => <Time at={purgeAt} /> },
+    { title: t.purgeDate, cell: ({ purgeAt }) => <Time at={purgeAt} /> },
     {
       title: texts.actions,
-      kind: 'acts',
+      kind: 'buttons',
       cell: (file) => (
         <>
           <Button onClick={() => restore(file)}>{t.restore}</Button>
           <Button
             kind="quiet"
             icon="trash"
-            label={t.purgeOf(file.originalFilename)}
+            label={t.purgeFile(file.originalFilename)}
             onClick={() => {
               purging.value = file
             }}
@@ -70,10 +70,10 @@ export function Trash() {
       ),
     },
   ]
-  const found = answer.data?.trash
+  const trash = result.data?.trash
   const file = purging.value
   return (
-    <Page title={t.title} about={t.about}>
+    <Page title={t.title} description={t.about}>
       <Filters>
         <FilterSelect
           name="context"
@@ -81,36 +81,36 @@ export function Trash() {
           options={[['', texts.all], ...contexts.map(({ contextKey, displayName }) => [contextKey, displayName] as const)]}
         />
       </Filters>
-      <FaultNotice fault={fault.value} />
+      <ErrorNotice error={error.value} />
       <List
-        answer={answer}
-        items={found?.data}
+        query={result}
+        items={trash?.data}
         columns={columns}
-        keyOf={({ fileId }) => fileId}
+        getKey={({ fileId }) => fileId}
         caption={t.caption}
-        total={found?.pagination.totalItems}
+        total={trash?.pagination.totalItems}
         pageInfo={
-          found
+          trash
             ? {
-                hasNextPage: found.pagination.hasNext,
-                hasPreviousPage: found.pagination.hasPrevious,
+                hasNextPage: trash.pagination.hasNext,
+                hasPreviousPage: trash.pagination.hasPrevious,
                 startCursor: String(page - 1),
                 endCursor: String(page + 1),
               }
             : undefined
         }
         empty={
-          <Empty icon="trash" title={t.emptyTitle}>
+          <EmptyState icon="trash" title={t.emptyTitle}>
             <p>{t.empty}</p>
-          </Empty>
+          </EmptyState>
         }
       />
       {file && (
-        <Confirm
+        <ConfirmDialog
           title={t.purgeTitle}
-          warning={t.purgeWarning(file.originalFilename, bytes(file.sizeBytes))}
-          act={t.purge}
-          work={() => done(change(purgeDocument, { id: file.fileId }))}
+          warning={t.purgeWarning(file.originalFilename, formatBytes(file.sizeBytes))}
+          action={t.purge}
+          onConfirm={() => reloadOnSuccess(mutate(purgeDocument, { id: file.fileId }))}
           onClose={() => {
             purging.value = undefined
           }}

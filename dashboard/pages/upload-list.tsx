@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import { bytes } from '../api/format.js'
+import { formatBytes } from '../api/format.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
-import { Advice, checksOfRefusal, Report } from '../components/report.js'
+import { Advice, Report, toCheckResults } from '../components/report.js'
 import { texts } from '../texts.js'
-import { clearFinished, isOver, retry, type Upload, uploads } from '../uploads.js'
-import { KeptReport } from './kept-report.js'
+import { clearFinished, isFinished, retry, type Upload, uploads } from '../uploads.js'
+import { StoredReport } from './stored-report.js'
 import type { useContexts } from './use-contexts.js'
 
 const t = texts.files
@@ -15,17 +15,17 @@ type Contexts = ReturnType<typeof useContexts>['list']
 /** What becomes of each file that was dropped. */
 export function UploadList({ contexts }: { contexts: Contexts }) {
   const states = uploads.value.map(({ state }) => state.value)
-  const kept = states.filter(({ kind }) => kind === 'kept').length
-  const refused = states.filter(({ kind }) => kind === 'refused' || kind === 'failed').length
-  const under = states.length - kept - refused
+  const accepted = states.filter(({ kind }) => kind === 'accepted').length
+  const rejected = states.filter(({ kind }) => kind === 'rejected' || kind === 'failed').length
+  const open = states.length - accepted - rejected
   return (
     <div class="card uploads">
       <header>
         <h2>{t.uploads}</h2>
         <span class="dim" role="status">
-          {t.summary(kept, refused, under)}
+          {t.summary(accepted, rejected, open)}
         </span>
-        <Button kind="quiet" disabled={!states.some(isOver)} onClick={clearFinished}>
+        <Button kind="quiet" disabled={!states.some(isFinished)} onClick={clearFinished}>
           {t.clearFinished}
         </Button>
       </header>
@@ -38,7 +38,7 @@ export function UploadList({ contexts }: { contexts: Contexts }) {
   )
 }
 
-const tones: Partial<Record<string, Tone>> = { kept: 'good', refused: 'bad', failed: 'warn' }
+const tones: Partial<Record<string, Tone>> = { accepted: 'good', rejected: 'bad', failed: 'warn' }
 
 function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }) {
   const state = upload.state.value
@@ -47,21 +47,21 @@ function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }
   return (
     <li class={`upload ${state.kind}`}>
       <details
-        open={state.kind === 'refused' || state.kind === 'failed'}
+        open={state.kind === 'rejected' || state.kind === 'failed'}
         onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}
       >
         <summary>
           <span class="upload-name">{upload.file.name}</span>
-          <small class="dim">{bytes(upload.file.size)}</small>
+          <small class="dim">{formatBytes(upload.file.size)}</small>
           <Badge tone={tones[state.kind] ?? 'plain'}>{t.states[state.kind]}</Badge>
         </summary>
         <div class="stack upload-more">
-          {state.kind === 'kept' && isOpen.value && <KeptReport fileId={state.fileId} />}
-          {state.kind === 'refused' && <Report checks={checksOfRefusal(state.fault, context)} />}
-          {state.kind === 'failed' && <p>{state.fault.message}</p>}
-          {(state.kind === 'refused' || state.kind === 'failed') && (
+          {state.kind === 'accepted' && isOpen.value && <StoredReport fileId={state.fileId} />}
+          {state.kind === 'rejected' && <Report checks={toCheckResults(state.error, context)} />}
+          {state.kind === 'failed' && <p>{state.error.message}</p>}
+          {(state.kind === 'rejected' || state.kind === 'failed') && (
             <>
-              <Advice code={state.fault.code} />
+              <Advice code={state.error.code} />
               <div class="row">
                 <Button onClick={() => retry(upload)}>{texts.tryAgain}</Button>
               </div>
@@ -69,8 +69,8 @@ function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }
           )}
         </div>
       </details>
-      {!isOver(state) && (
-        <div class="row sending">
+      {!isFinished(state) && (
+        <div class="row upload-progress">
           <div
             class="meter"
             role="progressbar"
@@ -81,7 +81,12 @@ function UploadLine({ upload, contexts }: { upload: Upload; contexts: Contexts }
           >
             <span style={{ width: `${upload.progress.value * 100}%` }} />
           </div>
-          <Button kind="quiet" icon="close" label={`${t.stop}: ${upload.file.name}`} onClick={() => upload.abort.abort()} />
+          <Button
+            kind="quiet"
+            icon="close"
+            label={`${t.cancelUpload}: ${upload.file.name}`}
+            onClick={() => upload.abort.abort()}
+          />
         </div>
       )}
     </li>

@@ -11,6 +11,6 @@ const contextsDocument = graphql(`
 
 /** The contexts, by name: what a choice offers. */
 export function useContexts() {
-  const answer = useQuery(contextsDocument, {})
-  return { ...answer, list: answer.data?.contexts?.data ?? [] }
+  const result = useQuery(contextsDocument, {})
+  return { ...result, list: result.data?.contexts?.data ?? [] }
 }

@@ -1,103 +1,115 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
 import { Menu } from '../components/menu.js'
-import { SecretDialog } from '../components/secret.js'
+import { SecretDialog } from '../components/secret-dialog.js'
 import { me } from '../session.js'
 import { texts } from '../texts.js'
 import { UserDialog } from './user-dialog.js'
-import type { UserLine } from './users-query.js'
+import type { UserRow } from './users-query.js'
 
 const t = texts.users
 
 const disableDocument = graphql(`mutation DisableUser($id: ID!) { done: disableUser(userId: $id) { id } }`)
 const enableDocument = graphql(`mutation EnableUser($id: ID!) { done: enableUser(userId: $id) { id } }`)
-const forgetDocument = graphql(`mutation ForgetFactor($id: ID!) { done: resetUserSecondFactor(userId: $id) { id } }`)
+const removeFactorDocument = graphql(`mutation RemoveSecondFactor($id: ID!) { done: resetUserSecondFactor(userId: $id) { id } }`)
 const endDocument = graphql(`mutation EndSessions($id: ID!) { endUserSessions(userId: $id) }`)
 const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassword(userId: $id) { password } }`)
 
 /** What can be done with another user; one's own account has a page. */
-export function UserActions({ of: user }: { of: UserLine }) {
+export function UserActions({ user }: { user: UserRow }) {
   const { id, name, email, status, hasSecondFactor } = user
-  const asking = useSignal<'edit' | 'disable' | 'end' | 'reset' | 'forget' | undefined>(undefined)
+  const openDialog = useSignal<'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor' | undefined>(undefined)
   const password = useSignal<string | undefined>(undefined)
-  const close = () => (asking.value = undefined)
-  const run = async (document: typeof disableDocument | typeof enableDocument | typeof forgetDocument) => {
-    const { fault } = await change(document, { id })
-    if (!fault) forgetLists()
-    return fault
+  const close = () => (openDialog.value = undefined)
+  const changeStatus = async (document: typeof disableDocument | typeof enableDocument | typeof removeFactorDocument) => {
+    const { error } = await mutate(document, { id })
+    if (!error) reloadData()
+    return error
   }
-  const end = async () => (await change(endDocument, { id })).fault
-  const reset = async () => {
-    const { data, fault } = await change(resetDocument, { id })
+  const endSessions = async () => (await mutate(endDocument, { id })).error
+  const resetPassword = async () => {
+    const { data, error } = await mutate(resetDocument, { id })
     password.value = data?.resetUserPassword?.password
-    return fault
+    return error
   }
-  const open = (what: NonNullable<typeof asking.value>) => () => (asking.value = what)
+  const show = (dialog: NonNullable<typeof openDialog.value>) => () => (openDialog.value = dialog)
   return (
     <>
-      <Menu label={texts.actionsOf(name)}>
-        <Button kind="quiet" onClick={open('edit')}>
+      <Menu label={texts.actionsFor(name)}>
+        <Button kind="quiet" onClick={show('edit')}>
           {t.edit}
         </Button>
         {id !== me.value?.id && (
           <>
-            <Button kind="quiet" onClick={open('end')}>
-              {t.end}
+            <Button kind="quiet" onClick={show('signOut')}>
+              {t.signOutEverywhere}
             </Button>
-            <Button kind="quiet" onClick={open('reset')}>
-              {t.reset}
+            <Button kind="quiet" onClick={show('reset')}>
+              {t.resetPassword}
             </Button>
             {hasSecondFactor && (
-              <Button kind="quiet" onClick={open('forget')}>
-                {t.forget}
+              <Button kind="quiet" onClick={show('removeFactor')}>
+                {t.removeFactor}
               </Button>
             )}
             {status === 'active' ? (
-              <Button kind="quiet" onClick={open('disable')}>
+              <Button kind="quiet" onClick={show('disable')}>
                 {t.disable}
               </Button>
             ) : (
-              <Button kind="quiet" onClick={() => run(enableDocument)}>
+              <Button kind="quiet" onClick={() => changeStatus(enableDocument)}>
                 {t.enable}
               </Button>
             )}
           </>
         )}
       </Menu>
-      {asking.value === 'edit' && <UserDialog of={user} onClose={close} />}
-      {asking.value === 'disable' && (
-        <Confirm
+      {openDialog.value === 'edit' && <UserDialog user={user} onClose={close} />}
+      {openDialog.value === 'disable' && (
+        <ConfirmDialog
           title={t.disableTitle}
           warning={t.disableWarning(name)}
-          act={t.disable}
-          work={() => run(disableDocument)}
+          action={t.disable}
+          onConfirm={() => changeStatus(disableDocument)}
           onClose={close}
         />
       )}
-      {asking.value === 'end' && (
-        <Confirm title={t.endTitle} warning={t.endWarning(name)} act={t.end} work={end} onClose={close} />
-      )}
-      {asking.value === 'forget' && (
-        <Confirm
-          title={t.forgetTitle}
-          warning={t.forgetWarning(name)}
-          act={t.forget}
-          work={() => run(forgetDocument)}
+      {openDialog.value === 'signOut' && (
+        <ConfirmDialog
+          title={t.signOutTitle}
+          warning={t.signOutWarning(name)}
+          action={t.signOutEverywhere}
+          onConfirm={endSessions}
           onClose={close}
         />
       )}
-      {asking.value === 'reset' && (
-        <Confirm title={t.resetTitle} warning={t.resetWarning(name)} act={t.reset} work={reset} onClose={close} />
+      {openDialog.value === 'removeFactor' && (
+        <ConfirmDialog
+          title={t.removeFactorTitle}
+          warning={t.removeFactorWarning(name)}
+          action={t.removeFactor}
+          onConfirm={() => changeStatus(removeFactorDocument)}
+          onClose={close}
+        />
+      )}
+      {openDialog.value === 'reset' && (
+        <ConfirmDialog
+          title={t.resetTitle}
+          warning={t.resetWarning(name)}
+          action={t.resetPassword}
+          onConfirm={resetPassword}
+          onClose={close}
+        />
       )}
       {password.value && (
         <SecretDialog
           title={t.passwordTitle(email)}
-          note={t.passwordNote}
+          notice={t.passwordNote}
           secret={password.value}
-          done={t.done}
+          closeLabel={t.passwordCopied}
           onClose={() => (password.value = undefined)}
         />
       )}

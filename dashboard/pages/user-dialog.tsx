@@ -1,20 +1,20 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
 import { Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
-import { ScopeChoice } from '../components/scopes.js'
-import { SecretDialog } from '../components/secret.js'
+import { ErrorNotice } from '../components/notices.js'
+import { ScopeField } from '../components/scopes.js'
+import { SecretDialog } from '../components/secret-dialog.js'
 import type { Scope } from '../session.js'
 import { texts } from '../texts.js'
 import { useDraft } from './use-draft.js'
-import type { UserLine } from './users-query.js'
+import type { UserRow } from './users-query.js'
 
 const t = texts.users
 
-const inviteDocument = graphql(
+const createDocument = graphql(
   `mutation InviteUser($input: InviteUserInput!) { inviteUser(input: $input) { password user { id } } }`,
 )
 const updateDocument = graphql(
@@ -22,24 +22,24 @@ const updateDocument = graphql(
 )
 
 /** Makes a user, or changes one; a password that was made is shown afterwards. */
-export function UserDialog({ of: known, onClose }: { of?: UserLine; onClose: () => void }) {
-  const { value, set, fault, faults, isBusy, onSubmit } = useDraft({
-    name: known?.name ?? '',
-    email: known?.email ?? '',
+export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => void }) {
+  const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
+    name: user?.name ?? '',
+    email: user?.email ?? '',
     password: '',
-    scopes: (known?.scopes ?? ['upload', 'download', 'metadata']) as Scope[],
+    scopes: (user?.scopes ?? ['upload', 'download', 'metadata']) as Scope[],
   })
   const password = useSignal<string | undefined>(undefined)
   const close = () => {
-    forgetLists()
+    reloadData()
     onClose()
   }
   const submit = onSubmit(async ({ name, scopes, email, password: chosen }) => {
-    const done = known
-      ? await change(updateDocument, { id: known.id, input: { name, scopes } })
-      : await change(inviteDocument, { input: { name, scopes, email, ...(chosen && { password: chosen }) } })
-    if (done.fault) return done.fault
-    password.value = (done.data && 'inviteUser' in done.data && done.data.inviteUser?.password) || undefined
+    const result = user
+      ? await mutate(updateDocument, { id: user.id, input: { name, scopes } })
+      : await mutate(createDocument, { input: { name, scopes, email, ...(chosen && { password: chosen }) } })
+    if (result.error) return result.error
+    password.value = (result.data && 'inviteUser' in result.data && result.data.inviteUser?.password) || undefined
     if (!password.value) close()
     return undefined
   })
@@ -47,33 +47,33 @@ export function UserDialog({ of: known, onClose }: { of?: UserLine; onClose: () 
     return (
       <SecretDialog
         title={t.passwordTitle(value.email)}
-        note={t.passwordNote}
+        notice={t.passwordNote}
         secret={password.value}
-        done={t.done}
+        closeLabel={t.passwordCopied}
         onClose={close}
       />
     )
   return (
-    <Dialog title={known ? t.editTitle : t.invite} onClose={onClose}>
+    <Dialog title={user ? t.editTitle : t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>
         <div class="body stack">
-          {fault && <FaultNotice fault={fault} />}
+          {error && <ErrorNotice error={error} />}
           <Field
             label={t.name}
             value={value.name}
             onInput={(name) => set({ name })}
-            fault={faults.name}
+            error={fieldErrors.name}
             required
             autocomplete="off"
           />
-          {!known && (
+          {!user && (
             <>
               <Field
                 label={t.email}
                 type="email"
                 value={value.email}
                 onInput={(email) => set({ email })}
-                fault={faults.email}
+                error={fieldErrors.email}
                 required
                 autocomplete="off"
               />
@@ -83,17 +83,17 @@ export function UserDialog({ of: known, onClose }: { of?: UserLine; onClose: () 
                 type="password"
                 value={value.password}
                 onInput={(chosen) => set({ password: chosen })}
-                fault={faults.password}
+                error={fieldErrors.password}
                 autocomplete="new-password"
               />
             </>
           )}
-          <ScopeChoice chosen={value.scopes} onChange={(scopes) => set({ scopes })} />
+          <ScopeField selected={value.scopes} onChange={(scopes) => set({ scopes })} />
         </div>
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={isBusy}>
-            {known ? texts.save : t.create}
+            {user ? texts.save : t.create}
           </Button>
         </footer>
       </form>

@@ -6,4 +6,4 @@ export const usersDocument = graphql(`
   }
 `)
 
-export type UserLine = NonNullable<ResultOf<typeof usersDocument>['users']>['data'][number]
+export type UserRow = NonNullable<ResultOf<typeof usersDocument>['users']>['data'][number]

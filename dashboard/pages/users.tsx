@@ -9,11 +9,11 @@ import { me } from '../session.js'
 import { texts } from '../texts.js'
 import { UserActions } from './user-actions.js'
 import { UserDialog } from './user-dialog.js'
-import { type UserLine, usersDocument } from './users-query.js'
+import { type UserRow, usersDocument } from './users-query.js'
 
 const t = texts.users
 
-const columns: Column<UserLine>[] = [
+const columns: Column<UserRow>[] = [
   {
     title: t.name,
     kind: 'wide',
@@ -24,37 +24,37 @@ const columns: Column<UserLine>[] = [
       </>
     ),
   },
-  { title: t.may, cell: ({ scopes }) => <ScopeBadges scopes={scopes} /> },
+  { title: t.scopes, cell: ({ scopes }) => <ScopeBadges scopes={scopes} /> },
   {
     title: texts.status,
     cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t.statuses[status]}</Badge>,
   },
-  { title: t.factor, kind: 'extra', cell: ({ hasSecondFactor }) => (hasSecondFactor ? t.yes : t.no) },
-  { title: texts.actions, kind: 'acts', cell: (user) => <UserActions of={user} /> },
+  { title: t.factor, kind: 'secondary', cell: ({ hasSecondFactor }) => (hasSecondFactor ? t.factorEnabled : t.factorMissing) },
+  { title: texts.actions, kind: 'buttons', cell: (user) => <UserActions user={user} /> },
 ]
 
 export function Users() {
-  const answer = useQuery(usersDocument, {})
-  const isMaking = useSignal(false)
+  const result = useQuery(usersDocument, {})
+  const isCreating = useSignal(false)
   return (
     <Page
       title={t.title}
-      about={t.about}
+      description={t.about}
       actions={
-        <Button kind="primary" icon="plus" onClick={() => (isMaking.value = true)}>
-          {t.invite}
+        <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
+          {t.newTitle}
         </Button>
       }
     >
       <List
-        answer={answer}
-        items={answer.data?.users?.data}
+        query={result}
+        items={result.data?.users?.data}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.caption}
         empty={null}
       />
-      {isMaking.value && <UserDialog onClose={() => (isMaking.value = false)} />}
+      {isCreating.value && <UserDialog onClose={() => (isCreating.value = false)} />}
     </Page>
   )
 }

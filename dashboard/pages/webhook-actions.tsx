@@ -1,17 +1,17 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import { type Fault, fieldFaults } from '../api/fault.js'
+import { type ApiError, toFieldErrors } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
 import { Dialog } from '../components/dialog.js'
 import { Field } from '../components/field.js'
 import { Menu } from '../components/menu.js'
-import { FaultNotice } from '../components/notices.js'
-import { go } from '../router.js'
+import { ErrorNotice } from '../components/notices.js'
+import { navigate } from '../router.js'
 import { texts } from '../texts.js'
-import { WebhookDialog, WebhookSecret } from './webhook-dialog.js'
-import type { WebhookFacts } from './webhook-query.js'
+import { WebhookDialog, WebhookSecretDialog } from './webhook-dialog.js'
+import type { WebhookDetails } from './webhook-query.js'
 
 const t = texts.webhooks
 
@@ -24,47 +24,47 @@ const replayDocument = graphql(
 )
 const deleteDocument = graphql(`mutation DeleteWebhook($id: ID!) { deleteWebhook(webhookId: $id) { webhookId } }`)
 
-type Asking = 'change' | 'rotate' | 'replay' | 'disable' | 'delete'
+type DialogName = 'edit' | 'rotate' | 'replay' | 'disable' | 'delete'
 
 /** What can be done with a webhook. */
-export function WebhookActions({ of: webhook }: { of: WebhookFacts }) {
+export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
   const { id, url, status } = webhook
-  const asking = useSignal<Asking | undefined>(undefined)
+  const openDialog = useSignal<DialogName | undefined>(undefined)
   const secret = useSignal<string | undefined>(undefined)
-  const close = () => (asking.value = undefined)
-  const ask = (what: Asking) => () => (asking.value = what)
+  const close = () => (openDialog.value = undefined)
+  const show = (dialog: DialogName) => () => (openDialog.value = dialog)
   const setStatus = async (to: 'active' | 'disabled') => {
-    const { fault } = await change(statusDocument, { id, status: to })
-    if (!fault) forgetLists()
-    return fault
+    const { error } = await mutate(statusDocument, { id, status: to })
+    if (!error) reloadData()
+    return error
   }
   const rotate = async () => {
-    const { data, fault } = await change(rotateDocument, { id })
+    const { data, error } = await mutate(rotateDocument, { id })
     secret.value = data?.rotateWebhookSecret?.secret
-    return fault
+    return error
   }
-  const remove = async () => {
-    const { fault } = await change(deleteDocument, { id })
-    if (fault) return fault
-    forgetLists()
-    go('/webhooks')
+  const deleteWebhook = async () => {
+    const { error } = await mutate(deleteDocument, { id })
+    if (error) return error
+    reloadData()
+    navigate('/webhooks')
     return undefined
   }
   const { host } = new URL(url)
   return (
     <>
-      <Menu label={texts.actionsOf(host)}>
-        <Button kind="quiet" onClick={ask('change')}>
-          {t.change}
+      <Menu label={texts.actionsFor(host)}>
+        <Button kind="quiet" onClick={show('edit')}>
+          {t.edit}
         </Button>
-        <Button kind="quiet" onClick={ask('replay')}>
+        <Button kind="quiet" onClick={show('replay')}>
           {t.replay}
         </Button>
-        <Button kind="quiet" onClick={ask('rotate')}>
+        <Button kind="quiet" onClick={show('rotate')}>
           {t.rotate}
         </Button>
         {status === 'active' ? (
-          <Button kind="quiet" onClick={ask('disable')}>
+          <Button kind="quiet" onClick={show('disable')}>
             {t.disable}
           </Button>
         ) : (
@@ -72,33 +72,40 @@ export function WebhookActions({ of: webhook }: { of: WebhookFacts }) {
             {t.enable}
           </Button>
         )}
-        <Button kind="quiet" onClick={ask('delete')}>
-          {t.remove}
+        <Button kind="quiet" onClick={show('delete')}>
+          {t.delete}
         </Button>
       </Menu>
-      {asking.value === 'change' && <WebhookDialog of={webhook} onClose={close} />}
-      {asking.value === 'replay' && <Replay id={id} onClose={close} />}
-      {asking.value === 'rotate' && (
-        <Confirm title={t.rotateTitle} warning={t.rotateWarning} act={t.rotate} work={rotate} onClose={close} />
+      {openDialog.value === 'edit' && <WebhookDialog webhook={webhook} onClose={close} />}
+      {openDialog.value === 'replay' && <ReplayDialog id={id} onClose={close} />}
+      {openDialog.value === 'rotate' && (
+        <ConfirmDialog title={t.rotateTitle} warning={t.rotateWarning} action={t.rotate} onConfirm={rotate} onClose={close} />
       )}
-      {asking.value === 'disable' && (
-        <Confirm
+      {openDialog.value === 'disable' && (
+        <ConfirmDialog
           title={t.disableTitle}
           warning={t.disableWarning}
-          act={t.disable}
-          work={() => setStatus('disabled')}
+          action={t.disable}
+          onConfirm={() => setStatus('disabled')}
           onClose={close}
         />
       )}
-      {asking.value === 'delete' && (
-        <Confirm title={t.removeTitle} warning={t.removeWarning} act={t.remove} name={host} work={remove} onClose={close} />
+      {openDialog.value === 'delete' && (
+        <ConfirmDialog
+          title={t.deleteTitle}
+          warning={t.deleteWarning}
+          action={t.delete}
+          confirmationText={host}
+          onConfirm={deleteWebhook}
+          onClose={close}
+        />
       )}
       {secret.value && (
-        <WebhookSecret
+        <WebhookSecretDialog
           secret={secret.value}
           onClose={() => {
             secret.value = undefined
-            forgetLists()
+            reloadData()
           }}
         />
       )}
@@ -106,17 +113,17 @@ export function WebhookActions({ of: webhook }: { of: WebhookFacts }) {
   )
 }
 
-function Replay({ id, onClose }: { id: string; onClose: () => void }) {
+function ReplayDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const from = useSignal('')
-  const fault = useSignal<Fault | undefined>(undefined)
+  const error = useSignal<ApiError | undefined>(undefined)
   const replay = async (event: SubmitEvent) => {
     event.preventDefault()
-    fault.value = (await change(replayDocument, { id, from: Number(from.value) })).fault
-    if (fault.value) return
-    forgetLists()
+    error.value = (await mutate(replayDocument, { id, from: Number(from.value) })).error
+    if (error.value) return
+    reloadData()
     onClose()
   }
-  const told = fault.value && Object.values(fieldFaults(fault.value))[0]
+  const fieldError = error.value && Object.values(toFieldErrors(error.value))[0]
   return (
     <Dialog title={t.replayTitle} onClose={onClose}>
       <form onSubmit={replay}>
@@ -128,11 +135,11 @@ function Replay({ id, onClose }: { id: string; onClose: () => void }) {
             min={1}
             value={from.value}
             onInput={(value) => (from.value = value)}
-            fault={told}
+            error={fieldError}
             required
             autofocus
           />
-          {!told && <FaultNotice fault={fault.value} />}
+          {!fieldError && <ErrorNotice error={error.value} />}
         </div>
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>

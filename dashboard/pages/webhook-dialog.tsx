@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
-import { Check, Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
-import { SecretDialog } from '../components/secret.js'
+import { Checkbox, Field } from '../components/field.js'
+import { ErrorNotice } from '../components/notices.js'
+import { SecretDialog } from '../components/secret-dialog.js'
 import { texts } from '../texts.js'
 import { useContexts } from './use-contexts.js'
 import { useDraft } from './use-draft.js'
@@ -17,7 +17,7 @@ const updateDocument = graphql(
   `mutation UpdateWebhook($id: ID!, $input: UpdateWebhookInput!) { updateWebhook(webhookId: $id, input: $input) { id } }`,
 )
 
-interface Known {
+interface EditedWebhook {
   id: string
   url: string
   types: string[]
@@ -26,44 +26,44 @@ interface Known {
 }
 
 /** A new webhook, and then its secret; or what is to change of one. */
-export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void }) {
+export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; onClose: () => void }) {
   const contexts = useContexts()
-  const { value, set, fault, faults, isBusy, onSubmit } = useDraft({
-    url: of?.url ?? '',
-    description: of?.description ?? '',
-    types: of?.types.filter((type) => type !== '*') ?? [],
-    contexts: of?.contexts ?? [],
+  const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
+    url: webhook?.url ?? '',
+    description: webhook?.description ?? '',
+    types: webhook?.types.filter((type) => type !== '*') ?? [],
+    contexts: webhook?.contexts ?? [],
   })
   const secret = useSignal<string | undefined>(undefined)
   const close = () => {
-    forgetLists()
+    reloadData()
     onClose()
   }
   const submit = onSubmit(async ({ types, contexts: only, ...rest }) => {
     const input = { ...rest, types: types.length > 0 ? types : ['*'], contexts: only.length > 0 ? only : null }
-    if (of) {
-      const done = await change(updateDocument, { id: of.id, input })
-      if (!done.fault) close()
-      return done.fault
+    if (webhook) {
+      const result = await mutate(updateDocument, { id: webhook.id, input })
+      if (!result.error) close()
+      return result.error
     }
-    const made = await change(createDocument, { input })
-    secret.value = made.data?.createWebhook?.secret
-    return made.fault
+    const created = await mutate(createDocument, { input })
+    secret.value = created.data?.createWebhook?.secret
+    return created.error
   })
-  if (secret.value) return <WebhookSecret secret={secret.value} onClose={close} />
+  if (secret.value) return <WebhookSecretDialog secret={secret.value} onClose={close} />
   // Types of one event that were chosen elsewhere stay choosable.
-  const kinds = [...new Set([...Object.keys(t.kinds), ...value.types])]
+  const kinds = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
   return (
-    <Dialog title={of ? t.changeTitle : t.make} onClose={onClose}>
+    <Dialog title={webhook ? t.editTitle : t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>
         <div class="body stack">
-          {fault && <FaultNotice fault={fault} />}
+          {error && <ErrorNotice error={error} />}
           <Field
             label={t.url}
             hint={t.urlHint}
             value={value.url}
             onInput={(url) => set({ url })}
-            fault={faults.url}
+            error={fieldErrors.url}
             placeholder="https://"
             required
             autofocus
@@ -73,17 +73,17 @@ export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void
             label={t.description}
             value={value.description}
             onInput={(description) => set({ description })}
-            fault={faults.description}
+            error={fieldErrors.description}
           />
-          <Choice
+          <CheckboxGroup
             legend={t.types}
             hint={t.typesHint}
-            options={kinds.map((kind) => [kind, t.kindOf(kind)])}
+            options={kinds.map((kind) => [kind, t.getTypeLabel(kind)])}
             chosen={value.types}
             onChange={(types) => set({ types })}
           />
           {contexts.list.length > 0 && (
-            <Choice
+            <CheckboxGroup
               legend={t.contexts}
               hint={t.contextsHint}
               options={contexts.list.map(({ contextKey, displayName }) => [contextKey, displayName])}
@@ -95,7 +95,7 @@ export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void
         <footer>
           <Button onClick={onClose}>{texts.cancel}</Button>
           <Button type="submit" kind="primary" isBusy={isBusy}>
-            {of ? texts.save : t.create}
+            {webhook ? texts.save : t.create}
           </Button>
         </footer>
       </form>
@@ -103,11 +103,11 @@ export function WebhookDialog({ of, onClose }: { of?: Known; onClose: () => void
   )
 }
 
-export const WebhookSecret = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
-  <SecretDialog title={t.secretTitle} note={t.secret} secret={secret} done={t.done} onClose={onClose} />
+export const WebhookSecretDialog = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
+  <SecretDialog title={t.secretTitle} notice={t.secretNote} secret={secret} closeLabel={t.secretCopied} onClose={onClose} />
 )
 
-interface ChoiceProps {
+interface CheckboxGroupProps {
   legend: string
   hint: string
   options: (readonly [value: string, text: string])[]
@@ -115,12 +115,12 @@ interface ChoiceProps {
   onChange: (chosen: string[]) => void
 }
 
-const Choice = ({ legend, hint, options, chosen, onChange }: ChoiceProps) => (
+const CheckboxGroup = ({ legend, hint, options, chosen, onChange }: CheckboxGroupProps) => (
   <fieldset>
     <legend>{legend}</legend>
     <p class="hint">{hint}</p>
     {options.map(([value, text]) => (
-      <Check
+      <Checkbox
         key={value}
         label={text}
         checked={chosen.includes(value)}

@@ -12,4 +12,4 @@ export const webhookDocument = graphql(`
   }
 `)
 
-export type WebhookFacts = NonNullable<ResultOf<typeof webhookDocument>['webhook']>
+export type WebhookDetails = NonNullable<ResultOf<typeof webhookDocument>['webhook']>

@@ -1,18 +1,18 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import { number } from '../api/format.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatNumber } from '../api/format.js'
 import { graphql, type ResultOf } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
 import { Badge, type Tone } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
-import { FaultNotice, Skeleton } from '../components/notices.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 import { WebhookActions } from './webhook-actions.js'
-import { type WebhookFacts, webhookDocument } from './webhook-query.js'
-import { WebhookState } from './webhooks.js'
+import { type WebhookDetails, webhookDocument } from './webhook-query.js'
+import { WebhookStatusBadge } from './webhooks.js'
 
 const t = texts.webhooks
 
@@ -25,89 +25,98 @@ type Delivery = NonNullable<ResultOf<typeof webhookDocument>['webhookDeliveries'
 const tones: Record<Delivery['status'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
 
 /** What came of an attempt: a status, or why there was none. */
-const answerOf = ({ responseStatus, error }: Pick<Delivery, 'responseStatus' | 'error'>) =>
+const formatResponse = ({ responseStatus, error }: Pick<Delivery, 'responseStatus' | 'error'>) =>
   [responseStatus, error].filter((part) => part !== null).join(', ')
 
 const columns: Column<Delivery>[] = [
   { title: t.event, kind: 'wide', cell: ({ type }) => <span class="mono">{type}</span> },
-  { title: t.sequence, kind: 'number', cell: ({ sequence }) => (sequence === null ? t.test : number(sequence)) },
+  { title: t.sequence, kind: 'number', cell: ({ sequence }) => (sequence === null ? t.test : formatNumber(sequence)) },
   { title: texts.status, cell: ({ status }) => <Badge tone={tones[status]}>{t.deliveryStatuses[status]}</Badge> },
-  { title: t.answer, cell: answerOf },
+  { title: t.response, cell: formatResponse },
   { title: t.attempts, kind: 'number', cell: ({ attempts }) => attempts },
-  { title: t.took, kind: 'extra', cell: ({ durationMs }) => (durationMs === null ? '' : `${number(durationMs)} ms`) },
-  { title: t.at, cell: ({ attemptedAt }) => <Time at={attemptedAt} relative /> },
+  {
+    title: t.duration,
+    kind: 'secondary',
+    cell: ({ durationMs }) => (durationMs === null ? '' : `${formatNumber(durationMs)} ms`),
+  },
+  { title: t.lastAttempt, cell: ({ attemptedAt }) => <Time at={attemptedAt} relative /> },
 ]
 
 /** One webhook: how it fares, what it was sent. */
 export function WebhookPage({ id }: { id: string }) {
-  const answer = useQuery(webhookDocument, { id })
-  const webhook = answer.data?.webhook
+  const result = useQuery(webhookDocument, { id })
+  const webhook = result.data?.webhook
   const parent = { href: '/webhooks', title: t.title }
   if (!webhook)
     return (
       <Page title={id} parent={parent}>
-        {answer.fault ? <FaultNotice fault={answer.fault} again={answer.again} /> : <Skeleton />}
+        {result.error ? <ErrorNotice error={result.error} onRetry={result.reload} /> : <Skeleton />}
       </Page>
     )
   return (
-    <Page title={new URL(webhook.url).host} about={webhook.description} parent={parent} actions={<WebhookActions of={webhook} />}>
-      <Facts webhook={webhook} />
+    <Page
+      title={new URL(webhook.url).host}
+      description={webhook.description}
+      parent={parent}
+      actions={<WebhookActions webhook={webhook} />}
+    >
+      <DetailsCard webhook={webhook} />
       <section class="card">
         <header>
           <h2>{t.deliveries}</h2>
-          <Button onClick={forgetLists}>{t.again}</Button>
+          <Button onClick={reloadData}>{t.refresh}</Button>
         </header>
         <List
-          answer={answer}
-          items={answer.data?.webhookDeliveries?.data}
+          query={result}
+          items={result.data?.webhookDeliveries?.data}
           columns={columns}
-          keyOf={({ deliveryId }) => deliveryId}
+          getKey={({ deliveryId }) => deliveryId}
           caption={t.deliveriesCaption}
-          empty={<p class="dim">{t.nothingSent}</p>}
+          empty={<p class="dim">{t.noDeliveries}</p>}
         />
       </section>
     </Page>
   )
 }
 
-function Facts({ webhook }: { webhook: WebhookFacts }) {
-  const told = useSignal('')
+function DetailsCard({ webhook }: { webhook: WebhookDetails }) {
+  const message = useSignal('')
   const isBusy = useSignal(false)
-  const test = async () => {
+  const sendTest = async () => {
     isBusy.value = true
-    const { data, fault } = await change(testDocument, { id: webhook.id })
-    const tried = data?.testWebhook
-    told.value = tried
-      ? t.tested(t.deliveryStatuses[tried.status], answerOf(tried), tried.durationMs ?? 0)
-      : (fault?.message ?? '')
+    const { data, error } = await mutate(testDocument, { id: webhook.id })
+    const delivery = data?.testWebhook
+    message.value = delivery
+      ? t.testResult(t.deliveryStatuses[delivery.status], formatResponse(delivery), delivery.durationMs ?? 0)
+      : (error?.message ?? '')
     isBusy.value = false
-    forgetLists()
+    reloadData()
   }
   const { url, types, contexts, lastSequence, failingSince, nextAttemptAt, previousSecretExpiresAt, createdAt } = webhook
   return (
     <section class="card">
       <header>
         <h2>
-          <WebhookState of={webhook} />
+          <WebhookStatusBadge webhook={webhook} />
         </h2>
-        <Button onClick={test} isBusy={isBusy.value}>
+        <Button onClick={sendTest} isBusy={isBusy.value}>
           {t.sendTest}
         </Button>
       </header>
-      {told.value && (
+      {message.value && (
         <p class="notice" role="status">
-          {told.value}
+          {message.value}
         </p>
       )}
       <dl class="facts">
         <dt>{t.url}</dt>
         <dd class="mono">{url}</dd>
         <dt>{t.types}</dt>
-        <dd>{types.map(t.kindOf).join(', ')}</dd>
+        <dd>{types.map(t.getTypeLabel).join(', ')}</dd>
         <dt>{t.contexts}</dt>
-        <dd>{contexts?.join(', ') ?? t.all}</dd>
-        <dt>{t.through}</dt>
-        <dd>{number(lastSequence)}</dd>
+        <dd>{contexts?.join(', ') ?? t.allContexts}</dd>
+        <dt>{t.lastProcessed}</dt>
+        <dd>{formatNumber(lastSequence)}</dd>
         {failingSince && (
           <>
             <dt>{t.failingSince}</dt>
@@ -126,7 +135,7 @@ function Facts({ webhook }: { webhook: WebhookFacts }) {
         )}
         {previousSecretExpiresAt && (
           <>
-            <dt>{t.bothSign}</dt>
+            <dt>{t.oldSecretExpires}</dt>
             <dd>
               <Time at={previousSecretExpiresAt} />
             </dd>

@@ -4,7 +4,7 @@ import { useQuery } from '../api/use-query.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { type Column, List } from '../components/list.js'
-import { Empty } from '../components/notices.js'
+import { EmptyState } from '../components/notices.js'
 import { Page } from '../components/page.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
@@ -21,23 +21,23 @@ const webhooksDocument = graphql(`
   }
 `)
 
-type Line = NonNullable<ResultOf<typeof webhooksDocument>['webhooks']>['data'][number]
+type WebhookRow = NonNullable<ResultOf<typeof webhooksDocument>['webhooks']>['data'][number]
 
 /** How it fares, in a word. */
-export const WebhookState = ({
-  of: { status, disabledReason, failingSince },
+export const WebhookStatusBadge = ({
+  webhook: { status, disabledReason, failingSince },
 }: {
-  of: Omit<Line, 'id' | 'url' | 'types' | 'contexts' | 'description' | 'createdAt'>
+  webhook: Omit<WebhookRow, 'id' | 'url' | 'types' | 'contexts' | 'description' | 'createdAt'>
 }) =>
   status === 'disabled' ? (
-    <Badge tone={disabledReason === 'requested' ? 'plain' : 'bad'}>{t.reasons[disabledReason ?? 'requested']}</Badge>
+    <Badge tone={disabledReason === 'requested' ? 'plain' : 'bad'}>{t.disabledReasons[disabledReason ?? 'requested']}</Badge>
   ) : failingSince ? (
     <Badge tone="warn">{t.failing}</Badge>
   ) : (
     <Badge tone="good">{t.active}</Badge>
   )
 
-const columns: Column<Line>[] = [
+const columns: Column<WebhookRow>[] = [
   {
     title: t.url,
     kind: 'wide',
@@ -52,42 +52,42 @@ const columns: Column<Line>[] = [
     title: t.types,
     cell: ({ types, contexts }) => (
       <>
-        {types.map(t.kindOf).join(', ')}
+        {types.map(t.getTypeLabel).join(', ')}
         {contexts && <p class="hint">{t.onlyIn(contexts)}</p>}
       </>
     ),
   },
-  { title: texts.status, cell: (line) => <WebhookState of={line} /> },
-  { title: t.created, kind: 'extra', cell: ({ createdAt }) => <Time at={createdAt} relative /> },
+  { title: texts.status, cell: (line) => <WebhookStatusBadge webhook={line} /> },
+  { title: t.created, kind: 'secondary', cell: ({ createdAt }) => <Time at={createdAt} relative /> },
 ]
 
 export function Webhooks() {
-  const answer = useQuery(webhooksDocument, {})
-  const isMaking = useSignal(false)
-  const make = () => (isMaking.value = true)
+  const result = useQuery(webhooksDocument, {})
+  const isCreating = useSignal(false)
+  const startCreating = () => (isCreating.value = true)
   return (
     <Page
       title={t.title}
-      about={t.about}
+      description={t.about}
       actions={
-        <Button kind="primary" icon="plus" onClick={make}>
-          {t.make}
+        <Button kind="primary" icon="plus" onClick={startCreating}>
+          {t.newTitle}
         </Button>
       }
     >
       <List
-        answer={answer}
-        items={answer.data?.webhooks?.data}
+        query={result}
+        items={result.data?.webhooks?.data}
         columns={columns}
-        keyOf={({ id }) => id}
+        getKey={({ id }) => id}
         caption={t.caption}
         empty={
-          <Empty icon="webhooks" title={t.emptyTitle}>
+          <EmptyState icon="webhooks" title={t.emptyTitle}>
             <p>{t.empty}</p>
-          </Empty>
+          </EmptyState>
         }
       />
-      {isMaking.value && <WebhookDialog onClose={() => (isMaking.value = false)} />}
+      {isCreating.value && <WebhookDialog onClose={() => (isCreating.value = false)} />}
     </Page>
   )
 }

@@ -3,15 +3,14 @@ export const contextsTexts = {
   contexts: {
     title: 'Contexts',
     about: 'A context is a set of upload rules and contains the files that passed them.',
-    make: 'New context',
     emptyTitle: 'No contexts yet',
     empty:
       'A context defines the allowed extensions, the maximum size and the checks. Every upload names a context. To create one with the API:',
     caption: 'Contexts, newest first',
     name: 'Name',
-    takes: 'Accepted files',
-    used: 'Storage used',
-    count: 'Files',
+    acceptedFiles: 'Accepted files',
+    storageUsed: 'Storage used',
+    fileCount: 'Files',
     active: 'active',
     disabled: 'disabled',
     newTitle: 'New context',
@@ -45,7 +44,7 @@ export const contextsTexts = {
     rescan: 'Rescan files',
     rescanHint: 'Scan stored files again when the virus signatures change.',
     preview: 'Preview changes',
-    previewed: (files: string, rejected: string, undecided: string | 0) =>
+    previewSummary: (files: string, rejected: string, undecided: string | 0) =>
       `${rejected} of ${files} stored files would be rejected.${undecided ? ` ${undecided} would have to be read again to decide.` : ''}`,
     versions: 'Rule versions',
     version: (version: number) => `Version ${version}`,
@@ -68,7 +67,7 @@ export const contextsTexts = {
     calls: 'Calls',
     uploaded: 'Accepted uploads (all time)',
     blocked: 'Rejected uploads (all time)',
-    files: 'View files',
+    viewFiles: 'View files',
     saved: 'Changes saved',
     create: 'Create context',
     disable: 'Disable',
@@ -83,13 +82,13 @@ export const contextsTexts = {
   rescan: {
     title: 'Rescan',
     statuses: { off: 'off', none: 'not started', running: 'running', paused: 'paused', finished: 'finished' },
-    done: 'Processed',
+    processed: 'Processed',
     scanned: 'Scanned',
     quarantined: 'Quarantined',
     failed: 'Failed to scan',
     signatures: 'Signatures',
     started: 'Started',
     finished: 'Finished',
-    begin: 'Start rescan',
+    start: 'Start rescan',
   },
 } as const

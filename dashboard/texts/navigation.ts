@@ -4,7 +4,7 @@ export const navigationTexts = {
     main: 'Main',
     overview: 'Overview',
     files: 'Files',
-    try: 'Validate file',
+    validate: 'Validate file',
     contexts: 'Contexts',
     keys: 'API keys',
     calls: 'Calls',
@@ -29,16 +29,17 @@ export const navigationTexts = {
     password: 'Password',
     code: 'Authenticator code',
     codeHint: 'The six digits from your authenticator app, or a recovery code.',
-    act: 'Sign in',
-    ended: 'Your session has ended. Sign in again to continue. The page keeps your unsaved input.',
+    submit: 'Sign in',
+    sessionEnded: 'Your session has ended. Sign in again to continue. The page keeps your unsaved input.',
     locked: (until: string) =>
       `Too many wrong codes. Codes are rejected until ${until}. Wait, or ask an administrator to reset your second factor or password.`,
     lockedUntilReset: 'Too many wrong codes. Ask an administrator to reset your second factor or password.',
-    lost: 'Forgot your password? Ask an administrator to reset it. Operators run: npm run --silent admin -- user set-password',
+    forgotPassword:
+      'Forgot your password? Ask an administrator to reset it. Operators run: npm run --silent admin -- user set-password',
   },
-  faults: {
+  errors: {
     offline: 'The service cannot be reached. The data may be out of date. Check your connection.',
     unknown: 'The service returned an unknown error. Try again later.',
-    notHere: 'Page not found',
+    pageNotFound: 'Page not found',
   },
 } as const

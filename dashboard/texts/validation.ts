@@ -50,17 +50,17 @@ export const validationTexts = {
     SCANNER_UNAVAILABLE: ['The virus scanner is unavailable.', 'The file was not stored. Try again in a few minutes.'],
     OFFLINE: ['The connection was lost.', 'The file was not stored. Try again when you are online.'],
   },
-  rules: (extensions: readonly string[], mb: number) =>
+  acceptedFiles: (extensions: readonly string[], mb: number) =>
     `Accepts ${extensions.slice(0, 12).join(', ')}${extensions.length > 12 ? ' …' : ''} up to ${mb} MB.`,
-  trial: {
+  dryRun: {
     title: 'Validate file',
     about: 'Check whether a context would accept a file. The service does not store the file, and no quota is used.',
     drop: 'Drop a file here, or choose one',
-    against: 'Context',
+    context: 'Context',
     accepted: 'This file would be accepted.',
     rejected: 'This file would be rejected.',
-    judging: 'Validating…',
-    detected: 'Detected type:',
+    validating: 'Validating…',
+    detectedType: 'Detected type:',
     emptyTitle: 'No file validated yet',
     empty: 'Choose a file to see the result of all five checks. To validate files with the API:',
   },

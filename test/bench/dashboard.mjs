@@ -97,8 +97,8 @@ async function draw() {
       { name: 'invoice-4711.csv', mimeType: '', buffer: Buffer.from('item,amount\nPaper,12.50\n') },
       { name: 'scan-of-march.png', mimeType: '', buffer: Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex') },
     ])
-    await page.locator('.upload.kept').waitFor()
-    await page.locator('.upload.refused').waitFor()
+    await page.locator('.upload.accepted').waitFor()
+    await page.locator('.upload.rejected').waitFor()
   })
   await shoot('phone', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, async (page) => {
     await page.goto('/files')

@@ -253,7 +253,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(false)
     await page.getByText('You are offline.').waitFor({ state: 'detached' })
-    await page.locator('.upload.kept').waitFor()
+    await page.locator('.upload.accepted').waitFor()
     await page.getByRole('cell', { name: 'later.txt', exact: true }).waitFor()
   })
 
@@ -261,6 +261,6 @@ describeWith('chromium')('who uses the dashboard', () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
     await page.route('**/api/v1/files/upload', (route) => route.abort('internetdisconnected'), { times: 1 })
     await choose(page, { name: 'lost.txt', content: 'lost once' })
-    await page.locator('.upload.kept').waitFor()
+    await page.locator('.upload.accepted').waitFor()
   })
 })

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs'
 import { expect, test } from '@jest/globals'
-import { bytes, dayOfFull } from '../../dashboard/api/format.js'
+import { formatBytes, predictFullDate } from '../../dashboard/api/format.js'
 
 const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
@@ -24,13 +24,13 @@ test.each([
   [1024, '1 KB'],
   [1_572_864, '1.5 MB'],
   [5 * 1024 ** 4, '5 TB'],
-])('%d bytes are %s', (count, text) => expect(bytes(count)).toBe(text))
+])('%d bytes are %s', (count, text) => expect(formatBytes(count)).toBe(text))
 
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
 test('the day on which a quota is used up follows from the rate of the last days', () => {
-  const days = (dayOfFull(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
+  const days = (predictFullDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })
 
@@ -39,4 +39,4 @@ test.each([
   ['it shrinks', points(300, 200), 1000],
   ['there is one day', points(300), 1000],
   ['it is more than ten years away', points(0, 1), 1_000_000],
-])('no day is told where %s', (_what, given, quota) => expect(dayOfFull(given, quota)).toBeNull())
+])('no day is told where %s', (_what, given, quota) => expect(predictFullDate(given, quota)).toBeNull())

@@ -5,24 +5,24 @@ import { CodeLine } from './notices.js'
 
 interface Props {
   title: string
-  note: string
+  notice: string
   secret: string
-  done: string
+  closeLabel: string
   onClose: () => void
   children?: ComponentChildren
 }
 
 /** A secret that is shown this once, and gone when this closes. */
-export const SecretDialog = ({ title, note, secret, done, onClose, children }: Props) => (
+export const SecretDialog = ({ title, notice, secret, closeLabel, onClose, children }: Props) => (
   <Dialog title={title}>
     <div class="body stack">
-      <p class="notice warn">{note}</p>
+      <p class="notice warn">{notice}</p>
       <CodeLine text={secret} />
       {children}
     </div>
     <footer>
       <Button kind="primary" onClick={onClose}>
-        {done}
+        {closeLabel}
       </Button>
     </footer>
   </Dialog>

@@ -1,8 +1,8 @@
 import { graphql } from '../api/graphql.js'
 import { useQuery } from '../api/use-query.js'
-import { FaultNotice, Skeleton } from '../components/notices.js'
+import { ErrorNotice, Skeleton } from '../components/notices.js'
 import { Report } from '../components/report.js'
-import { may } from '../session.js'
+import { hasScope } from '../session.js'
 import { texts } from '../texts.js'
 
 const reportDocument = graphql(`
@@ -16,16 +16,16 @@ const reportDocument = graphql(`
 `)
 
 /** The report that is kept with a file. */
-export function KeptReport({ fileId }: { fileId: string }) {
-  const { data, fault } = useQuery(reportDocument, { fileId }, { when: may('metadata') })
+export function StoredReport({ fileId }: { fileId: string }) {
+  const { data, error } = useQuery(reportDocument, { fileId }, { isEnabled: hasScope('metadata') })
   const report = data?.fileValidation
   const link = (
     <a href={`/files/${fileId}`} class="row">
       {texts.file.open}
     </a>
   )
-  if (!may('metadata')) return null
-  if (!report) return fault ? <FaultNotice fault={fault} /> : <Skeleton lines={5} />
+  if (!hasScope('metadata')) return null
+  if (!report) return error ? <ErrorNotice error={error} /> : <Skeleton lines={5} />
   return (
     <>
       <Report checks={report.checks} />

@@ -1,16 +1,16 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
-import type { Fault } from '../api/fault.js'
-import { number } from '../api/format.js'
+import type { ApiError } from '../api/api-error.js'
+import { mutate, reloadData } from '../api/client.js'
+import { formatNumber } from '../api/format.js'
 import { graphql } from '../api/graphql.js'
 import { saveFile } from '../api/save-file.js'
 import { useQuery } from '../api/use-query.js'
 import { Button } from '../components/button.js'
-import { Confirm } from '../components/confirm.js'
-import { Copy } from '../components/copy.js'
+import { ConfirmDialog } from '../components/confirm-dialog.js'
+import { CopyButton } from '../components/copy-button.js'
 import { type Column, List } from '../components/list.js'
-import { FaultNotice } from '../components/notices.js'
-import { SecretDialog } from '../components/secret.js'
+import { ErrorNotice } from '../components/notices.js'
+import { SecretDialog } from '../components/secret-dialog.js'
 import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 
@@ -32,32 +32,32 @@ interface Share {
 }
 
 /** The journal as a transparency log: its state, its key, and who else may read it. */
-export function Log() {
-  const answer = useQuery(logDocument, {})
-  const fault = useSignal<Fault | undefined>(undefined)
+export function TransparencyLog() {
+  const result = useQuery(logDocument, {})
+  const error = useSignal<ApiError | undefined>(undefined)
   const token = useSignal<string | undefined>(undefined)
-  const ending = useSignal<Share | undefined>(undefined)
-  const log = answer.data?.logCheckpoint
+  const revoking = useSignal<Share | undefined>(undefined)
+  const log = result.data?.logCheckpoint
   const share = async () => {
-    const { data, fault: refused } = await change(shareDocument, {})
-    fault.value = refused
+    const { data, error: mutationError } = await mutate(shareDocument, {})
+    error.value = mutationError
     token.value = data?.shareLog?.token
-    forgetLists()
+    reloadData()
   }
   const revoke = async (id: string) => {
-    const { fault: refused } = await change(revokeDocument, { id })
-    if (!refused) forgetLists()
-    return refused
+    const { error: mutationError } = await mutate(revokeDocument, { id })
+    if (!mutationError) reloadData()
+    return mutationError
   }
   const columns: Column<Share>[] = [
-    { title: t.share, kind: 'wide', cell: ({ shareId }) => <span class="mono">{shareId}</span> },
-    { title: t.made, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
+    { title: t.token, kind: 'wide', cell: ({ shareId }) => <span class="mono">{shareId}</span> },
+    { title: t.created, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
     { title: t.expires, cell: ({ expiresAt }) => <Time at={expiresAt} relative /> },
     {
       title: texts.actions,
-      kind: 'acts',
-      cell: (each) => (
-        <Button kind="quiet" onClick={() => (ending.value = each)}>
+      kind: 'buttons',
+      cell: (row) => (
+        <Button kind="quiet" onClick={() => (revoking.value = row)}>
           {t.revoke}
         </Button>
       ),
@@ -67,54 +67,54 @@ export function Log() {
     <section class="card">
       <h2>{t.title}</h2>
       <p class="dim">{t.about}</p>
-      <FaultNotice fault={fault.value} />
+      <ErrorNotice error={error.value} />
       {log && (
         <dl class="facts">
           <dt>{t.size}</dt>
-          <dd>{number(log.size)}</dd>
+          <dd>{formatNumber(log.size)}</dd>
           <dt>{t.root}</dt>
           <dd class="mono">{log.rootHash}</dd>
           <dt>{t.key}</dt>
           <dd class="row">
             <span class="mono">{log.verifierKey}</span>
-            <Copy text={log.verifierKey} />
+            <CopyButton text={log.verifierKey} />
           </dd>
         </dl>
       )}
       <div class="row">
         {log && (
           <Button icon="download" onClick={() => saveFile(new Blob([log.checkpoint]), `checkpoint-${log.size}.txt`)}>
-            {t.save}
+            {t.downloadCheckpoint}
           </Button>
         )}
         <Button icon="plus" onClick={share}>
-          {t.shareIt}
+          {t.createToken}
         </Button>
       </div>
       <List
-        answer={answer}
-        items={answer.data?.logShares?.data}
+        query={result}
+        items={result.data?.logShares?.data}
         columns={columns}
-        keyOf={({ shareId }) => shareId}
+        getKey={({ shareId }) => shareId}
         caption={t.caption}
-        empty={<p class="hint">{t.noShares}</p>}
+        empty={<p class="hint">{t.noTokens}</p>}
       />
       {token.value && (
         <SecretDialog
-          title={t.sharedTitle}
-          note={t.sharedNote}
+          title={t.tokenTitle}
+          notice={t.tokenNote}
           secret={token.value}
-          done={t.done}
+          closeLabel={t.done}
           onClose={() => (token.value = undefined)}
         />
       )}
-      {ending.value && (
-        <Confirm
+      {revoking.value && (
+        <ConfirmDialog
           title={t.revokeTitle}
-          warning={t.revokeWarning(ending.value.shareId)}
-          act={t.revoke}
-          work={() => revoke(ending.value!.shareId)}
-          onClose={() => (ending.value = undefined)}
+          warning={t.revokeWarning(revoking.value.shareId)}
+          action={t.revoke}
+          onConfirm={() => revoke(revoking.value!.shareId)}
+          onClose={() => (revoking.value = undefined)}
         />
       )}
     </section>

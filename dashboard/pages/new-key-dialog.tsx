@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
-import { change, forgetLists } from '../api/client.js'
+import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
-import { Check, Field } from '../components/field.js'
-import { FaultNotice } from '../components/notices.js'
-import { ScopeChoice } from '../components/scopes.js'
+import { Checkbox, Field } from '../components/field.js'
+import { ErrorNotice } from '../components/notices.js'
+import { ScopeField } from '../components/scopes.js'
 import type { Scope } from '../session.js'
 import { texts } from '../texts.js'
-import { KeySecret } from './key-secret.js'
+import { KeySecretDialog } from './key-secret-dialog.js'
 import { useContexts } from './use-contexts.js'
 import { useDraft } from './use-draft.js'
 
@@ -17,9 +17,9 @@ const t = texts.keys
 const createDocument = graphql(`mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey } }`)
 
 /** A new key, and then its secret. */
-export function NewKey({ onClose }: { onClose: () => void }) {
+export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const contexts = useContexts()
-  const { value, set, fault, faults, isBusy, onSubmit } = useDraft({
+  const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     name: '',
     scopes: ['upload', 'download'] as Scope[],
     days: '',
@@ -28,46 +28,46 @@ export function NewKey({ onClose }: { onClose: () => void }) {
   const secret = useSignal<string | undefined>(undefined)
   const submit = onSubmit(async ({ name, scopes, days, contexts: only }) => {
     const input = { name, scopes, ...(days && { expiresInDays: Number(days) }), ...(only.length > 0 && { contexts: only }) }
-    const made = await change(createDocument, { input })
-    secret.value = made.data?.createApiKey?.apiKey
-    return made.fault
+    const result = await mutate(createDocument, { input })
+    secret.value = result.data?.createApiKey?.apiKey
+    return result.error
   })
   const close = () => {
-    forgetLists()
+    reloadData()
     onClose()
   }
-  if (secret.value) return <KeySecret secret={secret.value} onClose={close} />
+  if (secret.value) return <KeySecretDialog secret={secret.value} onClose={close} />
   return (
-    <Dialog title={t.make} onClose={onClose}>
+    <Dialog title={t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>
         <div class="body stack">
-          {fault && <FaultNotice fault={fault} />}
+          {error && <ErrorNotice error={error} />}
           <Field
             label={t.name}
             value={value.name}
             onInput={(name) => set({ name })}
-            fault={faults.name}
+            error={fieldErrors.name}
             required
             autofocus
             autocomplete="off"
           />
-          <ScopeChoice chosen={value.scopes} onChange={(scopes) => set({ scopes })} />
+          <ScopeField selected={value.scopes} onChange={(scopes) => set({ scopes })} />
           <Field
-            label={t.days}
-            hint={t.daysHint}
+            label={t.expiresInDays}
+            hint={t.expiresInDaysHint}
             type="number"
             min={1}
             max={365}
             value={value.days}
             onInput={(days) => set({ days })}
-            fault={faults.expiresInDays}
+            error={fieldErrors.expiresInDays}
           />
           {contexts.list.length > 0 && (
             <fieldset>
               <legend>{t.contexts}</legend>
               <p class="hint">{t.contextsHint}</p>
               {contexts.list.map(({ contextKey, displayName }) => (
-                <Check
+                <Checkbox
                   key={contextKey}
                   label={displayName}
                   checked={value.contexts.includes(contextKey)}

@@ -2,7 +2,7 @@ import { CombinedError } from '@urql/core'
 import { texts } from '../texts.js'
 
 /** What went wrong, as the service says it. */
-export interface Fault {
+export interface ApiError {
   code: string
   message: string
   details: Record<string, unknown>
@@ -13,25 +13,25 @@ export interface ErrorBody {
   error?: { code?: string; details?: Record<string, unknown> }
 }
 
-const away: Fault = { code: 'OFFLINE', message: texts.faults.offline, details: {} }
+const connectionError: ApiError = { code: 'OFFLINE', message: texts.errors.offline, details: {} }
 
-export function faultOf(error: unknown): Fault {
-  if (!(error instanceof CombinedError)) return away
+export function toApiError(error: unknown): ApiError {
+  if (!(error instanceof CombinedError)) return connectionError
   const [first] = error.graphQLErrors
-  if (!first) return away
+  if (!first) return connectionError
   const { code, details } = first.extensions as { code?: string; details?: Record<string, unknown> }
   return { code: code ?? 'INTERNAL_SERVER_ERROR', message: first.message, details: details ?? {} }
 }
 
 /** The same of an answer of REST. */
-export const faultOfBody = ({ message, error }: ErrorBody): Fault => ({
+export const parseErrorBody = ({ message, error }: ErrorBody): ApiError => ({
   code: (error?.code ?? 'internal_server_error').toUpperCase(),
-  message: message ?? texts.faults.unknown,
+  message: message ?? texts.errors.unknown,
   details: error?.details ?? {},
 })
 
 /** Faults of an input, by field. */
-export function fieldFaults({ details }: Fault): Record<string, string> {
+export function toFieldErrors({ details }: ApiError): Record<string, string> {
   const fields = (details.fields ?? []) as { field: string; message: string }[]
   return Object.fromEntries(fields.map(({ field, message }) => [field.replace(/^input\./, ''), message]))
 }

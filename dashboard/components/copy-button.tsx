@@ -3,17 +3,17 @@ import { texts } from '../texts.js'
 import { Button } from './button.js'
 
 /** Copies a text, and says that it did. */
-export function Copy({ text, label }: { text: string; label?: string }) {
+export function CopyButton({ text, label }: { text: string; label?: string }) {
   const isCopied = useSignal(false)
   const copy = async () => {
     await navigator.clipboard.writeText(text)
     isCopied.value = true
     setTimeout(() => (isCopied.value = false), 1500)
   }
-  const said = isCopied.value ? texts.copied : (label ?? texts.copy)
+  const currentLabel = isCopied.value ? texts.copied : (label ?? texts.copy)
   return (
-    <Button icon={isCopied.value ? 'check' : 'copy'} kind={label ? 'plain' : 'quiet'} label={said} onClick={copy}>
-      {label && said}
+    <Button icon={isCopied.value ? 'check' : 'copy'} kind={label ? 'plain' : 'quiet'} label={currentLabel} onClick={copy}>
+      {label && currentLabel}
     </Button>
   )
 }
