@@ -46,7 +46,7 @@ async function verified(receipt: string, ...files: string[]) {
   writeFileSync(path, receipt)
   const lines: string[] = []
   const note = (line: string) => void lines.push(line)
-  const status = await verifyCommand([path, ...files, '--keys', await keySet()], { out: note, err: note })
+  const status = await verifyCommand([path, ...files, '--keys', await keySet()], { writeOutput: note, writeError: note })
   return { status, said: lines.join('\n') }
 }
 

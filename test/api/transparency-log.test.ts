@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { readCheckpoint } from '../../packages/proofs/src/checkpoint.js'
-import { readNote } from '../../packages/proofs/src/signed-note.js'
+import { parseCheckpoint } from '../../packages/proofs/src/checkpoint.js'
+import { parseNote } from '../../packages/proofs/src/signed-note.js'
 import { routes } from '../../src/api/rest/routes.js'
 import { refusal } from '../support/answers.js'
 import { growJournal } from '../support/journal.js'
@@ -19,7 +19,7 @@ afterAll(() => world.close())
 async function checkpointOf(caller: Caller) {
   const { status, body } = await caller.get('/log/checkpoint')
   expect(status).toBe(200)
-  return readCheckpoint(readNote(body)!.text)!
+  return parseCheckpoint(parseNote(body)!.text)!
 }
 
 async function bytes(caller: Caller, path: string): Promise<Buffer> {

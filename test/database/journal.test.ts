@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { leafHash, rootOf } from '../../packages/proofs/src/merkle.js'
+import { computeRoot, hashLeaf } from '../../packages/proofs/src/merkle.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
 import { Books } from '../support/accounting.js'
 import { treeHash } from '../support/transparency.js'
@@ -31,7 +31,7 @@ async function expectSound(of = books): Promise<Row[]> {
   expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1))
   for (const { sequence, type, entry, leaf } of all) {
     expect(JSON.parse(entry)).toMatchObject({ sequence, type })
-    expect(leaf).toEqual(leafHash(entry))
+    expect(leaf).toEqual(hashLeaf(entry))
   }
   const [head] = await of.rows<{ journal_length: number; journal_frontier: Buffer[] }>(
     'SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1',
@@ -39,7 +39,7 @@ async function expectSound(of = books): Promise<Row[]> {
   )
   const leaves = all.map(({ leaf }) => leaf)
   expect(head!.journal_length).toBe(all.length)
-  expect(rootOf(head!.journal_frontier)).toEqual(treeHash(leaves))
+  expect(computeRoot(head!.journal_frontier)).toEqual(treeHash(leaves))
   const nodes = await of.rows<{ level: number; place: number; hash: Buffer }>(
     'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1 ORDER BY level, place',
     [of.tenantId],

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { leafHash, rootOfComplete, storedHashesOf } from '../../packages/proofs/src/merkle.js'
+import { computeCompleteRoot, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
 
 /** Adds events to a tenant's journal until it has so many, without the calls that would make them. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
@@ -34,16 +34,16 @@ async function grow(client: PoolClient, tenantId: string, length: number): Promi
       type: 'tenant.updated',
     }),
   )
-  leaves.push(...entries.map(leafHash))
+  leaves.push(...entries.map(hashLeaf))
   const levels = [leaves]
   while (levels.at(-1)!.length >= 256)
     levels.push(
       Array.from({ length: Math.floor(levels.at(-1)!.length / 256) }, (_, at) =>
-        rootOfComplete(levels.at(-1)!.slice(at * 256, at * 256 + 256)),
+        computeCompleteRoot(levels.at(-1)!.slice(at * 256, at * 256 + 256)),
       ),
     )
-  const frontier = storedHashesOf({ from: 0, to: length }).map(({ level, place, count }) =>
-    rootOfComplete(levels[level]!.slice(place, place + count)),
+  const frontier = getStoredHashes({ from: 0, to: length }).map(({ level, place, count }) =>
+    computeCompleteRoot(levels[level]!.slice(place, place + count)),
   )
   await client.query(
     `INSERT INTO journal (tenant_id, sequence, event_id, type, subject, occurred_at, entry, leaf)

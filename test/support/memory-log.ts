@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { writeCheckpoint } from '../../packages/proofs/src/checkpoint.js'
-import { leafHash, rootOf, rootOfComplete, siblingsOf, storedHashesOf } from '../../packages/proofs/src/merkle.js'
-import { originOf, type Receipt, signReceipt } from '../../packages/proofs/src/receipt.js'
+import { formatCheckpoint } from '../../packages/proofs/src/checkpoint.js'
+import { computeCompleteRoot, computeRoot, getSiblings, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
+import { getLogOrigin, type Receipt, signReceipt } from '../../packages/proofs/src/receipt.js'
 import { signNote } from '../../packages/proofs/src/signed-note.js'
 
 export interface SigningKey {
@@ -21,17 +21,17 @@ export class MemoryLog {
   readonly #nodes = new Map<string, Buffer>()
 
   constructor(entries: readonly string[]) {
-    this.leaves = entries.map(leafHash)
+    this.leaves = entries.map(hashLeaf)
   }
 
   root(from = 0, to = this.leaves.length): Buffer {
-    return rootOf(
-      storedHashesOf({ from, to }).map(({ level, place, count }) => rootOfComplete(this.#stored(level, place, count))),
+    return computeRoot(
+      getStoredHashes({ from, to }).map(({ level, place, count }) => computeCompleteRoot(this.#stored(level, place, count))),
     )
   }
 
   proof(index: number, size = this.leaves.length): Buffer[] {
-    return siblingsOf(index, size).map(({ from, to }) => this.root(from, to))
+    return getSiblings(index, size).map(({ from, to }) => this.root(from, to))
   }
 
   #stored(level: number, place: number, count: number): Buffer[] {
@@ -41,7 +41,7 @@ export class MemoryLog {
 
   #node(level: number, place: number): Buffer {
     const name = `${level}/${place}`
-    const hash = this.#nodes.get(name) ?? rootOfComplete(this.#stored(level - 1, place * 256, 256))
+    const hash = this.#nodes.get(name) ?? computeCompleteRoot(this.#stored(level - 1, place * 256, 256))
     this.#nodes.set(name, hash)
     return hash
   }
@@ -75,7 +75,7 @@ export async function receiptOf(
     type: 'file.accepted',
   })
   const log = new MemoryLog(['one', 'two', entry, 'four', 'five', 'six', 'seven'])
-  const origin = originOf(publicUrl, tenantId)
+  const origin = getLogOrigin(publicUrl, tenantId)
   const receipt: Receipt = {
     iss: publicUrl,
     iat: 1_795_000_000,
@@ -98,7 +98,7 @@ export async function receiptOf(
       index: 2,
       entry,
       leaf: log.leaves[2]!.toString('base64'),
-      checkpoint: signNote(writeCheckpoint({ origin, size: 7, root: log.root() }), origin, logKey),
+      checkpoint: signNote(formatCheckpoint({ origin, size: 7, root: log.root() }), origin, logKey),
       proof: log.proof(2).map((hash) => hash.toString('base64')),
       ...given.log,
     },

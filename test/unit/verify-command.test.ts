@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
-import { writeCheckpoint } from '../../packages/proofs/src/checkpoint.js'
+import { formatCheckpoint } from '../../packages/proofs/src/checkpoint.js'
 import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
 import { signNote } from '../../packages/proofs/src/signed-note.js'
 import { keySetOf, MemoryLog, newSigningKey, receiptOf } from '../support/memory-log.js'
@@ -25,7 +25,7 @@ const filePath = place('a.csv', file)
 async function verify(...argv: string[]) {
   const lines: string[] = []
   const note = (line: string) => void lines.push(line)
-  return { status: await verifyCommand(argv, { out: note, err: note }), said: lines.join('\n') }
+  return { status: await verifyCommand(argv, { writeOutput: note, writeError: note }), said: lines.join('\n') }
 }
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 
@@ -55,7 +55,7 @@ describe('what proves nothing', () => {
   const log = new MemoryLog(['another', 'log'])
   const origin = 'files.example.org/log/ten_01jd0000000000000000000000'
   const checkpoint = (size: number, root = log.root(), key = keys.logKey) =>
-    signNote(writeCheckpoint({ origin, size, root }), origin, key)
+    signNote(formatCheckpoint({ origin, size, root }), origin, key)
 
   test.each([
     ['another file', () => receiptOf(keys, {}, 'cd'.repeat(32)), 'a.csv is another file'],

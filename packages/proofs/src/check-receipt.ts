@@ -1,12 +1,12 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { compactVerify, decodeProtectedHeader } from 'jose'
-import { readCheckpoint } from './checkpoint.js'
-import { leafHash, rootByProof } from './merkle.js'
-import { originOf, type Receipt, receiptType } from './receipt.js'
-import { isSignedBy, readNote } from './signed-note.js'
+import { parseCheckpoint } from './checkpoint.js'
+import { computeRootFromProof, hashLeaf } from './merkle.js'
+import { getLogOrigin, type Receipt, receiptType } from './receipt.js'
+import { isSignedBy, parseNote } from './signed-note.js'
 
 /** Text of a receipt as it may be printed: without control and direction characters, at most 100 characters. */
-function shown(value: string): string {
+function sanitize(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
@@ -14,27 +14,27 @@ function shown(value: string): string {
 /** One thing that a receipt is to prove, and whether it does, as a sentence for people. */
 export interface Finding {
   proven: boolean
-  sentence: string
+  message: string
 }
 
 /** The keys of /.well-known/jwks.json that can have signed a receipt or a log. */
-export interface KnownKey {
+export interface VerificationKey {
   kid: string
   publicKey: KeyObject
 }
 
-interface Given {
+interface CheckReceiptInput {
   receipt: string
-  keys: readonly KnownKey[]
+  keys: readonly VerificationKey[]
   file?: { name: string; sizeBytes: number; sha256: string } | undefined
 }
 
-const proven = (sentence: string): Finding => ({ proven: true, sentence })
-const unproven = (sentence: string): Finding => ({ proven: false, sentence })
+const proven = (message: string): Finding => ({ proven: true, message })
+const unproven = (message: string): Finding => ({ proven: false, message })
 
 /** The Ed25519 keys of a key set; throws a sentence where it is none. */
-export function readKeySet(text: string): KnownKey[] {
-  const set = parsed(text) as { keys?: unknown }
+export function parseKeySet(text: string): VerificationKey[] {
+  const set = parseJson(text) as { keys?: unknown }
   if (!Array.isArray(set?.keys)) throw new Error('This is no key set; save /.well-known/jwks.json of the service.')
   return set.keys.flatMap((jwk: { kid?: unknown; kty?: unknown; crv?: unknown; x?: unknown }) => {
     if (typeof jwk?.kid !== 'string' || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || typeof jwk.x !== 'string') return []
@@ -45,31 +45,34 @@ export function readKeySet(text: string): KnownKey[] {
 }
 
 /** Everything that a receipt is to prove, without asking the service. Where its own signature is wrong, nothing else counts. */
-export async function checkReceipt({ receipt: jws, keys, file }: Given): Promise<Finding[]> {
-  const signed = await openReceipt(jws, keys)
+export async function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): Promise<Finding[]> {
+  const signed = await verifySignature(jws, keys)
   if ('proven' in signed) return [signed]
   const { receipt, kid } = signed
   const issued = new Date(receipt.iat * 1000).toISOString()
   return [
-    proven(`${shown(receipt.iss)} issued this receipt for ${receipt.sub} (${issued}); key ${kid} signed it.`),
-    ...(file ? [fileFinding(receipt, file)] : []),
-    entryFinding(receipt),
-    ...logFindings(receipt, keys),
+    proven(`${sanitize(receipt.iss)} issued this receipt for ${receipt.sub} (${issued}); key ${kid} signed it.`),
+    ...(file ? [checkFile(receipt, file)] : []),
+    checkEntry(receipt),
+    ...checkLog(receipt, keys),
   ]
 }
 
-async function openReceipt(jws: string, keys: readonly KnownKey[]): Promise<Finding | { receipt: Receipt; kid: string }> {
-  const header = headerOf(jws)
+async function verifySignature(
+  jws: string,
+  keys: readonly VerificationKey[],
+): Promise<Finding | { receipt: Receipt; kid: string }> {
+  const header = parseHeader(jws)
   if (!header) return unproven('The receipt is no compact JWS: three parts of base64url with a dot in between.')
   if (header.alg !== 'EdDSA' || header.typ !== receiptType)
     return unproven(
-      `The receipt says that it is a '${shown(String(header.typ))}' signed by ${shown(String(header.alg))}; it must be a '${receiptType}' signed by EdDSA.`,
+      `The receipt says that it is a '${sanitize(String(header.typ))}' signed by ${sanitize(String(header.alg))}; it must be a '${receiptType}' signed by EdDSA.`,
     )
   const key = keys.find(({ kid }) => kid === header.kid)
-  if (!key) return unproven(`The key set has no key '${shown(String(header.kid))}', which the receipt names.`)
+  if (!key) return unproven(`The key set has no key '${sanitize(String(header.kid))}', which the receipt names.`)
   try {
     const { payload } = await compactVerify(jws, key.publicKey, { algorithms: ['EdDSA'] })
-    const receipt = parsed(Buffer.from(payload).toString()) as Receipt
+    const receipt = parseJson(Buffer.from(payload).toString()) as Receipt
     return isReceipt(receipt)
       ? { receipt, kid: key.kid }
       : unproven('What is signed is no receipt: it lacks what a receipt says.')
@@ -78,22 +81,22 @@ async function openReceipt(jws: string, keys: readonly KnownKey[]): Promise<Find
   }
 }
 
-function fileFinding({ sha256, size_bytes: size }: Receipt, { name, ...file }: NonNullable<Given['file']>): Finding {
-  if (sha256 === null) return unproven(`Whether ${shown(name)} is the file: no checksum of what was sent was kept.`)
+function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: NonNullable<CheckReceiptInput['file']>): Finding {
+  if (sha256 === null) return unproven(`Whether ${sanitize(name)} is the file: no checksum of what was sent was kept.`)
   if (file.sha256 !== sha256 || file.sizeBytes !== size)
     return unproven(
-      `${shown(name)} is another file: it has ${file.sizeBytes} bytes with SHA-256 ${file.sha256}, the receipt is for ${size} with ${sha256}.`,
+      `${sanitize(name)} is another file: it has ${file.sizeBytes} bytes with SHA-256 ${file.sha256}, the receipt is for ${size} with ${sha256}.`,
     )
-  return proven(`${shown(name)} is the file that was judged: ${size} bytes, SHA-256 ${sha256}.`)
+  return proven(`${sanitize(name)} is the file that was judged: ${size} bytes, SHA-256 ${sha256}.`)
 }
 
 /** The receipt and the entry of the log say the same. */
-function entryFinding(receipt: Receipt): Finding {
-  const entry = parsed(receipt.log.entry) as
+function checkEntry(receipt: Receipt): Finding {
+  const entry = parseJson(receipt.log.entry) as
     | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }
     | undefined
   const data = entry?.data ?? {}
-  const said: [string, unknown, unknown][] = [
+  const comparisons: [string, unknown, unknown][] = [
     ['outcome', `file.${receipt.outcome}`, entry?.type],
     ['number', receipt.log.index + 1, entry?.sequence],
     ['sub', receipt.sub, data.file_id ?? data.call_id ?? entry?.event_id],
@@ -105,34 +108,36 @@ function entryFinding(receipt: Receipt): Finding {
     ['reason', receipt.reason, data.reason],
     ['uploaded_by', receipt.uploaded_by, data.uploaded_by],
   ]
-  const differing = said.filter(([, one, other]) => (one ?? null) !== (other ?? null)).map(([name]) => name)
+  const differing = comparisons.filter(([, one, other]) => (one ?? null) !== (other ?? null)).map(([name]) => name)
   if (differing.length > 0) return unproven(`The entry of the log says something else than the receipt: ${differing.join(', ')}.`)
-  const what = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${shown(receipt.reason ?? '')})`
-  return proven(`The entry of the log says the same: '${shown(receipt.filename ?? '')}' was ${what}.`)
+  const what = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitize(receipt.reason ?? '')})`
+  return proven(`The entry of the log says the same: '${sanitize(receipt.filename ?? '')}' was ${what}.`)
 }
 
-function logFindings({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly KnownKey[]): Finding[] {
-  const note = readNote(log.checkpoint)
-  const checkpoint = note && readCheckpoint(note.text)
+function checkLog({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly VerificationKey[]): Finding[] {
+  const note = parseNote(log.checkpoint)
+  const checkpoint = note && parseCheckpoint(note.text)
   if (!note || !checkpoint) return [unproven('The receipt holds no checkpoint of a log.')]
-  const leaf = leafHash(log.entry)
-  const root = rootByProof(
+  const leaf = hashLeaf(log.entry)
+  const root = computeRootFromProof(
     leaf,
     { index: log.index, size: checkpoint.size },
     log.proof.map((hash) => Buffer.from(hash, 'base64')),
   )
-  const place = `number ${log.index + 1} of ${checkpoint.size} in the log ${shown(checkpoint.origin)}`
+  const position = `number ${log.index + 1} of ${checkpoint.size} in the log ${sanitize(checkpoint.origin)}`
   const isIncluded = leaf.toString('base64') === log.leaf && root?.equals(checkpoint.root)
   const signer = keys.find(({ publicKey }) => isSignedBy(note, checkpoint.origin, publicKey))
-  const isTenants = checkpoint.origin === log.origin && log.origin === originOf(iss, tenantId)
+  const isLogOfTenant = checkpoint.origin === log.origin && log.origin === getLogOrigin(iss, tenantId)
   return [
-    isIncluded ? proven(`That entry is ${place}.`) : unproven(`That entry is not ${place}: its hashes do not lead to the root.`),
+    isIncluded
+      ? proven(`That entry is ${position}.`)
+      : unproven(`That entry is not ${position}: its hashes do not lead to the root.`),
     signer
       ? proven(`That log's checkpoint is signed by its key ${signer.kid}.`)
       : unproven('The checkpoint of the log is signed by no key of the key set.'),
-    ...(isTenants
+    ...(isLogOfTenant
       ? []
-      : [unproven(`The log ${shown(checkpoint.origin)} is not the log of tenant ${shown(tenantId)} at ${shown(iss)}.`)]),
+      : [unproven(`The log ${sanitize(checkpoint.origin)} is not the log of tenant ${sanitize(tenantId)} at ${sanitize(iss)}.`)]),
   ]
 }
 
@@ -152,7 +157,7 @@ function isReceipt(value: unknown): value is Receipt {
   )
 }
 
-function headerOf(jws: string) {
+function parseHeader(jws: string) {
   try {
     return decodeProtectedHeader(jws)
   } catch {
@@ -160,7 +165,7 @@ function headerOf(jws: string) {
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

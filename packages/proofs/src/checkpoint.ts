@@ -5,13 +5,13 @@ export interface Checkpoint {
   root: Buffer
 }
 
-export const writeCheckpoint = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
+export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
 
 /** Reads a note's text; undefined where it is no checkpoint. */
-export function readCheckpoint(text: string): Checkpoint | undefined {
+export function parseCheckpoint(text: string): Checkpoint | undefined {
   const [origin, size, root] = text.split('\n')
   if (!origin || !size || !root || !/^(0|[1-9]\d{0,15})$/.test(size)) return undefined
   const bytes = Buffer.from(root, 'base64')
-  const isExact = bytes.length === 32 && bytes.toString('base64') === root && Number.isSafeInteger(Number(size))
-  return isExact ? { origin, size: Number(size), root: bytes } : undefined
+  const isValid = bytes.length === 32 && bytes.toString('base64') === root && Number.isSafeInteger(Number(size))
+  return isValid ? { origin, size: Number(size), root: bytes } : undefined
 }

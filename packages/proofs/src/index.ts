@@ -1,6 +1,14 @@
 export { canonicalJson } from './canonical-json.js'
-export { type Checkpoint, readCheckpoint, writeCheckpoint } from './checkpoint.js'
-export { leafHash, type Range, rootOf, rootOfComplete, type StoredHashes, siblingsOf, storedHashesOf } from './merkle.js'
-export { originOf, type Receipt, signReceipt } from './receipt.js'
-export { isSignedBy, readNote, signNote, verifierKey } from './signed-note.js'
-export { entryBundle, readTilePath, type TilePath, tileWidth } from './tiles.js'
+export { type Checkpoint, formatCheckpoint, parseCheckpoint } from './checkpoint.js'
+export {
+  computeCompleteRoot,
+  computeRoot,
+  getSiblings,
+  getStoredHashes,
+  hashLeaf,
+  type Range,
+  type StoredHashes,
+} from './merkle.js'
+export { getLogOrigin, type Receipt, signReceipt } from './receipt.js'
+export { formatVerifierKey, isSignedBy, parseNote, signNote } from './signed-note.js'
+export { encodeEntryBundle, parseTilePath, type TilePath, tileWidth } from './tiles.js'

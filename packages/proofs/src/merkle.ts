@@ -22,31 +22,31 @@ const leafPrefix = Buffer.of(0)
 const nodePrefix = Buffer.of(1)
 
 /** RFC 6962, section 2.1: the hash of an entry. */
-export const leafHash = (entry: string | Buffer): Buffer => createHash('sha256').update(leafPrefix).update(entry).digest()
+export const hashLeaf = (entry: string | Buffer): Buffer => createHash('sha256').update(leafPrefix).update(entry).digest()
 
-const nodeHash = (left: Buffer, right: Buffer): Buffer =>
+const hashNode = (left: Buffer, right: Buffer): Buffer =>
   createHash('sha256').update(nodePrefix).update(left).update(right).digest()
 
 /** The root over complete subtrees, the largest first: a frontier, or what a range is made of. */
-export function rootOf(subtrees: readonly Buffer[]): Buffer {
+export function computeRoot(subtrees: readonly Buffer[]): Buffer {
   const last = subtrees.at(-1)
   if (!last) return createHash('sha256').digest()
-  return subtrees.slice(0, -1).reduceRight((root, subtree) => nodeHash(subtree, root), last)
+  return subtrees.slice(0, -1).reduceRight((root, subtree) => hashNode(subtree, root), last)
 }
 
 /** The root of 2^n hashes side by side. */
-export function rootOfComplete(hashes: readonly Buffer[]): Buffer {
+export function computeCompleteRoot(hashes: readonly Buffer[]): Buffer {
   let row = hashes
-  while (row.length > 1) row = Array.from({ length: row.length / 2 }, (_, at) => nodeHash(row[2 * at]!, row[2 * at + 1]!))
+  while (row.length > 1) row = Array.from({ length: row.length / 2 }, (_, at) => hashNode(row[2 * at]!, row[2 * at + 1]!))
   return row[0]!
 }
 
 /** RFC 6962, section 2.1.1: what an inclusion proof holds, from the leaf upwards. */
-export function siblingsOf(index: number, size: number): Sibling[] {
+export function getSiblings(index: number, size: number): Sibling[] {
   const siblings: Sibling[] = []
   let [from, to] = [0, size]
   while (to - from > 1) {
-    const middle = from + largestPowerBelow(to - from)
+    const middle = from + largestPowerOfTwoBelow(to - from)
     const isLeft = index >= middle
     siblings.push(isLeft ? { from, to: middle, isLeft } : { from: middle, to, isLeft })
     if (isLeft) from = middle
@@ -56,18 +56,18 @@ export function siblingsOf(index: number, size: number): Sibling[] {
 }
 
 /** The root that an inclusion proof leads to; undefined where it has not the length that index and size ask for. */
-export function rootByProof(leaf: Buffer, { index, size }: { index: number; size: number }, proof: readonly Buffer[]) {
+export function computeRootFromProof(leaf: Buffer, { index, size }: { index: number; size: number }, proof: readonly Buffer[]) {
   if (!(index >= 0 && index < size)) return undefined
-  const siblings = siblingsOf(index, size)
+  const siblings = getSiblings(index, size)
   if (siblings.length !== proof.length) return undefined
-  return siblings.reduce((hash, { isLeft }, at) => (isLeft ? nodeHash(proof[at]!, hash) : nodeHash(hash, proof[at]!)), leaf)
+  return siblings.reduce((hash, { isLeft }, at) => (isLeft ? hashNode(proof[at]!, hash) : hashNode(hash, proof[at]!)), leaf)
 }
 
 /** The stored hashes that a range's root is made of: one run for each of its complete subtrees, the largest first. */
-export function storedHashesOf({ from, to }: Range): StoredHashes[] {
+export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   const runs: StoredHashes[] = []
   for (let at = from; at < to; ) {
-    const size = largestPowerBelow(to - at + 1)
+    const size = largestPowerOfTwoBelow(to - at + 1)
     const level = Math.floor(Math.log2(size) / 8)
     const width = 256 ** level
     runs.push({ level, place: at / width, count: size / width })
@@ -76,7 +76,7 @@ export function storedHashesOf({ from, to }: Range): StoredHashes[] {
   return runs
 }
 
-function largestPowerBelow(count: number): number {
+function largestPowerOfTwoBelow(count: number): number {
   let power = 1
   while (power * 2 < count) power *= 2
   return power

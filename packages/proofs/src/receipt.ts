@@ -36,7 +36,7 @@ export interface ReceiptProof {
 export const receiptType = 'receipt+jws'
 
 /** The origin of a tenant's log, which is also the name of its key. */
-export const originOf = (publicUrl: string, tenantId: string): string => `${new URL(publicUrl).host}/log/${tenantId}`
+export const getLogOrigin = (publicUrl: string, tenantId: string): string => `${new URL(publicUrl).host}/log/${tenantId}`
 
 /** The receipt as a compact JWS. */
 export const signReceipt = (receipt: Receipt, key: { id: string; privateKey: KeyObject }): Promise<string> =>

@@ -8,31 +8,34 @@ interface Note {
 
 const ed25519 = 1
 const keyIdBytes = 4
-const mostBytes = 1_000_000
-const mostSignatures = 100
+const maxNoteBytes = 1_000_000
+const maxSignatures = 100
 const signatureLine = /^\u2014 ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/
 
-const rawKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url')
+const exportPublicKey = (key: KeyObject): Buffer => Buffer.from(key.export({ format: 'jwk' }).x!, 'base64url')
 
-const keyIdOf = (name: string, key: KeyObject): Buffer =>
-  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ed25519), rawKey(key)]), 'buffer').subarray(0, keyIdBytes)
+const getKeyId = (name: string, key: KeyObject): Buffer =>
+  hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), Buffer.of(ed25519), exportPublicKey(key)]), 'buffer').subarray(
+    0,
+    keyIdBytes,
+  )
 
 /** A verifier key as signed-note writes it: `name+hash+base64`. */
-export const verifierKey = (name: string, publicKey: KeyObject): string =>
-  `${name}+${keyIdOf(name, publicKey).toString('hex')}+${Buffer.concat([Buffer.of(ed25519), rawKey(publicKey)]).toString('base64')}`
+export const formatVerifierKey = (name: string, publicKey: KeyObject): string =>
+  `${name}+${getKeyId(name, publicKey).toString('hex')}+${Buffer.concat([Buffer.of(ed25519), exportPublicKey(publicKey)]).toString('base64')}`
 
 /** The whole note: the text, and below it its signature. */
 export function signNote(text: string, name: string, key: { privateKey: KeyObject; publicKey: KeyObject }): string {
-  const signature = Buffer.concat([keyIdOf(name, key.publicKey), sign(null, Buffer.from(text), key.privateKey)])
+  const signature = Buffer.concat([getKeyId(name, key.publicKey), sign(null, Buffer.from(text), key.privateKey)])
   return `${text}\n— ${name} ${signature.toString('base64')}\n`
 }
 
 /** Takes a note apart; undefined where it is none. Who signed is then still to be verified. */
-export function readNote(note: string): Note | undefined {
+export function parseNote(note: string): Note | undefined {
   const end = note.lastIndexOf('\n\n')
-  if (end < 0 || !note.endsWith('\n') || note.length > mostBytes) return undefined
+  if (end < 0 || !note.endsWith('\n') || note.length > maxNoteBytes) return undefined
   const lines = note.slice(end + 2, -1).split('\n')
-  const signatures = lines.slice(0, mostSignatures).flatMap((line) => {
+  const signatures = lines.slice(0, maxSignatures).flatMap((line) => {
     const [, name, base64] = signatureLine.exec(line) ?? []
     if (name === undefined || base64 === undefined) return []
     const bytes = Buffer.from(base64, 'base64')
@@ -46,6 +49,6 @@ export const isSignedBy = ({ text, signatures }: Note, name: string, publicKey: 
   signatures.some(
     (each) =>
       each.name === name &&
-      each.keyId.equals(keyIdOf(name, publicKey)) &&
+      each.keyId.equals(getKeyId(name, publicKey)) &&
       verify(null, Buffer.from(text), publicKey, each.signature),
   )

@@ -8,11 +8,11 @@ export interface TilePath {
 
 export const tileWidth = 256
 
-const form = /^(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
+const tilePathPattern = /^(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
 
 /** Reads what follows `tile/`; undefined for all that is not the one right spelling of a tile. */
-export function readTilePath(path: string): TilePath | undefined {
-  const [, level, place, width] = form.exec(path) ?? []
+export function parseTilePath(path: string): TilePath | undefined {
+  const [, level, place, width] = tilePathPattern.exec(path) ?? []
   if (level === undefined || place === undefined) return undefined
   const digits = place.replaceAll(/[x/]/g, '')
   const isPadded = place.startsWith('x000')
@@ -27,7 +27,7 @@ export function readTilePath(path: string): TilePath | undefined {
 }
 
 /** An entry bundle: each entry behind its length, in two bytes. */
-export function entryBundle(entries: readonly string[]): Buffer {
+export function encodeEntryBundle(entries: readonly string[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {
       const text = Buffer.from(entry)

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { MemoryLog, newSigningKey } from '../../../test/support/memory-log.js'
-import { readCheckpoint, writeCheckpoint } from '../src/checkpoint.js'
-import { leafHash, rootByProof, rootOf, storedHashesOf } from '../src/merkle.js'
-import { isSignedBy, readNote, signNote, verifierKey } from '../src/signed-note.js'
-import { entryBundle, readTilePath } from '../src/tiles.js'
+import { formatCheckpoint, parseCheckpoint } from '../src/checkpoint.js'
+import { computeRoot, computeRootFromProof, getStoredHashes, hashLeaf } from '../src/merkle.js'
+import { formatVerifierKey, isSignedBy, parseNote, signNote } from '../src/signed-note.js'
+import { encodeEntryBundle, parseTilePath } from '../src/tiles.js'
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
@@ -28,7 +28,7 @@ describe('the tree', () => {
 
   test('a frontier, the largest subtree first, has the root of the whole', () => {
     const entries = entriesOf(13)
-    expect(rootOf([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
+    expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
 
   test('every entry of every small tree has a proof, which proves that entry and no other', () => {
@@ -37,10 +37,12 @@ describe('the tree', () => {
       const log = new MemoryLog(entries)
       for (let index = 0; index < size; index++) {
         const proof = log.proof(index)
-        expect(rootByProof(leafHash(entries[index]!), { index, size }, proof)).toEqual(log.root())
-        expect(rootByProof(leafHash('another'), { index, size }, proof)).not.toEqual(log.root())
+        expect(computeRootFromProof(hashLeaf(entries[index]!), { index, size }, proof)).toEqual(log.root())
+        expect(computeRootFromProof(hashLeaf('another'), { index, size }, proof)).not.toEqual(log.root())
         if (size > 1)
-          expect(rootByProof(leafHash(entries[index]!), { index: (index + 1) % size, size }, proof)).not.toEqual(log.root())
+          expect(computeRootFromProof(hashLeaf(entries[index]!), { index: (index + 1) % size, size }, proof)).not.toEqual(
+            log.root(),
+          )
       }
     }
   })
@@ -48,9 +50,9 @@ describe('the tree', () => {
   test('a proof that is too long, too short, or of an entry beyond the end proves nothing', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
-    expect(rootByProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()
-    expect(rootByProof(leaf, { index: 3, size: 7 }, log.proof(3).slice(1))).toBeUndefined()
-    for (const index of [7, -1, Number.NaN]) expect(rootByProof(leaf, { index, size: 7 }, log.proof(3))).toBeUndefined()
+    expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()
+    expect(computeRootFromProof(leaf, { index: 3, size: 7 }, log.proof(3).slice(1))).toBeUndefined()
+    for (const index of [7, -1, Number.NaN]) expect(computeRootFromProof(leaf, { index, size: 7 }, log.proof(3))).toBeUndefined()
   })
 
   test('whatever the range, its stored hashes stand side by side, cover it, and are few', () => {
@@ -62,7 +64,7 @@ describe('the tree', () => {
     fc.assert(
       fc.property(ranges, ({ from, to }) => {
         let reached = from
-        for (const { level, place, count } of storedHashesOf({ from, to })) {
+        for (const { level, place, count } of getStoredHashes({ from, to })) {
           expect(place * 256 ** level).toBe(reached)
           expect(count).toBeLessThan(256)
           reached += count * 256 ** level
@@ -81,7 +83,7 @@ describe('the path of a tile', () => {
     ['1/x001/234', { level: 1, place: 1234, width: 256 }],
     ['entries/x001/x234/067.p/255', { level: 'entries', place: 1234067, width: 255 }],
     ['63/999', { level: 63, place: 999, width: 256 }],
-  ])('%s', (path, tile) => expect(readTilePath(path)).toEqual(tile))
+  ])('%s', (path, tile) => expect(parseTilePath(path)).toEqual(tile))
 
   test.each([
     '',
@@ -115,12 +117,12 @@ describe('the path of a tile', () => {
     '0/000\n',
     '0/٠٠٠',
     '0/x999/x999/x999/x999/x999/999',
-  ])('%j is none', (path) => expect(readTilePath(path)).toBeUndefined())
+  ])('%j is none', (path) => expect(parseTilePath(path)).toBeUndefined())
 })
 
 test('an entry bundle has each entry behind its length in two bytes', () => {
   const longest = 'x'.repeat(65_535)
-  const bundle = entryBundle(['é', '', longest])
+  const bundle = encodeEntryBundle(['é', '', longest])
   expect(bundle.subarray(0, 6)).toEqual(Buffer.from([0, 2, 0xc3, 0xa9, 0, 0]))
   expect(bundle.subarray(6, 8)).toEqual(Buffer.from([0xff, 0xff]))
   expect(bundle.length).toBe(8 + 65_535)
@@ -130,25 +132,25 @@ describe('a checkpoint', () => {
   const root = new MemoryLog(['one']).root()
   const origin = 'files.example.org/log/ten_1'
   const key = newSigningKey('sig_1')
-  const text = writeCheckpoint({ origin, size: 1, root })
+  const text = formatCheckpoint({ origin, size: 1, root })
 
   test('is a note with the origin, the size and the root, signed by the key of that name', () => {
-    const note = readNote(signNote(text, origin, key))!
+    const note = parseNote(signNote(text, origin, key))!
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)
     expect(isSignedBy(note, 'another.example.org', key.publicKey)).toBe(false)
     expect(isSignedBy(note, origin, newSigningKey('sig_2').publicKey)).toBe(false)
     expect(isSignedBy({ ...note, text: note.text.replace('\n1\n', '\n2\n') }, origin, key.publicKey)).toBe(false)
-    expect(readCheckpoint(note.text)).toEqual({ origin, size: 1, root })
+    expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
   test('the verifier key begins with the name and the four bytes that its signatures begin with', () => {
-    const [name, id, base64] = verifierKey(origin, key.publicKey)
+    const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
-      .concat(verifierKey(origin, key.publicKey).split('+').slice(2).join('+'))
+      .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))
     expect(name).toBe(origin)
     expect(Buffer.from(base64!, 'base64').length).toBe(33)
-    expect(readNote(signNote(text, origin, key))!.signatures[0]!.keyId.toString('hex')).toBe(id)
+    expect(parseNote(signNote(text, origin, key))!.signatures[0]!.keyId.toString('hex')).toBe(id)
   })
 
   test.each([
@@ -156,7 +158,7 @@ describe('a checkpoint', () => {
     ['no break at the end', signNote(text, origin, key).trimEnd()],
     ['a line that is no signature', `${signNote(text, origin, key)}hello\n`],
     ['no text', ''],
-  ])('a note with %s is none', (_, note) => expect(readNote(note)).toBeUndefined())
+  ])('a note with %s is none', (_, note) => expect(parseNote(note)).toBeUndefined())
 
   test.each([
     '',
@@ -165,5 +167,5 @@ describe('a checkpoint', () => {
     'origin\n01\nAAAA\n',
     `origin\n-1\n${root.toString('base64')}\n`,
     `origin\n1\n${root.toString('hex')}\n`,
-  ])('the text %j is no checkpoint', (other) => expect(readCheckpoint(other)).toBeUndefined())
+  ])('the text %j is no checkpoint', (other) => expect(parseCheckpoint(other)).toBeUndefined())
 })

@@ -1,4 +1,4 @@
-import { canonicalJson, leafHash, rootOf, rootOfComplete, storedHashesOf } from '@assay/proofs'
+import { canonicalJson, computeCompleteRoot, computeRoot, getStoredHashes, hashLeaf } from '@assay/proofs'
 import type { ClientBase } from 'pg'
 
 interface Head {
@@ -64,13 +64,16 @@ async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
   for await (const row of rowsOf(client, head.tenantId, 0)) {
     drift += row.sequence - (before?.sequence ?? 0) - 1
     drift += faultsOf(row, before)
-    tree.add(leafHash(row.entry))
+    tree.add(hashLeaf(row.entry))
     before = row
   }
   drift += Math.abs(head.length - (before?.sequence ?? 0))
   // Those of no leaves.
   drift += nodes.size
-  return drift + (rootOf(head.frontier).equals(rootOf(tree.frontier)) && head.frontier.length === tree.frontier.length ? 0 : 1)
+  return (
+    drift +
+    (computeRoot(head.frontier).equals(computeRoot(tree.frontier)) && head.frontier.length === tree.frontier.length ? 0 : 1)
+  )
 }
 
 async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
@@ -85,7 +88,7 @@ async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
   }
   drift += Math.abs(length - (before?.sequence ?? from))
   const subtrees: Buffer[] = []
-  for (const { level, place, count } of storedHashesOf({ from: 0, to: length })) {
+  for (const { level, place, count } of getStoredHashes({ from: 0, to: length })) {
     const { rows } = await client.query<{ hash: Buffer }>(
       level === 0
         ? 'SELECT leaf AS hash FROM journal WHERE tenant_id = $1 AND sequence > $2 AND sequence <= $2::bigint + $3 ORDER BY sequence'
@@ -93,14 +96,14 @@ async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
       level === 0 ? [tenantId, place, count] : [tenantId, place, count, level],
     )
     if (rows.length !== count) return drift + 1
-    subtrees.push(rootOfComplete(rows.map(({ hash }) => hash)))
+    subtrees.push(computeCompleteRoot(rows.map(({ hash }) => hash)))
   }
-  return drift + (rootOf(head.frontier).equals(rootOf(subtrees)) ? 0 : 1)
+  return drift + (computeRoot(head.frontier).equals(computeRoot(subtrees)) ? 0 : 1)
 }
 
 /** What is wrong with one row: its event, its leaf, its time. */
 function faultsOf(row: Row, before: Row | undefined): number {
-  const isLeaf = row.leaf.equals(leafHash(row.entry))
+  const isLeaf = row.leaf.equals(hashLeaf(row.entry))
   const isLater = !before || row.occurred_at >= before.occurred_at
   return Number(!isEventOf(row)) + Number(!isLeaf) + Number(!isLater)
 }
@@ -150,7 +153,7 @@ class Tree {
     let node = leaf
     let place = this.#length++
     for (let height = 1; place % 2 === 1; height++) {
-      node = rootOfComplete([this.frontier.pop()!, node])
+      node = computeCompleteRoot([this.frontier.pop()!, node])
       place = Math.floor(place / 2)
       if (height % 8 === 0) this.#onNode(height / 8, place, node)
     }

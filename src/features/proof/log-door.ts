@@ -1,4 +1,4 @@
-import { readTilePath } from '@assay/proofs'
+import { parseTilePath } from '@assay/proofs'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Admission } from '../../access/admission.js'
 import { suspendedTenant } from '../../access/authenticate.js'
@@ -43,7 +43,7 @@ export function createLogDoor(parts: Parts): RequestHandler {
     response.set({ 'Content-Type': text, 'Cache-Control': 'no-store' }).end(`${await log.verifierKey(tenantId)}\n`)
   })
   mount(/^\/api\/v1\/log\/tile\//, async (tenantId, response, path) => {
-    const tile = readTilePath(path.slice(tiles.length))
+    const tile = parseTilePath(path.slice(tiles.length))
     const bytes = tile && (await log.tile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
     // What a tile holds never changes; whose it is depends on who asks.

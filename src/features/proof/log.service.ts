@@ -1,21 +1,21 @@
 import {
   type Checkpoint,
-  entryBundle,
+  computeCompleteRoot,
+  computeRoot,
+  encodeEntryBundle,
+  formatCheckpoint,
+  formatVerifierKey,
+  getLogOrigin,
+  getSiblings,
+  getStoredHashes,
   isSignedBy,
-  originOf,
+  parseCheckpoint,
+  parseNote,
   type Range,
-  readCheckpoint,
-  readNote,
-  rootOf,
-  rootOfComplete,
   type StoredHashes,
-  siblingsOf,
   signNote,
-  storedHashesOf,
   type TilePath,
   tileWidth,
-  verifierKey,
-  writeCheckpoint,
 } from '@assay/proofs'
 import { keyPairOf } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
@@ -50,13 +50,13 @@ export class LogService {
     })
     const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
     if (!durable) await this.#durability.flush()
-    const checkpoint = { origin: originOf(this.#publicUrl, tenantId), size, root: rootOf(frontier) }
+    const checkpoint = { origin: getLogOrigin(this.#publicUrl, tenantId), size, root: computeRoot(frontier) }
     const key = keyPairOf(await this.#keys.current())
-    return { ...checkpoint, note: signNote(writeCheckpoint(checkpoint), checkpoint.origin, key) }
+    return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), checkpoint.origin, key) }
   }
 
   async verifierKey(tenantId: string): Promise<string> {
-    return verifierKey(originOf(this.#publicUrl, tenantId), keyPairOf(await this.#keys.current()).publicKey)
+    return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), keyPairOf(await this.#keys.current()).publicKey)
   }
 
   /** Undefined where the log does not reach so far. */
@@ -65,18 +65,18 @@ export class LogService {
     const found =
       level === 'entries' ? await this.#entries(tenantId, from, width) : await this.#hashes(tenantId, level, from, width)
     if (found.length < width) return undefined
-    return level === 'entries' ? entryBundle(found as string[]) : Buffer.concat(found as Buffer[])
+    return level === 'entries' ? encodeEntryBundle(found as string[]) : Buffer.concat(found as Buffer[])
   }
 
   /** RFC 6962: the hashes from the leaf up to the root of the log's first `size` entries. Reads one tile or less for each level. */
   proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
-    return this.#roots(tenantId, siblingsOf(index, size))
+    return this.#roots(tenantId, getSiblings(index, size))
   }
 
   /** What speaks against a checkpoint that was kept, as a sentence; undefined where the log has grown from it. */
   async faultAgainst(note: string): Promise<string | undefined> {
-    const kept = readNote(note)
-    const checkpoint = kept && readCheckpoint(kept.text)
+    const kept = parseNote(note)
+    const checkpoint = kept && parseCheckpoint(kept.text)
     if (!kept || !checkpoint) return 'This is no checkpoint of a log; keep what GET /log/checkpoint answers, byte for byte.'
     const { origin, size, root } = checkpoint
     const keys = await this.#keys.all()
@@ -94,7 +94,7 @@ export class LogService {
 
   /** The roots of ranges of leaves, from what is stored of them. */
   async #roots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
-    const wanted = ranges.map(storedHashesOf)
+    const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()
     const { rows } = await this.#pool.query<{ level: number; place: number; hash: Buffer }>({
       name: 'log-hashes',
@@ -119,8 +119,8 @@ export class LogService {
       return hash
     }
     const rootOfRun = ({ level, place, count }: StoredHashes) =>
-      rootOfComplete(Array.from({ length: count }, (_, at) => stored(level, place + at)))
-    return wanted.map((parts) => rootOf(parts.map(rootOfRun)))
+      computeCompleteRoot(Array.from({ length: count }, (_, at) => stored(level, place + at)))
+    return wanted.map((parts) => computeRoot(parts.map(rootOfRun)))
   }
 
   async #entries(tenantId: string, from: number, width: number): Promise<string[]> {
