@@ -48,7 +48,7 @@ test('a large file goes in several requests, goes on where a connection broke, a
   const response = await client.files.download(file.file_id)
   expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
   expect((await client.files.get(file.file_id)).metadata).toEqual({ year: 2026 })
-  expect((await client.logs.calls({ operation: 'upload' })).pagination.total_items).toBe(1)
+  expect((await client.logs.listCalls({ operation: 'upload' })).pagination.total_items).toBe(1)
   expect(await files()).toBe(1)
 })
 

@@ -108,8 +108,11 @@ test('contexts, keys, statistics and logs are there under their names', async ()
   expect(await client.apiKeys.disable(key.api_key_id)).toMatchObject({ status: 'disabled' })
   expect((await failureOf(weak.stats.overview())).code).toBe('unauthenticated')
   expect((await client.stats.overview()).overview.total_api_keys).toBeGreaterThan(1)
-  expect((await client.logs.calls({ status: 'failure' })).data.length).toBeGreaterThan(0)
-  expect((await client.logs.audit({ audit_type: 'context' })).data[0]).toMatchObject({ action: 'deleted', entity_name: 'sdk' })
+  expect((await client.logs.listCalls({ status: 'failure' })).data.length).toBeGreaterThan(0)
+  expect((await client.logs.listAuditEntries({ audit_type: 'context' })).data[0]).toMatchObject({
+    action: 'deleted',
+    entity_name: 'sdk',
+  })
   expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
 })
 
@@ -119,7 +122,7 @@ test('each goes through all pages once', async () => {
   const ids: string[] = []
   for (let count = 0; count < 5; count++) ids.unshift((await own.admin.upload('many', `${count}.txt`, 'x')).body.data.file_id)
   const seen: string[] = []
-  for await (const file of createClient({ baseUrl: world.url, apiKey: own.admin.credential! }).files.each({ page_size: 2 }))
+  for await (const file of createClient({ baseUrl: world.url, apiKey: own.admin.credential! }).files.listAll({ page_size: 2 }))
     seen.push(file.file_id)
   expect(seen).toEqual(ids)
 })
@@ -184,7 +187,7 @@ describe('what fails in passing', () => {
       expect(error).toMatchObject({ code: 'network_error', status: 0 })
     })
     await scripted([[502, {}]], async (baseUrl) => {
-      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('bad_answer')
+      expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('invalid_response')
     })
   })
 })

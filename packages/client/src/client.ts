@@ -1,10 +1,10 @@
 import { type EventsOptions, followEvents } from './follow-events.js'
 import type { operations } from './generated/openapi.js'
-import { resumableFrom, uploadResumable } from './resumable.js'
+import { minResumableBytes, uploadResumable } from './resumable.js'
 import type { Schemas } from './schemas.js'
-import { type OpenedSource, openSource, type UploadSource } from './source.js'
-import { type ClientOptions, type Request, Transport, withQuery } from './transport.js'
-import { formOf, type Progress } from './upload.js'
+import { type OpenSource, openSource, type UploadSource } from './source.js'
+import { type ClientOptions, type ServiceRequest, Transport, withQuery } from './transport.js'
+import { createForm, type Progress } from './upload.js'
 
 /** The service's types, by their names in the OpenAPI document. */
 
@@ -26,10 +26,10 @@ export interface UploadOptions {
   resumable?: boolean
 }
 
-const api = '/api/v1'
-const segment = encodeURIComponent
+const apiPath = '/api/v1'
+const encodeSegment = encodeURIComponent
 
-const fieldsOf = ({ context, metadata }: UploadOptions): Record<string, string> => ({
+const toFormFields = ({ context, metadata }: UploadOptions): Record<string, string> => ({
   context,
   ...(metadata && { metadata: JSON.stringify(metadata) }),
 })
@@ -50,40 +50,40 @@ export class AssayClient {
       this.#sendFile('/files/validate', await openSource(source, options.filename), options, {}),
     list: (query: Query<'listFiles'> = {}) => this.#get<Page<Schemas['FileItem']>>('/files', query),
     /** Every file that the filters leave, newest first, page by page. */
-    each: (query: Query<'listFiles'> = {}) => this.#each<Schemas['FileItem']>('/files', query),
-    get: (fileId: string) => this.#get<Schemas['FileMetadata']>(`/files/${segment(fileId)}/metadata`),
-    validation: (fileId: string) => this.#get<Schemas['ValidationReport']>(`/files/${segment(fileId)}/validation`),
-    downloadUrl: (fileId: string) => this.#get<Schemas['DownloadUrl']>(`/files/${segment(fileId)}`),
+    listAll: (query: Query<'listFiles'> = {}) => this.#listAll<Schemas['FileItem']>('/files', query),
+    get: (fileId: string) => this.#get<Schemas['FileMetadata']>(`/files/${encodeSegment(fileId)}/metadata`),
+    getValidation: (fileId: string) => this.#get<Schemas['ValidationReport']>(`/files/${encodeSegment(fileId)}/validation`),
+    createDownloadUrl: (fileId: string) => this.#get<Schemas['DownloadUrl']>(`/files/${encodeSegment(fileId)}`),
     /** The file's bytes: a Response to be read as a stream, Blob or text. */
     download: async (fileId: string, signal?: AbortSignal): Promise<Response> => {
-      const { download_url } = await this.files.downloadUrl(fileId)
+      const { download_url } = await this.files.createDownloadUrl(fileId)
       return this.#transport.fetchSigned(download_url, signal)
     },
-    delete: (fileId: string) => this.#call<{ file_id: string }>('DELETE', `/files/${segment(fileId)}`),
+    delete: (fileId: string) => this.#request<{ file_id: string }>('DELETE', `/files/${encodeSegment(fileId)}`),
     /** Up to 100 at once, each with its own outcome; nothing is thrown for one that is refused. */
     deleteMany: (fileIds: readonly string[]) =>
-      this.#call<Schemas['FileDeletion'][]>('POST', '/files/delete', { file_ids: fileIds }),
+      this.#request<Schemas['FileDeletion'][]>('POST', '/files/delete', { file_ids: fileIds }),
   }
 
   readonly contexts = {
     list: (query: Query<'listContexts'> = {}) => this.#get<Page<Schemas['FileContext']>>('/contexts', query),
-    get: (contextKey: string) => this.#get<Schemas['FileContext']>(`/contexts/${segment(contextKey)}`),
+    get: (contextKey: string) => this.#get<Schemas['FileContext']>(`/contexts/${encodeSegment(contextKey)}`),
     create: (body: Schemas['CreateContextBody']) => this.#create<Schemas['FileContext']>('/contexts', body),
     update: (contextKey: string, body: Schemas['UpdateContextBody']) =>
-      this.#call<Schemas['FileContext']>('PATCH', `/contexts/${segment(contextKey)}`, body),
-    delete: (contextKey: string) => this.#call<Schemas['DeletedContext']>('DELETE', `/contexts/${segment(contextKey)}`),
+      this.#request<Schemas['FileContext']>('PATCH', `/contexts/${encodeSegment(contextKey)}`, body),
+    delete: (contextKey: string) => this.#request<Schemas['DeletedContext']>('DELETE', `/contexts/${encodeSegment(contextKey)}`),
   }
 
   readonly apiKeys = {
     list: (query: Query<'listApiKeys'> = {}) => this.#get<Page<Schemas['ApiKey']>>('/api-keys', query),
-    get: (apiKeyId: string) => this.#get<Schemas['ApiKey']>(`/api-keys/${segment(apiKeyId)}`),
+    get: (apiKeyId: string) => this.#get<Schemas['ApiKey']>(`/api-keys/${encodeSegment(apiKeyId)}`),
     /** The secret is in this answer and in no other. */
     create: (body: Schemas['CreateApiKeyBody']) => this.#create<Schemas['NewApiKey']>('/api-keys', body),
-    enable: (apiKeyId: string) => this.#change(apiKeyId, 'enable'),
-    disable: (apiKeyId: string) => this.#change(apiKeyId, 'disable'),
-    revoke: (apiKeyId: string) => this.#change(apiKeyId, 'revoke'),
+    enable: (apiKeyId: string) => this.#changeStatus(apiKeyId, 'enable'),
+    disable: (apiKeyId: string) => this.#changeStatus(apiKeyId, 'disable'),
+    revoke: (apiKeyId: string) => this.#changeStatus(apiKeyId, 'revoke'),
     rotate: (apiKeyId: string, body: Schemas['RotateApiKeyBody'] = {}) =>
-      this.#call<Schemas['NewApiKey']>('POST', `/api-keys/${segment(apiKeyId)}/rotate`, body),
+      this.#request<Schemas['NewApiKey']>('POST', `/api-keys/${encodeSegment(apiKeyId)}/rotate`, body),
   }
 
   readonly stats = {
@@ -95,10 +95,10 @@ export class AssayClient {
   }
 
   readonly logs = {
-    calls: (query: Query<'listCallLogs'> = {}) => this.#get<Page<Schemas['CallLog']>>('/stats/logs', query),
-    eachCall: (query: Query<'listCallLogs'> = {}) => this.#each<Schemas['CallLog']>('/stats/logs', query),
-    audit: (query: Query<'listAuditLogs'> = {}) => this.#get<Page<Schemas['AuditLog']>>('/audit-logs', query),
-    eachAudit: (query: Query<'listAuditLogs'> = {}) => this.#each<Schemas['AuditLog']>('/audit-logs', query),
+    listCalls: (query: Query<'listCallLogs'> = {}) => this.#get<Page<Schemas['CallLog']>>('/stats/logs', query),
+    listAllCalls: (query: Query<'listCallLogs'> = {}) => this.#listAll<Schemas['CallLog']>('/stats/logs', query),
+    listAuditEntries: (query: Query<'listAuditLogs'> = {}) => this.#get<Page<Schemas['AuditLog']>>('/audit-logs', query),
+    listAllAuditEntries: (query: Query<'listAuditLogs'> = {}) => this.#listAll<Schemas['AuditLog']>('/audit-logs', query),
   }
 
   /** Every change and every verdict, in order and once each; goes on as they come, and where it was after a connection is lost. */
@@ -107,61 +107,61 @@ export class AssayClient {
   }
 
   /** How many events there are by now. */
-  async lastEvent(): Promise<number> {
+  async getLastSequence(): Promise<number> {
     return (await this.#get<{ last_sequence: number }>('/events', { limit: 1 })).last_sequence
   }
 
   readonly tenant = {
     get: () => this.#get<Schemas['Tenant']>('/tenant'),
-    update: (body: Schemas['UpdateTenantBody']) => this.#call<Schemas['Tenant']>('PATCH', '/tenant', body),
+    update: (body: Schemas['UpdateTenantBody']) => this.#request<Schemas['Tenant']>('PATCH', '/tenant', body),
   }
 
   async #upload(source: UploadSource, options: UploadOptions): Promise<Schemas['File']> {
     const opened = await openSource(source, options.filename)
     const { content, filename } = opened
     const { idempotencyKey = crypto.randomUUID(), onProgress, signal } = options
-    if (content instanceof Blob && (options.resumable ?? content.size > resumableFrom)) {
-      const metadata = { filename, ...fieldsOf(options) }
+    if (content instanceof Blob && (options.resumable ?? content.size > minResumableBytes)) {
+      const metadata = { filename, ...toFormFields(options) }
       return uploadResumable(this.#transport, { content, metadata, idempotencyKey, onProgress, signal })
     }
     return this.#sendFile('/files/upload', opened, options, { 'Idempotency-Key': idempotencyKey })
   }
 
-  async #sendFile<T>(path: string, opened: OpenedSource, options: UploadOptions, headers: Record<string, string>): Promise<T> {
-    const fields = fieldsOf(options)
-    const form = formOf(opened, fields, options.onProgress)
-    return this.#transport.data<T>({
+  async #sendFile<T>(path: string, opened: OpenSource, options: UploadOptions, headers: Record<string, string>): Promise<T> {
+    const fields = toFormFields(options)
+    const form = createForm(opened, fields, options.onProgress)
+    return this.#transport.requestData<T>({
       method: 'POST',
-      path: api + path,
+      path: apiPath + path,
       body: form.body,
       headers: { ...form.headers, ...headers },
       signal: options.signal,
-      repeatable: opened.content instanceof Blob,
+      isRepeatable: opened.content instanceof Blob,
     })
   }
 
   #get<T>(path: string, query: object = {}): Promise<T> {
-    return this.#transport.data<T>({ method: 'GET', path: withQuery(api + path, query), repeatable: true })
+    return this.#transport.requestData<T>({ method: 'GET', path: withQuery(apiPath + path, query), isRepeatable: true })
   }
 
   /** With a key of the client's own, so that it is done once however often it is sent. */
   #create<T>(path: string, body: object): Promise<T> {
-    return this.#json<T>({ method: 'POST', path: api + path, repeatable: true }, body, {
+    return this.#json<T>({ method: 'POST', path: apiPath + path, isRepeatable: true }, body, {
       'Idempotency-Key': crypto.randomUUID(),
     })
   }
 
-  #call<T>(method: string, path: string, body?: object): Promise<T> {
-    return this.#json<T>({ method, path: api + path, repeatable: false }, body)
+  #request<T>(method: string, path: string, body?: object): Promise<T> {
+    return this.#json<T>({ method, path: apiPath + path, isRepeatable: false }, body)
   }
 
-  #change(apiKeyId: string, change: string): Promise<Schemas['ApiKey']> {
-    return this.#call('POST', `/api-keys/${segment(apiKeyId)}/${change}`)
+  #changeStatus(apiKeyId: string, change: string): Promise<Schemas['ApiKey']> {
+    return this.#request('POST', `/api-keys/${encodeSegment(apiKeyId)}/${change}`)
   }
 
-  #json<T>(request: Request, body: object | undefined, headers: Record<string, string> = {}): Promise<T> {
-    if (body === undefined) return this.#transport.data<T>(request)
-    return this.#transport.data<T>({
+  #json<T>(request: ServiceRequest, body: object | undefined, headers: Record<string, string> = {}): Promise<T> {
+    if (body === undefined) return this.#transport.requestData<T>(request)
+    return this.#transport.requestData<T>({
       ...request,
       body: () => JSON.stringify(body),
       headers: { 'Content-Type': 'application/json', ...headers },
@@ -169,10 +169,10 @@ export class AssayClient {
   }
 
   /** Follows the links of the pages, which hold their place while others write. */
-  async *#each<T>(path: string, query: object): AsyncGenerator<T> {
-    let next: string | undefined = withQuery(api + path, { page_size: 100, ...query })
+  async *#listAll<T>(path: string, query: object): AsyncGenerator<T> {
+    let next: string | undefined = withQuery(apiPath + path, { page_size: 100, ...query })
     while (next !== undefined) {
-      const response: Response = await this.#transport.send({ method: 'GET', path: next, repeatable: true })
+      const response: Response = await this.#transport.send({ method: 'GET', path: next, isRepeatable: true })
       const { data } = (await response.json()) as { data: Page<T> }
       yield* data.data
       next = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1]

@@ -3,15 +3,15 @@ import type { components } from './generated/openapi.js'
 type Schemas = components['schemas']
 
 /** Every `error` member that the service answers with, by its code. */
-type Failure = { [Name in keyof Schemas]: Name extends `${string}Error` ? Schemas[Name] : never }[keyof Schemas]
+type ServiceError = { [Name in keyof Schemas]: Name extends `${string}Error` ? Schemas[Name] : never }[keyof Schemas]
 
-/** The codes of failures; `network_error` and `bad_answer` are the client's own. */
-export type ErrorCode = Failure['code'] | 'network_error' | 'bad_answer'
+/** The codes of failures; `network_error` and `invalid_response` are the client's own. */
+export type ErrorCode = ServiceError['code'] | 'network_error' | 'invalid_response'
 
 /** What `details` holds under a code. */
-export type ErrorDetails<Code extends ErrorCode> = [Extract<Failure, { code: Code }>] extends [never]
+export type ErrorDetails<Code extends ErrorCode> = [Extract<ServiceError, { code: Code }>] extends [never]
   ? Record<string, unknown>
-  : Extract<Failure, { code: Code }>['details']
+  : Extract<ServiceError, { code: Code }>['details']
 
 /** A call that failed: refused by the service, or never answered (`network_error`, status 0). */
 export class AssayError extends Error {
@@ -28,14 +28,14 @@ export class AssayError extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    facts: { details?: unknown; status?: number; requestId?: string; retryAfter?: number; cause?: unknown } = {},
+    fields: { details?: unknown; status?: number; requestId?: string; retryAfter?: number; cause?: unknown } = {},
   ) {
-    super(message, facts.cause === undefined ? undefined : { cause: facts.cause })
+    super(message, fields.cause === undefined ? undefined : { cause: fields.cause })
     this.code = code
-    this.details = facts.details ?? {}
-    this.status = facts.status ?? 0
-    this.requestId = facts.requestId
-    this.retryAfter = facts.retryAfter
+    this.details = fields.details ?? {}
+    this.status = fields.status ?? 0
+    this.requestId = fields.requestId
+    this.retryAfter = fields.retryAfter
   }
 }
 
@@ -46,17 +46,17 @@ export const isAssayError = <Code extends ErrorCode>(
 ): error is AssayError & { code: Code; details: ErrorDetails<Code> } => error instanceof AssayError && error.code === code
 
 /** The failure that an answer tells, also where something in between answered in another form. */
-export function errorOf(status: number, headers: Headers, text: string): AssayError {
+export function parseErrorResponse(status: number, headers: Headers, text: string): AssayError {
   const requestId = headers.get('x-request-id') ?? undefined
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)
   const facts = { status, ...(requestId !== undefined && { requestId }), ...(seconds >= 0 && { retryAfter: seconds }) }
-  const body = parsed(text) as { message?: string; error?: { code?: ErrorCode; details?: unknown } } | undefined
+  const body = parseJson(text) as { message?: string; error?: { code?: ErrorCode; details?: unknown } } | undefined
   if (body?.error?.code === undefined)
-    return new AssayError('bad_answer', `The answer (${status}) is not the service's: ${text.slice(0, 200)}`, facts)
+    return new AssayError('invalid_response', `The answer (${status}) is not the service's: ${text.slice(0, 200)}`, facts)
   return new AssayError(body.error.code, body.message ?? body.error.code, { ...facts, details: body.error.details })
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -15,10 +15,10 @@ export interface EventsOptions {
 }
 
 const path = '/api/v1/events'
-const pageOf = 1000
+const pageSize = 1000
 /** The service says something at least every 15 s. */
-const silenceMs = 45_000
-const againMs = 1_000
+const idleTimeoutMs = 45_000
+const reconnectDelayMs = 1_000
 
 /** Events in order, each once, however often the connection is lost meanwhile. */
 export async function* followEvents(transport: Transport, options: EventsOptions): AsyncGenerator<Event> {
@@ -27,26 +27,26 @@ export async function* followEvents(transport: Transport, options: EventsOptions
   let { after = 0 } = options
   if (!follow) {
     for (;;) {
-      const request = { method: 'GET', path: withQuery(path, { after, limit: pageOf, ...filter }), signal, repeatable: true }
-      const { data } = await transport.data<{ data: Event[] }>(request)
+      const request = { method: 'GET', path: withQuery(path, { after, limit: pageSize, ...filter }), signal, isRepeatable: true }
+      const { data } = await transport.requestData<{ data: Event[] }>(request)
       yield* data
-      if (data.length < pageOf) return
+      if (data.length < pageSize) return
       after = data.at(-1)!.sequence
     }
   }
   while (!signal?.aborted) {
-    const lost = new AbortController()
-    const both = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
+    const connection = new AbortController()
+    const anySignal = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
     const headers = { Accept: 'text/event-stream' }
     const response = await transport.send({
       method: 'GET',
       path: withQuery(path, { after, ...filter }),
       headers,
-      signal: both,
-      repeatable: true,
+      signal: anySignal,
+      isRepeatable: true,
     })
     try {
-      for await (const event of eventsIn(response, lost)) {
+      for await (const event of readEvents(response, connection)) {
         yield event
         after = event.sequence
       }
@@ -54,25 +54,25 @@ export async function* followEvents(transport: Transport, options: EventsOptions
       // Its caller's fault, and not the connection's.
       if (error instanceof AssayError) throw error
     } finally {
-      lost.abort()
+      connection.abort()
     }
-    await new Promise((resolve) => setTimeout(resolve, againMs))
+    await new Promise((resolve) => setTimeout(resolve, reconnectDelayMs))
   }
 }
 
-async function* eventsIn(response: Response, lost: AbortController): AsyncGenerator<Event> {
-  let timer = setTimeout(() => lost.abort(), silenceMs)
+async function* readEvents(response: Response, lost: AbortController): AsyncGenerator<Event> {
+  let timer = setTimeout(() => lost.abort(), idleTimeoutMs)
   const decoder = new TextDecoder()
-  let rest = ''
+  let remainder = ''
   const reader = response.body!.getReader()
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
       clearTimeout(timer)
-      timer = setTimeout(() => lost.abort(), silenceMs)
-      const blocks = (rest + decoder.decode(value, { stream: true })).split('\n\n')
-      rest = blocks.pop()!
+      timer = setTimeout(() => lost.abort(), idleTimeoutMs)
+      const blocks = (remainder + decoder.decode(value, { stream: true })).split('\n\n')
+      remainder = blocks.pop()!
       for (const block of blocks) {
         const data = /^data: (.*)$/m.exec(block)?.[1]
         if (data !== undefined) yield JSON.parse(data)

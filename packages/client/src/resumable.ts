@@ -1,15 +1,15 @@
 import type { DetailedError, FileReader, HttpRequest, HttpStack } from 'tus-js-client'
-import { AssayError, errorOf } from './errors.js'
+import { AssayError, parseErrorResponse } from './errors.js'
 import type { Schemas } from './schemas.js'
 import type { Transport } from './transport.js'
 import type { Progress } from './upload.js'
 
 /** From so many bytes on an upload goes in several requests, so that a broken connection costs a moment. */
-export const resumableFrom = 16 * 1_048_576
-const chunkSize = 8 * 1_048_576
+export const minResumableBytes = 16 * 1_048_576
+const chunkBytes = 8 * 1_048_576
 // Each begins anew when any byte got through.
-const retryDelays = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
-const path = '/api/v1/uploads'
+const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
+const uploadsPath = '/api/v1/uploads'
 
 export interface ResumableUpload {
   content: Blob
@@ -29,64 +29,65 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
   // A listener that is added below would miss an abort during the import.
   signal?.throwIfAborted()
   const url = await new Promise<string>((resolve, reject) => {
-    const sending = new Upload(content, {
-      endpoint: transport.urlOf(path),
+    const tusUpload = new Upload(content, {
+      endpoint: transport.toUrl(uploadsPath),
       metadata,
       headers: { 'Idempotency-Key': idempotencyKey },
       uploadSize: content.size,
-      chunkSize,
-      retryDelays,
+      chunkSize: chunkBytes,
+      retryDelays: retryDelaysMs,
       storeFingerprintForResuming: false,
       fileReader,
-      httpStack: stackOver(transport, signal),
-      onShouldRetry: (error) => !signal?.aborted && mayPass(error as DetailedError),
+      httpStack: createHttpStack(transport, signal),
+      onShouldRetry: (error) => !signal?.aborted && isRetryable(error as DetailedError),
       // What was refused is not to be sent once more as a new upload.
-      onUploadUrlAvailable: () => void (sending.options.endpoint = null),
+      onUploadUrlAvailable: () => void (tusUpload.options.endpoint = null),
       onProgress: (sent) => onProgress?.({ sent, total: content.size }),
-      onError: (error) => reject(sending.url && isGone(error as DetailedError) ? new Refused(sending.url) : failureOf(error)),
-      onSuccess: () => resolve(sending.url!),
+      onError: (error) =>
+        reject(tusUpload.url && isRejected(error as DetailedError) ? new RejectedUpload(tusUpload.url) : toAssayError(error)),
+      onSuccess: () => resolve(tusUpload.url!),
     })
-    const stop = () => {
+    const abort = () => {
       reject(signal!.reason)
-      void sending.abort()
+      void tusUpload.abort()
     }
-    signal?.addEventListener('abort', stop, { once: true })
-    sending.start()
+    signal?.addEventListener('abort', abort, { once: true })
+    tusUpload.start()
   }).catch((error) => {
-    if (error instanceof Refused) return error.url
+    if (error instanceof RejectedUpload) return error.url
     throw error
   })
-  const { data } = (await (await transport.send({ method: 'GET', path: transport.pathOf(url), repeatable: true })).json()) as {
-    data: Verdict
+  const { data } = (await (await transport.send({ method: 'GET', path: transport.toPath(url), isRepeatable: true })).json()) as {
+    data: UploadOutcome
   }
   if (data.file) return data.file
-  throw new AssayError(data.error?.code ?? 'bad_answer', data.error?.message ?? 'The upload ended without an answer.', {
+  throw new AssayError(data.error?.code ?? 'invalid_response', data.error?.message ?? 'The upload ended without an answer.', {
     status: 410,
     details: data.error?.details,
   })
 }
 
-interface Verdict {
+interface UploadOutcome {
   file: Schemas['File'] | null
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
 /** Its verdict was given, and lost on the way. */
-class Refused extends Error {
+class RejectedUpload extends Error {
   constructor(readonly url: string) {
     super('The upload was refused.')
   }
 }
 
-const isGone = ({ originalResponse }: DetailedError): boolean => originalResponse?.getStatus() === 410
+const isRejected = ({ originalResponse }: DetailedError): boolean => originalResponse?.getStatus() === 410
 
-function mayPass(error: DetailedError): boolean {
+function isRetryable(error: DetailedError): boolean {
   const status = error.originalResponse?.getStatus() ?? 0
   if (status === 0 || status === 423 || status === 429 || status >= 500) return true
-  return status === 409 && (failureOf(error).details as { resumable?: boolean }).resumable === true
+  return status === 409 && (toAssayError(error).details as { resumable?: boolean }).resumable === true
 }
 
-function failureOf(error: Error | DetailedError): AssayError {
+function toAssayError(error: Error | DetailedError): AssayError {
   const response = (error as DetailedError).originalResponse
   if (!response)
     return new AssayError(
@@ -95,7 +96,7 @@ function failureOf(error: Error | DetailedError): AssayError {
       { cause: error },
     )
   const { headers } = response.getUnderlyingObject() as Response
-  return errorOf(response.getStatus(), headers, response.getBody())
+  return parseErrorResponse(response.getStatus(), headers, response.getBody())
 }
 
 /** Of a Blob, in Node as in browsers. */
@@ -111,12 +112,12 @@ const fileReader: FileReader = {
 }
 
 /** Sends the requests with the client's own transport: its credential and its fetch. */
-const stackOver = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
+const createHttpStack = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
   getName: () => 'AssayTransport',
-  createRequest: (method, url) => requestOver({ transport, signal }, method, url),
+  createRequest: (method, url) => createHttpRequest({ transport, signal }, method, url),
 })
 
-function requestOver(
+function createHttpRequest(
   { transport, signal }: { transport: Transport; signal: AbortSignal | undefined },
   method: string,
   url: string,
@@ -132,7 +133,7 @@ function requestOver(
     send: async (body: Uint8Array<ArrayBuffer> | null) => {
       // tus-js-client forgets an abort that comes before it has opened the file.
       signal?.throwIfAborted()
-      const response = await transport.exchange({ method, url, headers, body, signal: abort.signal })
+      const response = await transport.fetchOnce({ method, url, headers, body, signal: abort.signal })
       const text = await response.text()
       return {
         getStatus: () => response.status,

@@ -2,14 +2,14 @@
 export type UploadSource = string | URL | Blob | Uint8Array | ReadableStream<Uint8Array>
 
 /** The file to send: what can be opened again as a Blob, what cannot as a stream. */
-export interface OpenedSource {
+export interface OpenSource {
   content: Blob | ReadableStream<Uint8Array>
   filename: string
   size: number | undefined
 }
 
 /** Opens a source; `filename` is needed where the source has no name. */
-export async function openSource(source: UploadSource, filename: string | undefined): Promise<OpenedSource> {
+export async function openSource(source: UploadSource, filename: string | undefined): Promise<OpenSource> {
   if (typeof source === 'string' || source instanceof URL) {
     // Node's, which a browser's bundle leaves out.
     const [{ openAsBlob }, { basename }] = await Promise.all([import('node:fs'), import('node:path')])

@@ -1,4 +1,4 @@
-import { AssayError, errorOf } from './errors.js'
+import { AssayError, parseErrorResponse } from './errors.js'
 
 export interface ClientOptions {
   /** Where the service is: https://files.example.com. */
@@ -11,23 +11,23 @@ export interface ClientOptions {
   fetch?: typeof fetch
 }
 
-export type Body = string | FormData | ReadableStream<Uint8Array>
+export type RequestBody = string | FormData | ReadableStream<Uint8Array>
 
-export interface Request {
+export interface ServiceRequest {
   method: string
   /** Below baseUrl, with its slash and its query. */
   path: string
-  body?: (() => Body) | undefined
+  body?: (() => RequestBody) | undefined
   headers?: Record<string, string> | undefined
   signal?: AbortSignal | undefined
   /** Whether doing it twice does it once. */
-  repeatable: boolean
+  isRepeatable: boolean
 }
 
 /** One request, as it goes out. */
-export interface Exchange extends Pick<Request, 'method' | 'headers' | 'signal'> {
+export interface FetchRequest extends Pick<ServiceRequest, 'method' | 'headers' | 'signal'> {
   url: string
-  body?: Body | Uint8Array<ArrayBuffer> | null | undefined
+  body?: RequestBody | Uint8Array<ArrayBuffer> | null | undefined
 }
 
 /** Sends calls: credential, query, repetition of what is safe to repeat, and failures as errors. */
@@ -38,44 +38,45 @@ export class Transport {
     this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, '') }
   }
 
-  async data<T>(request: Request): Promise<T> {
+  async requestData<T>(request: ServiceRequest): Promise<T> {
     const response = await this.send(request)
     return ((await response.json()) as { data: T }).data
   }
 
   /** The answer, whatever it holds; throws AssayError unless it is a success. */
-  async send(request: Request): Promise<Response> {
+  async send(request: ServiceRequest): Promise<Response> {
     const { retries = 2 } = this.#options
     for (let attempt = 0; ; attempt++) {
-      const outcome = await this.#attempt(request).catch((error: unknown) => unanswered(error, request.signal))
+      const outcome = await this.#attempt(request).catch((error: unknown) => toNetworkError(error, request.signal))
       if (outcome instanceof Response && outcome.ok) return outcome
-      const error = outcome instanceof Response ? errorOf(outcome.status, outcome.headers, await outcome.text()) : outcome
-      if (attempt >= retries || !request.repeatable || !isPassing(error)) throw error
-      await pause(error, attempt, request.signal)
+      const error =
+        outcome instanceof Response ? parseErrorResponse(outcome.status, outcome.headers, await outcome.text()) : outcome
+      if (attempt >= retries || !request.isRepeatable || !isTemporary(error)) throw error
+      await waitBeforeRetry(error, attempt, request.signal)
     }
   }
 
   /** The bytes behind a signed URL, which is its own credential. */
   async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
     const response = await (this.#options.fetch ?? fetch)(url, signal && { signal }).catch((error: unknown) => {
-      throw unanswered(error, signal)
+      throw toNetworkError(error, signal)
     })
-    if (!response.ok) throw errorOf(response.status, response.headers, await response.text())
+    if (!response.ok) throw parseErrorResponse(response.status, response.headers, await response.text())
     return response
   }
 
   /** The whole URL of a path. */
-  urlOf(path: string): string {
+  toUrl(path: string): string {
     return this.#options.baseUrl + path
   }
 
   /** The path of a whole URL of the service. */
-  pathOf(url: string): string {
+  toPath(url: string): string {
     return url.startsWith(this.#options.baseUrl) ? url.slice(this.#options.baseUrl.length) : new URL(url).pathname
   }
 
   /** One request, never repeated; its answer, whatever that is. */
-  async exchange({ method, url, headers, body, signal }: Exchange): Promise<Response> {
+  async fetchOnce({ method, url, headers, body, signal }: FetchRequest): Promise<Response> {
     const { apiKey } = this.#options
     const sent = body ?? undefined
     const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
@@ -91,12 +92,12 @@ export class Transport {
     })
   }
 
-  #attempt({ path, body, ...request }: Request): Promise<Response> {
-    return this.exchange({ ...request, url: this.urlOf(path), body: body?.() })
+  #attempt({ path, body, ...request }: ServiceRequest): Promise<Response> {
+    return this.fetchOnce({ ...request, url: this.toUrl(path), body: body?.() })
   }
 }
 
-function unanswered(error: unknown, signal: AbortSignal | undefined): AssayError {
+function toNetworkError(error: unknown, signal: AbortSignal | undefined): AssayError {
   if (signal?.aborted) throw signal.reason
   const { cause, message } = error as Error
   const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message
@@ -104,9 +105,9 @@ function unanswered(error: unknown, signal: AbortSignal | undefined): AssayError
 }
 
 // What another attempt may mend: no answer, too many calls, a dependency that is away.
-const isPassing = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
+const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
-function pause({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
+function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
   const seconds = Math.min(retryAfter ?? 0.2 * 2 ** attempt * (1 + Math.random()), 30)
   return new Promise((resolve, reject) => {
     const timer = setTimeout(done, seconds * 1000)

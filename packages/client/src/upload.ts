@@ -1,5 +1,5 @@
-import type { OpenedSource } from './source.js'
-import type { Body } from './transport.js'
+import type { OpenSource } from './source.js'
+import type { RequestBody } from './transport.js'
 
 /** How far an upload is: `total` is undefined for a stream. */
 export interface Progress {
@@ -7,26 +7,26 @@ export interface Progress {
   total: number | undefined
 }
 
-export interface Form {
+export interface UploadForm {
   headers: Record<string, string>
-  body: () => Body
+  body: () => RequestBody
 }
 
 /** The file and its fields. Without progress and with a Blob it is the platform's own form; else a stream that counts. */
-export function formOf(
-  { content, filename, size }: OpenedSource,
+export function createForm(
+  { content, filename, size }: OpenSource,
   fields: Record<string, string>,
   onProgress?: (progress: Progress) => void,
-): Form {
-  if (content instanceof Blob && !onProgress) return { headers: {}, body: () => platformForm(content, filename, fields) }
+): UploadForm {
+  if (content instanceof Blob && !onProgress) return { headers: {}, body: () => createFormData(content, filename, fields) }
   const boundary = `assay-${crypto.randomUUID()}`
   return {
     headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` },
-    body: () => countedForm({ content, filename, size, fields, boundary, onProgress }),
+    body: () => createProgressStream({ content, filename, size, fields, boundary, onProgress }),
   }
 }
 
-function platformForm(content: Blob, filename: string, fields: Record<string, string>): FormData {
+function createFormData(content: Blob, filename: string, fields: Record<string, string>): FormData {
   const form = new FormData()
   // Before the file: the context's limit is known while the file streams in.
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
@@ -34,22 +34,29 @@ function platformForm(content: Blob, filename: string, fields: Record<string, st
   return form
 }
 
-interface CountedForm extends OpenedSource {
+interface ProgressForm extends OpenSource {
   fields: Record<string, string>
   boundary: string
   onProgress: ((progress: Progress) => void) | undefined
 }
 
-function countedForm({ content, filename, size, fields, boundary, onProgress }: CountedForm): ReadableStream<Uint8Array> {
-  const head = Object.entries(fields).map(
+function createProgressStream({
+  content,
+  filename,
+  size,
+  fields,
+  boundary,
+  onProgress,
+}: ProgressForm): ReadableStream<Uint8Array> {
+  const fieldParts = Object.entries(fields).map(
     ([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
   )
-  const opening = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(filename)}"\r\nContent-Type: application/octet-stream\r\n\r\n`
+  const fileHeader = `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${escapeQuotes(filename)}"\r\nContent-Type: application/octet-stream\r\n\r\n`
   let sent = 0
   return ReadableStream.from(
     (async function* () {
       const encoder = new TextEncoder()
-      yield encoder.encode(head.join('') + opening)
+      yield encoder.encode(fieldParts.join('') + fileHeader)
       const stream = content instanceof Blob ? content.stream() : content
       for await (const chunk of stream as unknown as AsyncIterable<Uint8Array>) {
         yield chunk
@@ -62,4 +69,4 @@ function countedForm({ content, filename, size, fields, boundary, onProgress }: 
 }
 
 // As browsers write names: a quote or a line break would end the header.
-const quoted = (name: string): string => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')
+const escapeQuotes = (name: string): string => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')

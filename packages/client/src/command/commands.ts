@@ -7,10 +7,10 @@ import { pipeline } from 'node:stream/promises'
 import { type AssayClient, createClient } from '../client.js'
 import { AssayError } from '../errors.js'
 import { type Output, UsageError } from './output.js'
-import { keepSettings } from './settings.js'
+import { storeSettings } from './settings.js'
 
-export interface Run {
-  words: string[]
+export interface CommandRun {
+  positionals: string[]
   options: Record<string, string | undefined>
   output: Output
   env: Record<string, string | undefined>
@@ -20,57 +20,61 @@ export interface Run {
 /** A command: how it is called, the options it takes, and what it does. A refusal of a file is `false`. */
 export interface Command {
   usage: string
-  does: string
+  description: string
   options: readonly string[]
   /** How many words it takes, at least and at most. */
-  words: readonly [number, number]
-  run(run: Run): Promise<boolean>
+  argumentCount: readonly [number, number]
+  run(run: CommandRun): Promise<boolean>
 }
 
-const done = true
+const succeeded = true
 
 /** The commands of `npx assay`, in the order in which they are listed. */
 export const commands: Record<string, Command> = {
   login: {
     usage: 'login --url URL [--key KEY]',
-    does: 'keeps URL and key for this user; asks for the key where it is not given',
+    description: 'keeps URL and key for this user; asks for the key where it is not given',
     options: ['url', 'key'],
-    words: [0, 0],
+    argumentCount: [0, 0],
     async run({ options, output, env }) {
       const url = options.url ?? env.ASSAY_URL
       if (!url || !URL.canParse(url)) throw new UsageError('Where is the service? Give --url https://files.example.com')
-      const key = options.key ?? env.ASSAY_KEY ?? (await askKey())
+      const key = options.key ?? env.ASSAY_KEY ?? (await promptForKey())
       await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
-      const path = await keepSettings(env, { url, key })
+      const path = await storeSettings(env, { url, key })
       output.note(`Signed in to ${url}; kept in ${path}.`)
-      return done
+      return succeeded
     },
   },
   upload: {
     usage: 'upload FILE… --context KEY [--metadata JSON]',
-    does: 'uploads files; each is tested and kept, or refused with the reason',
+    description: 'uploads files; each is tested and kept, or refused with the reason',
     options: ['context', 'metadata'],
-    words: [1, 10_000],
+    argumentCount: [1, 10_000],
     run: async (run) => {
       const client = await run.client()
-      const metadata = metadataOf(run.options.metadata)
-      return each(run, async (path) => {
+      const metadata = parseMetadata(run.options.metadata)
+      return runForEach(run, async (path) => {
         const onProgress = run.output.progress(basename(path))
-        const file = await client.files.upload(path, { context: contextOf(run), metadata, ...(onProgress && { onProgress }) })
+        const file = await client.files.upload(path, {
+          context: requireContext(run),
+          metadata,
+          ...(onProgress && { onProgress }),
+        })
         run.output.row(file, file.file_id, file.size_bytes, file.original_filename)
       })
     },
   },
   validate: {
     usage: 'validate FILE… --context KEY',
-    does: 'says what an upload would be answered, and keeps nothing',
+    description: 'says what an upload would be answered, and keeps nothing',
     options: ['context'],
-    words: [1, 10_000],
+    argumentCount: [1, 10_000],
     async run(run) {
       const client = await run.client()
       let accepted = true
-      const sent = await each(run, async (path) => {
-        const report = await client.files.validate(path, { context: contextOf(run) })
+      const sent = await runForEach(run, async (path) => {
+        const report = await client.files.validate(path, { context: requireContext(run) })
         accepted &&= report.outcome === 'accepted'
         const failed = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')
         run.output.row({ file: path, ...report }, path, report.outcome, failed?.check, failed?.message)
@@ -80,50 +84,50 @@ export const commands: Record<string, Command> = {
   },
   ls: {
     usage: 'ls [--context KEY] [--limit N]',
-    does: 'lists files, newest first',
+    description: 'lists files, newest first',
     options: ['context', 'limit'],
-    words: [0, 0],
+    argumentCount: [0, 0],
     run: async (run) =>
-      list(
+      printList(
         run,
-        (await run.client()).files.each(run.options.context === undefined ? {} : { context: run.options.context }),
+        (await run.client()).files.listAll(run.options.context === undefined ? {} : { context: run.options.context }),
         (file) => [file.file_id, file.created_at, file.size_bytes, file.context_key, file.original_filename],
       ),
   },
   get: {
     usage: 'get FILE_ID [--output PATH]',
-    does: 'downloads a file under its own name, into PATH, or with - to standard output',
+    description: 'downloads a file under its own name, into PATH, or with - to standard output',
     options: ['output'],
-    words: [1, 1],
-    async run({ words: [fileId], options, output, client }) {
+    argumentCount: [1, 1],
+    async run({ positionals: [fileId], options, output, client }) {
       const { files } = await client()
       const name = options.output ?? basename((await files.get(fileId!)).original_filename)
       const body = Readable.fromWeb((await files.download(fileId!)).body as Parameters<typeof Readable.fromWeb>[0])
       if (name === '-') {
         for await (const chunk of body) if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
-        return done
+        return succeeded
       }
       // Never over a file that is there: its name came from somewhere else.
       await pipeline(body, createWriteStream(name, { flags: options.output === undefined ? 'wx' : 'w' }))
       output.row({ file_id: fileId, path: name }, fileId, name)
-      return done
+      return succeeded
     },
   },
   rm: {
     usage: 'rm FILE_ID…',
-    does: 'deletes files',
+    description: 'deletes files',
     options: [],
-    words: [1, 10_000],
+    argumentCount: [1, 10_000],
     async run(run) {
       const client = await run.client()
-      return each(run, async (fileId) => run.output.row(await client.files.delete(fileId), fileId))
+      return runForEach(run, async (fileId) => run.output.row(await client.files.delete(fileId), fileId))
     },
   },
   contexts: {
     usage: 'contexts',
-    does: 'lists the contexts',
+    description: 'lists the contexts',
     options: [],
-    words: [0, 0],
+    argumentCount: [0, 0],
     async run({ output, client }) {
       const { contexts } = await client()
       for (let page = 1, more = true; more; page++) {
@@ -131,24 +135,24 @@ export const commands: Record<string, Command> = {
         for (const each of data) output.row(each, each.context_key, each.status, each.allowed_extensions, each.max_file_size_mb)
         more = pagination.has_next
       }
-      return done
+      return succeeded
     },
   },
   keys: {
     usage: 'keys [create --name NAME [--scopes a,b] [--expires-in-days N] | disable ID | enable ID | revoke ID]',
-    does: 'lists API keys, makes one (its secret is shown this once), or changes its state',
+    description: 'lists API keys, makes one (its secret is shown this once), or changes its state',
     options: ['name', 'scopes', 'expires-in-days'],
-    words: [0, 2],
-    run: keys,
+    argumentCount: [0, 2],
+    run: runKeys,
   },
   logs: {
     usage: 'logs [--status success|failure] [--limit N]',
-    does: 'lists calls, newest first',
+    description: 'lists calls, newest first',
     options: ['status', 'limit'],
-    words: [0, 0],
+    argumentCount: [0, 0],
     async run(run) {
-      const status = oneOf('status', run.options.status, ['success', 'failure'] as const)
-      return list(run, (await run.client()).logs.eachCall(status === undefined ? {} : { status }), (call) => [
+      const status = parseChoice('status', run.options.status, ['success', 'failure'] as const)
+      return printList(run, (await run.client()).logs.listAllCalls(status === undefined ? {} : { status }), (call) => [
         call.created_at,
         call.operation,
         call.status,
@@ -160,96 +164,101 @@ export const commands: Record<string, Command> = {
   },
   events: {
     usage: 'events [--types file.*,context.updated] [--after N] [--limit N]',
-    does: 'tells what changes and what is judged, as it happens; with --after, from that place in the journal on (0: from the first)',
+    description:
+      'tells what changes and what is judged, as it happens; with --after, from that place in the journal on (0: from the first)',
     options: ['types', 'after', 'limit'],
-    words: [0, 0],
+    argumentCount: [0, 0],
     async run(run) {
       const client = await run.client()
-      const after = run.options.after === undefined ? await client.lastEvent() : place(run.options.after)
+      const after = run.options.after === undefined ? await client.getLastSequence() : parsePosition(run.options.after)
       const types = run.options.types?.split(',')
       const events = client.events({ after, ...(types && { types }) })
-      return list(run, events, ({ sequence, occurred_at, type, data }) => [sequence, occurred_at, type, subjectOf(data)])
+      return printList(run, events, ({ sequence, occurred_at, type, data }) => [sequence, occurred_at, type, formatSubject(data)])
     },
   },
 }
 
-function place(after: string): number {
+function parsePosition(after: string): number {
   if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is a place in the journal, from 0; given: ${after}`)
   return Number(after)
 }
 
 /** The id of what changed, and its name where it has one. */
-const subjectOf = (data: Record<string, unknown>): string => {
+const formatSubject = (data: Record<string, unknown>): string => {
   const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
-  return [id, data.original_filename ?? data.context_key ?? data.name].filter((known) => known != null).join(' ')
+  return [id, data.original_filename ?? data.context_key ?? data.name].filter((part) => part != null).join(' ')
 }
 
-async function keys(run: Run): Promise<boolean> {
+async function runKeys(run: CommandRun): Promise<boolean> {
   const { apiKeys } = await run.client()
-  const [act, id] = run.words
+  const [action, id] = run.positionals
   const { name, scopes, 'expires-in-days': days } = run.options
-  if (act === undefined) {
+  if (action === undefined) {
     for (let page = 1, more = true; more; page++) {
       const { data, pagination } = await apiKeys.list({ page, page_size: 100 })
       for (const key of data) run.output.row(key, key.api_key_id, key.status, key.scopes, key.last_used_at, key.name)
       more = pagination.has_next
     }
-  } else if (act === 'create') {
+  } else if (action === 'create') {
     if (!name) throw new UsageError('A key needs a name: --name NAME')
-    const made = await apiKeys.create({
+    const created = await apiKeys.create({
       name,
       ...(scopes !== undefined && { scopes: scopes.split(',') as ('upload' | 'download')[] }),
-      ...(days !== undefined && { expires_in_days: whole('expires-in-days', days) }),
+      ...(days !== undefined && { expires_in_days: parsePositiveInteger('expires-in-days', days) }),
     })
-    run.output.row(made, made.api_key_id, made.api_key)
-  } else if ((act === 'disable' || act === 'enable' || act === 'revoke') && id) {
-    const key = await apiKeys[act](id)
+    run.output.row(created, created.api_key_id, created.api_key)
+  } else if ((action === 'disable' || action === 'enable' || action === 'revoke') && id) {
+    const key = await apiKeys[action](id)
     run.output.row(key, key.api_key_id, key.status)
-  } else throw new UsageError(`Not a call of keys: ${run.words.join(' ')}. Usage: assay ${commands.keys!.usage}`)
-  return done
+  } else throw new UsageError(`Not a call of keys: ${run.positionals.join(' ')}. Usage: assay ${commands.keys!.usage}`)
+  return succeeded
 }
 
 /** One after another; what the service refuses is reported and the rest goes on. */
-async function each(run: Run, work: (word: string) => Promise<void>): Promise<boolean> {
-  let all = true
-  for (const word of run.words) {
-    await work(word).catch((error: unknown) => {
+async function runForEach(run: CommandRun, work: (argument: string) => Promise<void>): Promise<boolean> {
+  let allAccepted = true
+  for (const argument of run.positionals) {
+    await work(argument).catch((error: unknown) => {
       if (!(error instanceof AssayError) || error.status < 400 || error.status >= 500 || error.status === 401) throw error
-      all = false
+      allAccepted = false
       run.output.row(
         {
-          file: word,
+          file: argument,
           status: 'refused',
           code: error.code,
           message: error.message,
           details: error.details,
           request_id: error.requestId,
         },
-        word,
+        argument,
         'refused',
         error.code,
         error.message,
       )
     })
   }
-  return all
+  return allAccepted
 }
 
-async function list<T extends object>(run: Run, items: AsyncIterable<T>, columns: (item: T) => unknown[]): Promise<boolean> {
-  let left = run.options.limit === undefined ? Number.POSITIVE_INFINITY : whole('limit', run.options.limit)
+async function printList<T extends object>(
+  run: CommandRun,
+  items: AsyncIterable<T>,
+  columns: (item: T) => unknown[],
+): Promise<boolean> {
+  let remaining = run.options.limit === undefined ? Number.POSITIVE_INFINITY : parsePositiveInteger('limit', run.options.limit)
   for await (const item of items) {
     run.output.row(item, ...columns(item))
-    if (--left <= 0) break
+    if (--remaining <= 0) break
   }
-  return done
+  return succeeded
 }
 
-function contextOf({ options }: Run): string {
+function requireContext({ options }: CommandRun): string {
   if (!options.context) throw new UsageError('Into which context? Give --context KEY (`assay contexts` lists them).')
   return options.context
 }
 
-function metadataOf(text: string | undefined): Record<string, unknown> {
+function parseMetadata(text: string | undefined): Record<string, unknown> {
   if (text === undefined) return {}
   try {
     const value: unknown = JSON.parse(text)
@@ -258,22 +267,22 @@ function metadataOf(text: string | undefined): Record<string, unknown> {
   throw new UsageError(`--metadata is a JSON object, such as '{"order": 4711}'; given: ${text}`)
 }
 
-function whole(name: string, text: string): number {
+function parsePositiveInteger(name: string, text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is a whole number from 1; given: ${text}`)
   return Number(text)
 }
 
-function oneOf<T extends string>(name: string, value: string | undefined, choices: readonly T[]): T | undefined {
+function parseChoice<T extends string>(name: string, value: string | undefined, choices: readonly T[]): T | undefined {
   if (value === undefined || choices.includes(value as T)) return value as T | undefined
   throw new UsageError(`--${name} is one of ${choices.join(', ')}; given: ${value}`)
 }
 
-async function askKey(): Promise<string> {
+async function promptForKey(): Promise<string> {
   if (!process.stdin.isTTY) throw new UsageError('Give the key with --key or ASSAY_KEY; there is no terminal to ask at.')
-  const asked = createInterface({ input: process.stdin, output: process.stderr })
+  const prompt = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    return (await asked.question('API key: ')).trim()
+    return (await prompt.question('API key: ')).trim()
   } finally {
-    asked.close()
+    prompt.close()
   }
 }

@@ -9,7 +9,7 @@ import { readSettings } from './settings.js'
 const help = `assay COMMAND [--json]
 
 ${Object.values(commands)
-  .map(({ usage, does }) => `${usage}\n    ${does}`)
+  .map(({ usage, description }) => `${usage}\n    ${description}`)
   .join('\n')}
 
 ASSAY_URL and ASSAY_KEY stand in for login. Exit status: 0 done, 1 refused, 2 could not be asked.
@@ -24,23 +24,23 @@ async function main(args: string[]): Promise<number> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name]! : undefined
   if (!command) throw new UsageError(`No command '${name}'; there are ${Object.keys(commands).join(', ')}.`)
-  const { words, options } = read(command, rest)
+  const { positionals, options } = parseCommandLine(command, rest)
   const env = process.env
   const output = openOutput(options.json !== undefined)
   const client = async () => {
     const { url, key } = await readSettings(env)
     return createClient({ baseUrl: url, apiKey: key })
   }
-  return (await command.run({ words, options, output, env, client })) ? 0 : 1
+  return (await command.run({ positionals, options, output, env, client })) ? 0 : 1
 }
 
-function read({ usage, options: names, words: [least, most] }: Command, args: string[]) {
+function parseCommandLine({ usage, options: names, argumentCount: [min, max] }: Command, args: string[]) {
   try {
     const types = Object.fromEntries([...names.map((name) => [name, { type: 'string' }]), ['json', { type: 'boolean' }]])
     const { values, positionals } = parseArgs({ args, options: types, allowPositionals: true })
-    if (positionals.length < least || positionals.length > most) throw new Error('The number of arguments is wrong.')
-    const given = Object.entries(values).map(([name, value]) => [name, String(value)])
-    return { words: positionals, options: Object.fromEntries(given) as Record<string, string | undefined> }
+    if (positionals.length < min || positionals.length > max) throw new Error('The number of arguments is wrong.')
+    const entries = Object.entries(values).map(([name, value]) => [name, String(value)])
+    return { positionals, options: Object.fromEntries(entries) as Record<string, string | undefined> }
   } catch (error) {
     throw new UsageError(`${(error as Error).message} Usage: assay ${usage}`)
   }
@@ -50,10 +50,10 @@ function read({ usage, options: names, words: [least, most] }: Command, args: st
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {
-  const refused = error instanceof AssayError && error.status >= 400 && error.status < 500 && error.code !== 'bad_answer'
+  const isRejected = error instanceof AssayError && error.status >= 400 && error.status < 500 && error.code !== 'invalid_response'
   if (process.argv.includes('--json') && error instanceof AssayError) {
     const { code, message, details, status, requestId } = error
     process.stderr.write(`${JSON.stringify({ code, message, details, status, request_id: requestId })}\n`)
   } else process.stderr.write(`${(error as Error).message}\n`)
-  return refused ? 1 : 2
+  return isRejected ? 1 : 2
 })

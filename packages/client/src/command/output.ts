@@ -22,26 +22,26 @@ export function openOutput(json: boolean): Output {
     json,
     row: (value, ...columns) =>
       process.stdout.write(
-        json ? `${JSON.stringify(value)}\n` : `${columns.map((column) => clean(String(column ?? '-'))).join('\t')}\n`,
+        json ? `${JSON.stringify(value)}\n` : `${columns.map((column) => sanitize(String(column ?? '-'))).join('\t')}\n`,
       ),
     note: (text) => {
       if (!json) process.stderr.write(`${text}\n`)
     },
-    progress: (name) => (json || !process.stderr.isTTY ? undefined : bar(name)),
+    progress: (name) => (json || !process.stderr.isTTY ? undefined : createProgressBar(name)),
   }
 }
 
 /** File names are other people's: what would steer a terminal is not written to one. */
-const clean = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
+const sanitize = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
 
-const width = 30
+const barWidth = 30
 
-function bar(name: string): (progress: Progress) => void {
+function createProgressBar(name: string): (progress: Progress) => void {
   return ({ sent, total }) => {
-    const done = total ? Math.floor((sent / total) * width) : 0
+    const done = total ? Math.floor((sent / total) * barWidth) : 0
     const drawn = total
-      ? `[${'='.repeat(done)}${' '.repeat(width - done)}] ${Math.floor((sent / total) * 100)} %`
+      ? `[${'='.repeat(done)}${' '.repeat(barWidth - done)}] ${Math.floor((sent / total) * 100)} %`
       : `${sent} bytes`
-    process.stderr.write(`\r${clean(name)} ${drawn}${sent === total ? '\n' : ''}`)
+    process.stderr.write(`\r${sanitize(name)} ${drawn}${sent === total ? '\n' : ''}`)
   }
 }

@@ -10,24 +10,24 @@ export interface Settings {
 
 type Environment = Record<string, string | undefined>
 
-const fileOf = (env: Environment): string =>
+const getSettingsPath = (env: Environment): string =>
   join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'assay', 'login.json')
 
 /** ASSAY_URL and ASSAY_KEY, else what `assay login` kept. */
 export async function readSettings(env: Environment): Promise<Settings> {
-  const kept = await readFile(fileOf(env), 'utf8').then(
+  const stored = await readFile(getSettingsPath(env), 'utf8').then(
     (text) => JSON.parse(text) as Partial<Settings>,
     () => ({}) as Partial<Settings>,
   )
-  const url = env.ASSAY_URL ?? kept.url
-  const key = env.ASSAY_KEY ?? kept.key
+  const url = env.ASSAY_URL ?? stored.url
+  const key = env.ASSAY_KEY ?? stored.key
   if (!url || !key) throw new UsageError('Not signed in: run `assay login --url URL`, or set ASSAY_URL and ASSAY_KEY.')
   return { url, key }
 }
 
 /** Keeps the settings for this user alone; gives the file. */
-export async function keepSettings(env: Environment, settings: Settings): Promise<string> {
-  const path = fileOf(env)
+export async function storeSettings(env: Environment, settings: Settings): Promise<string> {
+  const path = getSettingsPath(env)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await writeFile(path, `${JSON.stringify(settings, null, 2)}\n`, { mode: 0o600 })
   return path
