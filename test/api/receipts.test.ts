@@ -178,7 +178,7 @@ describe('a receipt', () => {
     expect(decodeProtectedHeader(renewed).kid).not.toBe(decodeProtectedHeader(receipt).kid)
     expect((await verified(renewed)).status).toBe(0)
     await signing.receipt.rotate({ leaked: true })
-    expect((await verified(receipt)).said).toContain('NOT PROVEN: The key set has no key')
+    expect((await verified(receipt)).said).toContain('NOT PROVEN: The key set does not contain key')
   })
 })
 

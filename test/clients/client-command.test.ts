@@ -72,7 +72,7 @@ test('upload, ls, get, rm: a file comes back as it went', async () => {
   expect((await assay(['get', id, '--output', 'b.txt'])).status).toBe(0)
   expect(await readFile(join(folder, 'b.txt'), 'utf8')).toBe('hello')
   expect((await assay(['rm', id])).status).toBe(0)
-  expect(await json(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'refused', code: 'not_found' }] })
+  expect(await json(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'rejected', code: 'not_found' }] })
 })
 
 test('what is refused is told, the rest goes on, and the exit status is 1', async () => {
@@ -100,12 +100,12 @@ test('keys are made, listed and disabled; calls are listed', async () => {
 
 test('wrong words are told with the right ones, and what does not answer is status 2', async () => {
   const usage: [string[], RegExp][] = [
-    [['frobnicate'], /No command 'frobnicate'; there are login, upload/],
+    [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
     [['upload'], /Usage: assay upload FILE/],
-    [['ls', '--limit', '0'], /whole number from 1; given: 0/],
+    [['ls', '--limit', '0'], /--limit is '0'. It must be a whole number, 1 or greater/],
     [['ls', '--colour', 'red'], /--colour.*Usage: assay ls/],
-    [['logs', '--status', 'odd'], /success, failure; given: odd/],
+    [['logs', '--status', 'odd'], /--status is 'odd'. It must be one of: success, failure/],
     [['upload', 'a.txt', '--context', 'notes', '--metadata', '[1]'], /JSON object/],
     [['keys', 'frob'], /Usage: assay keys/],
   ]
@@ -115,8 +115,8 @@ test('wrong words are told with the right ones, and what does not answer is stat
     expect(err).not.toContain('    at ')
   }
   const gone = await assay(['ls'], { ASSAY_URL: 'http://127.0.0.1:9', ASSAY_KEY: 'assay_x' })
-  expect([gone.status, gone.err]).toEqual([2, expect.stringContaining('did not answer')])
-  expect((await assay(['help'])).out).toContain('Exit status: 0 done, 1 refused, 2 could not be asked.')
+  expect([gone.status, gone.err]).toEqual([2, expect.stringContaining('Cannot reach the service')])
+  expect((await assay(['help'])).out).toContain('Exit status: 0 success, 1 rejected by the service, 2 the command could not run.')
 })
 
 test('events tells what was from a place on, and ends where it is told to', async () => {

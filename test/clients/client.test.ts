@@ -72,7 +72,7 @@ describe('uploads', () => {
   })
 
   test('a source without a name is refused before anything is sent', async () => {
-    await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/give `filename`/)
+    await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/Set `filename`/)
   })
 
   test('a refusal is an error with its code, typed details and request id', async () => {

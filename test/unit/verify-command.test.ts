@@ -33,12 +33,12 @@ test('a good receipt proves who issued it, that the file is the one judged, and 
   const { status, said } = await verifyReceipt(await receiptOf(keys, {}, sha256), filePath)
   expect(said).toBe(
     [
-      'Proven: https://files.example.org issued this receipt for file_01jd0000000000000000000001 (2026-11-18T11:06:40.000Z); key sig_receipt signed it.',
-      `Proven: a.csv is the file that was judged: 12 bytes, SHA-256 ${sha256}.`,
-      "Proven: The entry of the log says the same: 'a.csv' was accepted.",
-      'Proven: That entry is number 3 of 7 in the log files.example.org/log/ten_01jd0000000000000000000000.',
-      "Proven: That log's checkpoint is signed by its key sig_log.",
-      'Everything asked for is proven.',
+      'Proven: https://files.example.org issued this receipt for file_01jd0000000000000000000001 at 2026-11-18T11:06:40.000Z and signed it with key sig_receipt.',
+      `Proven: a.csv is the validated file: 12 bytes, SHA-256 ${sha256}.`,
+      "Proven: The log entry agrees with the receipt: 'a.csv' was accepted.",
+      'Proven: The log entry is number 3 of 7 of log files.example.org/log/ten_01jd0000000000000000000000.',
+      'Proven: The checkpoint of the log is signed with key sig_log.',
+      'Everything is proven.',
     ].join('\n'),
   )
   expect(status).toBe(0)
@@ -47,7 +47,7 @@ test('a good receipt proves who issued it, that the file is the one judged, and 
 test('without a file it says that none was compared; the answer of the service is taken as it is', async () => {
   const receipt = await receiptOf(keys)
   const { status, said } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
-  expect(said).toContain('Not asked: whether a file is the one that was judged')
+  expect(said).toContain('Not checked: no file was compared.')
   expect(status).toBe(0)
 })
 
@@ -58,51 +58,59 @@ describe('what proves nothing', () => {
     signNote(formatCheckpoint({ origin, size, root }), origin, key)
 
   test.each([
-    ['another file', () => receiptOf(keys, {}, 'cd'.repeat(32)), 'a.csv is another file'],
-    ['no checksum', () => receiptOf(keys, { receipt: { sha256: null } }), 'no checksum of what was sent was kept'],
+    ['another file', () => receiptOf(keys, {}, 'cd'.repeat(32)), 'a.csv is not the validated file'],
+    [
+      'no checksum',
+      () => receiptOf(keys, { receipt: { sha256: null } }),
+      'the receipt contains no checksum of the uploaded file',
+    ],
     [
       'another name than the entry',
       () => receiptOf(keys, { receipt: { filename: 'b.csv' } }, sha256),
-      'something else than the receipt: filename',
+      'differs from the receipt in: filename',
     ],
     [
       'another outcome than the entry',
       () => receiptOf(keys, { receipt: { outcome: 'rejected' } }, sha256),
-      'something else than the receipt: outcome',
+      'differs from the receipt in: outcome',
     ],
     [
       'another subject than the entry',
       () => receiptOf(keys, { receipt: { sub: 'file_2' } }, sha256),
-      'something else than the receipt: sub',
+      'differs from the receipt in: sub',
     ],
     [
       'another entry than the leaf',
       () => receiptOf(keys, { log: { entry: '{}' } }, sha256),
-      'its hashes do not lead to the root',
+      'its inclusion proof does not lead to the root hash',
     ],
     [
       'another leaf than the entry',
       () => receiptOf(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
-      'its hashes do not lead to the root',
+      'its inclusion proof does not lead to the root hash',
     ],
-    ['another place', () => receiptOf(keys, { log: { index: 3 } }, sha256), 'something else than the receipt: number'],
-    ['a proof cut short', () => receiptOf(keys, { log: { proof: [] } }, sha256), 'its hashes do not lead to the root'],
+    ['another place', () => receiptOf(keys, { log: { index: 3 } }, sha256), 'differs from the receipt in: number'],
+    [
+      'a proof cut short',
+      () => receiptOf(keys, { log: { proof: [] } }, sha256),
+      'its inclusion proof does not lead to the root hash',
+    ],
     [
       'another checkpoint',
       () => receiptOf(keys, { log: { checkpoint: checkpoint(7) } }, sha256),
-      'its hashes do not lead to the root',
+      'its inclusion proof does not lead to the root hash',
     ],
     [
       'a smaller checkpoint',
       () => receiptOf(keys, { log: { checkpoint: checkpoint(2) } }, sha256),
-      'That entry is not number 3 of 2',
+      'The log entry is not number 3 of 2',
     ],
     [
       'a checkpoint by an unknown key',
       async () => receiptOf({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
-      'signed by no key of the key set',
+      'not signed with a key of the key set',
     ],
-    ['no checkpoint', () => receiptOf(keys, { log: { checkpoint: 'hello' } }, sha256), 'holds no checkpoint'],
+    ['no checkpoint', () => receiptOf(keys, { log: { checkpoint: 'hello' } }, sha256), 'contains no valid checkpoint'],
     [
       'the log of another tenant',
       () => receiptOf(keys, { receipt: { tenant_id: 'ten_2' } }, sha256),
@@ -116,18 +124,18 @@ describe('what proves nothing', () => {
     [
       'an unknown key',
       () => receiptOf({ ...keys, receiptKey: newSigningKey('sig_other') }),
-      "The key set has no key 'sig_other'",
+      "The key set does not contain key 'sig_other'",
     ],
     [
       'a key of the same name',
       () => receiptOf({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
-      'The signature of the receipt is wrong',
+      'The signature of the receipt is invalid',
     ],
   ])('%s', async (_, receipt, sentence) => {
     const { status, said } = await verifyReceipt(await receipt(), filePath)
     expect(said).toContain('NOT PROVEN: ')
     expect(said).toContain(sentence)
-    expect(said).toContain('do not rely on this receipt')
+    expect(said).toContain('Do not rely on this receipt')
     expect(status).toBe(1)
   })
 
@@ -145,7 +153,7 @@ describe('what proves nothing', () => {
       .sign(keys.receiptKey.privateKey)
     expect(await verifyReceipt(token)).toMatchObject({
       status: 1,
-      said: expect.stringContaining("it must be a 'receipt+jws' signed by EdDSA"),
+      said: expect.stringContaining("It must have type 'receipt+jws' and algorithm EdDSA"),
     })
     const [, payload] = (await receiptOf(keys)).split('.')
     const header = Buffer.from('{"alg":"none","typ":"receipt+jws","kid":"sig_receipt"}').toString('base64url')
@@ -159,12 +167,12 @@ describe('bad input is told in a sentence', () => {
     [['a', 'b', 'c', '--keys', keysPath], 'npm run --silent verify --'],
     [['a'], 'npm run --silent verify --'],
     [['a', '--key', 'b'], 'npm run --silent verify --'],
-    [['a', '--keys', '/nowhere/jwks.json'], 'There is no file /nowhere/jwks.json.'],
-    [['/nowhere/r.jws', '--keys', keysPath], 'There is no file /nowhere/r.jws.'],
-    [[folder, '--keys', keysPath], `${folder} cannot be read (EISDIR).`],
-    [[filePath, '--keys', filePath], 'This is no key set'],
-    [[filePath, '--keys', keysPath], 'The receipt is no compact JWS'],
-    [[keysPath, '--keys', keysPath], 'The receipt is no compact JWS'],
+    [['a', '--keys', '/nowhere/jwks.json'], 'File /nowhere/jwks.json does not exist.'],
+    [['/nowhere/r.jws', '--keys', keysPath], 'File /nowhere/r.jws does not exist.'],
+    [[folder, '--keys', keysPath], `Cannot read ${folder} (EISDIR).`],
+    [[filePath, '--keys', filePath], 'This file is not a key set'],
+    [[filePath, '--keys', keysPath], 'The receipt is not a compact JWS'],
+    [[keysPath, '--keys', keysPath], 'The receipt is not a compact JWS'],
   ])('%j', async (argv, sentence) => {
     const { status, said } = await verify(...argv)
     expect(said).toContain(sentence)
@@ -178,7 +186,7 @@ describe('bad input is told in a sentence', () => {
     )
     expect(await verify(place('r.jws', await receiptOf(keys)), '--keys', odd)).toEqual({
       status: 1,
-      said: expect.stringContaining("The key set has no key 'sig_receipt'"),
+      said: expect.stringContaining("The key set does not contain key 'sig_receipt'"),
     })
   })
 })

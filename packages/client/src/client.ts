@@ -6,23 +6,22 @@ import { type OpenSource, openSource, type UploadSource } from './source.js'
 import { type ClientOptions, type ServiceRequest, Transport, withQuery } from './transport.js'
 import { createForm, type Progress } from './upload.js'
 
-/** The service's types, by their names in the OpenAPI document. */
-
 type Query<Id extends keyof operations> = NonNullable<operations[Id]['parameters']['query']>
 type Page<Item> = { data: Item[]; pagination: Schemas['Pagination'] }
 
 export interface UploadOptions {
-  /** The context whose rules the file is tested against. */
+  /** Key of the context whose rules validate the file. */
   context: string
-  /** Needed where the source has no name of its own. */
+  /** File name. Required if the source has no name. */
   filename?: string
-  /** Returned by the file's metadata; at most 16 KiB as JSON. */
+  /** Custom metadata, stored with the file. At most 16 KiB as JSON. */
   metadata?: Record<string, unknown>
+  /** Called after each sent chunk. */
   onProgress?: (progress: Progress) => void
   signal?: AbortSignal
-  /** Made by the client unless given: a repeated upload is kept once. */
+  /** Key under which a repeated upload is stored only once. Default: a random UUID. */
   idempotencyKey?: string
-  /** Whether it goes in several requests, so that it can be resumed; unless said otherwise, beyond 16 MB. Not for a stream. */
+  /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
 }
 
@@ -34,7 +33,7 @@ const toFormFields = ({ context, metadata }: UploadOptions): Record<string, stri
   ...(metadata && { metadata: JSON.stringify(metadata) }),
 })
 
-/** A client of one service, for one credential. */
+/** Client for one service and one credential. Every method throws `AssayError` if the call fails. */
 export class AssayClient {
   readonly #transport: Transport
 
@@ -43,24 +42,29 @@ export class AssayClient {
   }
 
   readonly files = {
-    /** Uploads a file. Throws AssayError with the check that refused it. A stream is sent once, anything else again after an outage. */
+    /** Uploads a file. Throws `AssayError` with the reason if the file is rejected. Streams are not retried after an outage. */
     upload: (source: UploadSource, options: UploadOptions): Promise<Schemas['File']> => this.#upload(source, options),
-    /** The report that an upload would get; nothing is kept. */
+    /** Returns the validation report that an upload would get. The service does not store the file. */
     validate: async (source: UploadSource, options: UploadOptions): Promise<Schemas['ValidationReport']> =>
       this.#sendFile('/files/validate', await openSource(source, options.filename), options, {}),
+    /** Returns one page of files, newest first. */
     list: (query: Query<'listFiles'> = {}) => this.#get<Page<Schemas['FileItem']>>('/files', query),
-    /** Every file that the filters leave, newest first, page by page. */
+    /** Iterates over all files that match the filters, newest first. Requests page after page. */
     listAll: (query: Query<'listFiles'> = {}) => this.#listAll<Schemas['FileItem']>('/files', query),
+    /** Returns the metadata of a file. */
     get: (fileId: string) => this.#get<Schemas['FileMetadata']>(`/files/${encodeSegment(fileId)}/metadata`),
+    /** Returns the latest validation report of a file. */
     getValidation: (fileId: string) => this.#get<Schemas['ValidationReport']>(`/files/${encodeSegment(fileId)}/validation`),
+    /** Creates a signed URL that downloads the file without a credential. */
     createDownloadUrl: (fileId: string) => this.#get<Schemas['DownloadUrl']>(`/files/${encodeSegment(fileId)}`),
-    /** The file's bytes: a Response to be read as a stream, Blob or text. */
+    /** Downloads a file. Read the returned `Response` as a stream, Blob or text. */
     download: async (fileId: string, signal?: AbortSignal): Promise<Response> => {
       const { download_url } = await this.files.createDownloadUrl(fileId)
       return this.#transport.fetchSigned(download_url, signal)
     },
+    /** Deletes a file, or moves it to the trash if its context has one. */
     delete: (fileId: string) => this.#request<{ file_id: string }>('DELETE', `/files/${encodeSegment(fileId)}`),
-    /** Up to 100 at once, each with its own outcome; nothing is thrown for one that is refused. */
+    /** Deletes up to 100 files. Returns one outcome for each file and does not throw if some of them cannot be deleted. */
     deleteMany: (fileIds: readonly string[]) =>
       this.#request<Schemas['FileDeletion'][]>('POST', '/files/delete', { file_ids: fileIds }),
   }
@@ -77,11 +81,12 @@ export class AssayClient {
   readonly apiKeys = {
     list: (query: Query<'listApiKeys'> = {}) => this.#get<Page<Schemas['ApiKey']>>('/api-keys', query),
     get: (apiKeyId: string) => this.#get<Schemas['ApiKey']>(`/api-keys/${encodeSegment(apiKeyId)}`),
-    /** The secret is in this answer and in no other. */
+    /** Creates an API key. Only this response contains the secret. */
     create: (body: Schemas['CreateApiKeyBody']) => this.#create<Schemas['NewApiKey']>('/api-keys', body),
     enable: (apiKeyId: string) => this.#changeStatus(apiKeyId, 'enable'),
     disable: (apiKeyId: string) => this.#changeStatus(apiKeyId, 'disable'),
     revoke: (apiKeyId: string) => this.#changeStatus(apiKeyId, 'revoke'),
+    /** Replaces the secret of an API key. Only this response contains the new secret. */
     rotate: (apiKeyId: string, body: Schemas['RotateApiKeyBody'] = {}) =>
       this.#request<Schemas['NewApiKey']>('POST', `/api-keys/${encodeSegment(apiKeyId)}/rotate`, body),
   }
@@ -101,12 +106,12 @@ export class AssayClient {
     listAllAuditEntries: (query: Query<'listAuditLogs'> = {}) => this.#listAll<Schemas['AuditLog']>('/audit-logs', query),
   }
 
-  /** Every change and every verdict, in order and once each; goes on as they come, and where it was after a connection is lost. */
+  /** Iterates over the events of the tenant, in order and without duplicates. Waits for new events and reconnects if the connection is lost. */
   events(options: EventsOptions = {}): AsyncGenerator<Schemas['Event']> {
     return followEvents(this.#transport, options)
   }
 
-  /** How many events there are by now. */
+  /** Returns the sequence number of the latest event. */
   async getLastSequence(): Promise<number> {
     return (await this.#get<{ last_sequence: number }>('/events', { limit: 1 })).last_sequence
   }
@@ -144,7 +149,7 @@ export class AssayClient {
     return this.#transport.requestData<T>({ method: 'GET', path: withQuery(apiPath + path, query), isRepeatable: true })
   }
 
-  /** With a key of the client's own, so that it is done once however often it is sent. */
+  /** Creates an object under an idempotency key, so that a retry does not create it twice. */
   #create<T>(path: string, body: object): Promise<T> {
     return this.#json<T>({ method: 'POST', path: apiPath + path, isRepeatable: true }, body, {
       'Idempotency-Key': crypto.randomUUID(),
@@ -168,7 +173,7 @@ export class AssayClient {
     })
   }
 
-  /** Follows the links of the pages, which hold their place while others write. */
+  /** Follows the `rel="next"` links. They neither skip nor repeat an item while other clients write. */
   async *#listAll<T>(path: string, query: object): AsyncGenerator<T> {
     let next: string | undefined = withQuery(apiPath + path, { page_size: 100, ...query })
     while (next !== undefined) {
@@ -180,5 +185,5 @@ export class AssayClient {
   }
 }
 
-/** A client: `createClient({ baseUrl, apiKey })`. */
+/** Creates a client for the service at `baseUrl`. */
 export const createClient = (options: ClientOptions): AssayClient => new AssayClient(options)

@@ -2,27 +2,27 @@ import type { components } from './generated/openapi.js'
 
 type Schemas = components['schemas']
 
-/** Every `error` member that the service answers with, by its code. */
+/** Union of all `error` objects that the service returns. */
 type ServiceError = { [Name in keyof Schemas]: Name extends `${string}Error` ? Schemas[Name] : never }[keyof Schemas]
 
-/** The codes of failures; `network_error` and `invalid_response` are the client's own. */
+/** Error codes. The client itself adds `network_error` and `invalid_response`. */
 export type ErrorCode = ServiceError['code'] | 'network_error' | 'invalid_response'
 
-/** What `details` holds under a code. */
+/** Type of `details` for an error code. */
 export type ErrorDetails<Code extends ErrorCode> = [Extract<ServiceError, { code: Code }>] extends [never]
   ? Record<string, unknown>
   : Extract<ServiceError, { code: Code }>['details']
 
-/** A call that failed: refused by the service, or never answered (`network_error`, status 0). */
+/** A failed call: rejected by the service, or without a response (`network_error`, status 0). */
 export class AssayError extends Error {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
-  /** For programs; typed once `isAssayError` has checked the code. */
+  /** Machine-readable details. Use `isAssayError` to narrow their type. */
   readonly details: unknown
   readonly status: number
-  /** What the service logged the call under. */
+  /** Id under which the service logged the call. */
   readonly requestId: string | undefined
-  /** Seconds after which trying again makes sense. */
+  /** Seconds to wait before a retry, from `Retry-After`. */
   readonly retryAfter: number | undefined
 
   constructor(
@@ -39,20 +39,24 @@ export class AssayError extends Error {
   }
 }
 
-/** Whether a caught error is a failure with that code; narrows its `details`. */
+/** Checks whether an error is an `AssayError` with the given code, and narrows the type of its `details`. */
 export const isAssayError = <Code extends ErrorCode>(
   error: unknown,
   code: Code,
 ): error is AssayError & { code: Code; details: ErrorDetails<Code> } => error instanceof AssayError && error.code === code
 
-/** The failure that an answer tells, also where something in between answered in another form. */
+/** Converts an error response. A response that does not come from the service, such as one of a proxy, becomes `invalid_response`. */
 export function parseErrorResponse(status: number, headers: Headers, text: string): AssayError {
   const requestId = headers.get('x-request-id') ?? undefined
   const seconds = Number(headers.get('retry-after') ?? Number.NaN)
   const facts = { status, ...(requestId !== undefined && { requestId }), ...(seconds >= 0 && { retryAfter: seconds }) }
   const body = parseJson(text) as { message?: string; error?: { code?: ErrorCode; details?: unknown } } | undefined
   if (body?.error?.code === undefined)
-    return new AssayError('invalid_response', `The answer (${status}) is not the service's: ${text.slice(0, 200)}`, facts)
+    return new AssayError(
+      'invalid_response',
+      `Unexpected response with status ${status}. Check the base URL and any proxy. Response: ${text.slice(0, 200)}`,
+      facts,
+    )
   return new AssayError(body.error.code, body.message ?? body.error.code, { ...facts, details: body.error.details })
 }
 

@@ -5,22 +5,22 @@ import { type Transport, withQuery } from './transport.js'
 type Event = components['schemas']['Event']
 
 export interface EventsOptions {
-  /** What follows this place in the journal; 0, unless given: from the first event on. */
+  /** Sequence number after which to start. Default: 0, the beginning of the journal. */
   after?: number
-  /** Only these types, such as `file.rejected`, or `file.*` for all of a kind. */
+  /** Event types to return, such as `file.rejected` or `file.*`. Default: all. */
   types?: readonly string[]
-  /** False: up to the last event there is, and no further. */
+  /** If false, the iteration ends after the latest event. Default: true. */
   follow?: boolean
   signal?: AbortSignal
 }
 
 const path = '/api/v1/events'
 const pageSize = 1000
-/** The service says something at least every 15 s. */
+/** The service sends at least a comment every 15 s. */
 const idleTimeoutMs = 45_000
 const reconnectDelayMs = 1_000
 
-/** Events in order, each once, however often the connection is lost meanwhile. */
+/** Yields events in order and without duplicates. Reconnects if the connection is lost. */
 export async function* followEvents(transport: Transport, options: EventsOptions): AsyncGenerator<Event> {
   const { follow = true, types, signal } = options
   const filter = { ...(types && { types: types.join(',') }) }
@@ -51,7 +51,7 @@ export async function* followEvents(transport: Transport, options: EventsOptions
         after = event.sequence
       }
     } catch (error) {
-      // Its caller's fault, and not the connection's.
+      // Rethrow errors of the service. Other errors mean that the connection was lost.
       if (error instanceof AssayError) throw error
     } finally {
       connection.abort()

@@ -1,32 +1,32 @@
 import type { DetailedError, FileReader, HttpRequest, HttpStack } from 'tus-js-client'
 import { AssayError, parseErrorResponse } from './errors.js'
 import type { Schemas } from './schemas.js'
-import type { Transport } from './transport.js'
+import { type Transport, unreachableMessage } from './transport.js'
 import type { Progress } from './upload.js'
 
-/** From so many bytes on an upload goes in several requests, so that a broken connection costs a moment. */
+/** Size from which an upload uses several requests, so that it can resume after a lost connection. */
 export const minResumableBytes = 16 * 1_048_576
 const chunkBytes = 8 * 1_048_576
-// Each begins anew when any byte got through.
+// tus-js-client starts again with the first delay after each request that made progress.
 const retryDelaysMs = [0, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000]
 const uploadsPath = '/api/v1/uploads'
 
 export interface ResumableUpload {
   content: Blob
-  /** `filename`, `context`, and `metadata` as JSON. */
+  /** tus metadata: `filename`, `context`, and optionally `metadata` as JSON. */
   metadata: Record<string, string>
   idempotencyKey: string
   onProgress: ((progress: Progress) => void) | undefined
   signal: AbortSignal | undefined
 }
 
-/** Sends a file by the tus protocol; goes on where it was cut off, for a minute without any progress. */
+/** Uploads a file with the tus protocol. Resumes after a lost connection, and fails after about a minute without progress. */
 export async function uploadResumable(transport: Transport, upload: ResumableUpload): Promise<Schemas['File']> {
   const { content, metadata, idempotencyKey, onProgress, signal } = upload
   signal?.throwIfAborted()
-  // Loaded only where a large file is sent.
+  // Most programs never upload a large file, so the library is loaded on demand.
   const { Upload } = await import('tus-js-client')
-  // A listener that is added below would miss an abort during the import.
+  // The listener below is added after the import, so it would miss an abort during the import.
   signal?.throwIfAborted()
   const url = await new Promise<string>((resolve, reject) => {
     const tusUpload = new Upload(content, {
@@ -40,7 +40,7 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
       fileReader,
       httpStack: createHttpStack(transport, signal),
       onShouldRetry: (error) => !signal?.aborted && isRetryable(error as DetailedError),
-      // What was refused is not to be sent once more as a new upload.
+      // Without an endpoint, tus-js-client cannot restart a rejected upload as a new one.
       onUploadUrlAvailable: () => void (tusUpload.options.endpoint = null),
       onProgress: (sent) => onProgress?.({ sent, total: content.size }),
       onError: (error) =>
@@ -61,10 +61,14 @@ export async function uploadResumable(transport: Transport, upload: ResumableUpl
     data: UploadOutcome
   }
   if (data.file) return data.file
-  throw new AssayError(data.error?.code ?? 'invalid_response', data.error?.message ?? 'The upload ended without an answer.', {
-    status: 410,
-    details: data.error?.details,
-  })
+  throw new AssayError(
+    data.error?.code ?? 'invalid_response',
+    data.error?.message ?? 'The upload ended without a result. Retry the upload.',
+    {
+      status: 410,
+      details: data.error?.details,
+    },
+  )
 }
 
 interface UploadOutcome {
@@ -72,10 +76,10 @@ interface UploadOutcome {
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
-/** Its verdict was given, and lost on the way. */
+/** The upload was rejected, but the response was lost. The outcome can be read from the upload URL. */
 class RejectedUpload extends Error {
   constructor(readonly url: string) {
-    super('The upload was refused.')
+    super('The upload was rejected.')
   }
 }
 
@@ -90,16 +94,14 @@ function isRetryable(error: DetailedError): boolean {
 function toAssayError(error: Error | DetailedError): AssayError {
   const response = (error as DetailedError).originalResponse
   if (!response)
-    return new AssayError(
-      'network_error',
-      `The service did not answer: ${((error as DetailedError).causingError ?? error).message}`,
-      { cause: error },
-    )
+    return new AssayError('network_error', unreachableMessage(((error as DetailedError).causingError ?? error).message), {
+      cause: error,
+    })
   const { headers } = response.getUnderlyingObject() as Response
   return parseErrorResponse(response.getStatus(), headers, response.getBody())
 }
 
-/** Of a Blob, in Node as in browsers. */
+/** Reads a Blob in Node.js and in browsers. tus-js-client itself reads Blobs in browsers only. */
 const fileReader: FileReader = {
   openFile: async (content: Blob) => ({
     size: content.size,
@@ -111,7 +113,7 @@ const fileReader: FileReader = {
   }),
 }
 
-/** Sends the requests with the client's own transport: its credential and its fetch. */
+/** Sends the requests of tus-js-client with the credential and the `fetch` of the client. */
 const createHttpStack = (transport: Transport, signal: AbortSignal | undefined): HttpStack => ({
   getName: () => 'AssayTransport',
   createRequest: (method, url) => createHttpRequest({ transport, signal }, method, url),
@@ -131,7 +133,7 @@ function createHttpRequest(
     getHeader: (name) => headers[name],
     setProgressHandler: () => {},
     send: async (body: Uint8Array<ArrayBuffer> | null) => {
-      // tus-js-client forgets an abort that comes before it has opened the file.
+      // tus-js-client ignores an abort before it has opened the file.
       signal?.throwIfAborted()
       const response = await transport.fetchOnce({ method, url, headers, body, signal: abort.signal })
       const text = await response.text()

@@ -1,13 +1,13 @@
 import { AssayError, parseErrorResponse } from './errors.js'
 
 export interface ClientOptions {
-  /** Where the service is: https://files.example.com. */
+  /** URL of the service, such as https://files.example.com. */
   baseUrl: string
-  /** An API key, or what gives one (a token that is renewed). */
+  /** API key or token, or a function that returns one, for example to renew it. */
   apiKey: string | (() => string | Promise<string>)
-  /** How often a call that is safe to repeat is repeated; 2. */
+  /** Maximum number of retries of a call that is safe to repeat. Default: 2. */
   retries?: number
-  /** Stands in for the platform's fetch. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch
 }
 
@@ -15,22 +15,22 @@ export type RequestBody = string | FormData | ReadableStream<Uint8Array>
 
 export interface ServiceRequest {
   method: string
-  /** Below baseUrl, with its slash and its query. */
+  /** Path and query, relative to `baseUrl`, with a leading slash. */
   path: string
   body?: (() => RequestBody) | undefined
   headers?: Record<string, string> | undefined
   signal?: AbortSignal | undefined
-  /** Whether doing it twice does it once. */
+  /** Whether a retry has no additional effect. */
   isRepeatable: boolean
 }
 
-/** One request, as it goes out. */
+/** Request with an absolute URL. */
 export interface FetchRequest extends Pick<ServiceRequest, 'method' | 'headers' | 'signal'> {
   url: string
   body?: RequestBody | Uint8Array<ArrayBuffer> | null | undefined
 }
 
-/** Sends calls: credential, query, repetition of what is safe to repeat, and failures as errors. */
+/** Sends requests with the credential, retries those that are safe to repeat, and throws `AssayError` on failure. */
 export class Transport {
   readonly #options: ClientOptions
 
@@ -38,12 +38,13 @@ export class Transport {
     this.#options = { ...options, baseUrl: options.baseUrl.replace(/\/+$/, '') }
   }
 
+  /** Sends a request and returns the `data` of its JSON response. */
   async requestData<T>(request: ServiceRequest): Promise<T> {
     const response = await this.send(request)
     return ((await response.json()) as { data: T }).data
   }
 
-  /** The answer, whatever it holds; throws AssayError unless it is a success. */
+  /** Returns the response if it is successful. Otherwise throws `AssayError`. */
   async send(request: ServiceRequest): Promise<Response> {
     const { retries = 2 } = this.#options
     for (let attempt = 0; ; attempt++) {
@@ -56,7 +57,7 @@ export class Transport {
     }
   }
 
-  /** The bytes behind a signed URL, which is its own credential. */
+  /** Fetches a signed URL without the credential, which the URL itself replaces. */
   async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
     const response = await (this.#options.fetch ?? fetch)(url, signal && { signal }).catch((error: unknown) => {
       throw toNetworkError(error, signal)
@@ -65,17 +66,17 @@ export class Transport {
     return response
   }
 
-  /** The whole URL of a path. */
+  /** Converts a path of the service to an absolute URL. */
   toUrl(path: string): string {
     return this.#options.baseUrl + path
   }
 
-  /** The path of a whole URL of the service. */
+  /** Converts an absolute URL of the service to a path. */
   toPath(url: string): string {
     return url.startsWith(this.#options.baseUrl) ? url.slice(this.#options.baseUrl.length) : new URL(url).pathname
   }
 
-  /** One request, never repeated; its answer, whatever that is. */
+  /** Sends a request once and returns its response, whatever the status. */
   async fetchOnce({ method, url, headers, body, signal }: FetchRequest): Promise<Response> {
     const { apiKey } = this.#options
     const sent = body ?? undefined
@@ -97,14 +98,17 @@ export class Transport {
   }
 }
 
+export const unreachableMessage = (reason: string | undefined): string =>
+  `Cannot reach the service (${reason}). Check the URL and the network connection.`
+
 function toNetworkError(error: unknown, signal: AbortSignal | undefined): AssayError {
   if (signal?.aborted) throw signal.reason
   const { cause, message } = error as Error
   const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message
-  return new AssayError('network_error', `The service did not answer: ${why}`, { cause: error })
+  return new AssayError('network_error', unreachableMessage(why), { cause: error })
 }
 
-// What another attempt may mend: no answer, too many calls, a dependency that is away.
+// A retry can succeed: no response, too many calls, or an unavailable dependency.
 const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {
@@ -123,6 +127,7 @@ function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: Ab
   })
 }
 
+/** Appends query parameters to a path. Null and undefined values are omitted. */
 export function withQuery(path: string, query: object): string {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query))

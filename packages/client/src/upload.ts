@@ -1,7 +1,7 @@
 import type { OpenSource } from './source.js'
 import type { RequestBody } from './transport.js'
 
-/** How far an upload is: `total` is undefined for a stream. */
+/** Progress of an upload, in bytes. `total` is undefined for a stream. */
 export interface Progress {
   sent: number
   total: number | undefined
@@ -12,7 +12,7 @@ export interface UploadForm {
   body: () => RequestBody
 }
 
-/** The file and its fields. Without progress and with a Blob it is the platform's own form; else a stream that counts. */
+/** Creates the multipart form of an upload. Uses a stream that counts bytes if progress is requested or the content is a stream. */
 export function createForm(
   { content, filename, size }: OpenSource,
   fields: Record<string, string>,
@@ -28,7 +28,7 @@ export function createForm(
 
 function createFormData(content: Blob, filename: string, fields: Record<string, string>): FormData {
   const form = new FormData()
-  // Before the file: the context's limit is known while the file streams in.
+  // The fields precede the file, so that the service knows the size limit of the context while it receives the file.
   for (const [name, value] of Object.entries(fields)) form.append(name, value)
   form.append('file', content, filename)
   return form
@@ -68,5 +68,6 @@ function createProgressStream({
   ) as ReadableStream<Uint8Array>
 }
 
-// As browsers write names: a quote or a line break would end the header.
+// Escapes names as browsers do, because a quote or a line break would end the header.
+// HTML Living Standard, multipart/form-data encoding algorithm.
 const escapeQuotes = (name: string): string => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')

@@ -1,6 +1,6 @@
 /**
- * JSON in its one canonical form (RFC 8785): members in the order of their names, no blanks, numbers and strings as ECMAScript writes
- * them. What no text of PostgreSQL holds (NUL, half a surrogate pair) becomes U+FFFD, as everywhere in the database.
+ * Serializes a value as canonical JSON (RFC 8785): sorted members, no whitespace, numbers and strings as in ECMAScript.
+ * PostgreSQL cannot store NUL and unpaired surrogates in text, so they become U+FFFD, as everywhere in the database.
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(replaceInvalidCharacters(value))

@@ -5,19 +5,19 @@ import { computeRootFromProof, hashLeaf } from './merkle.js'
 import { getLogOrigin, type Receipt, receiptType } from './receipt.js'
 import { isSignedBy, parseNote } from './signed-note.js'
 
-/** Text of a receipt as it may be printed: without control and direction characters, at most 100 characters. */
+/** Makes text of a receipt safe to print: replaces control and direction characters, and truncates to 100 characters. */
 function sanitize(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '\ufffd')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** One thing that a receipt is to prove, and whether it does, as a sentence for people. */
+/** One checked statement of a receipt, whether it is proven, and a message for the user. */
 export interface Finding {
   proven: boolean
   message: string
 }
 
-/** The keys of /.well-known/jwks.json that can have signed a receipt or a log. */
+/** Key of /.well-known/jwks.json that can verify receipts and log checkpoints. */
 export interface VerificationKey {
   kid: string
   publicKey: KeyObject
@@ -32,10 +32,10 @@ interface CheckReceiptInput {
 const proven = (message: string): Finding => ({ proven: true, message })
 const unproven = (message: string): Finding => ({ proven: false, message })
 
-/** The Ed25519 keys of a key set; throws a sentence where it is none. */
+/** Returns the Ed25519 keys of a JSON Web Key Set. Throws if the text is not a key set. */
 export function parseKeySet(text: string): VerificationKey[] {
   const set = parseJson(text) as { keys?: unknown }
-  if (!Array.isArray(set?.keys)) throw new Error('This is no key set; save /.well-known/jwks.json of the service.')
+  if (!Array.isArray(set?.keys)) throw new Error('This file is not a key set. Save /.well-known/jwks.json of the service.')
   return set.keys.flatMap((jwk: { kid?: unknown; kty?: unknown; crv?: unknown; x?: unknown }) => {
     if (typeof jwk?.kid !== 'string' || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || typeof jwk.x !== 'string') return []
     if (Buffer.from(jwk.x, 'base64url').length !== 32) return []
@@ -44,14 +44,14 @@ export function parseKeySet(text: string): VerificationKey[] {
   })
 }
 
-/** Everything that a receipt is to prove, without asking the service. Where its own signature is wrong, nothing else counts. */
+/** Checks all statements of a receipt offline. If its signature is invalid, that is the only finding. */
 export async function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): Promise<Finding[]> {
   const signed = await verifySignature(jws, keys)
   if ('proven' in signed) return [signed]
   const { receipt, kid } = signed
   const issued = new Date(receipt.iat * 1000).toISOString()
   return [
-    proven(`${sanitize(receipt.iss)} issued this receipt for ${receipt.sub} (${issued}); key ${kid} signed it.`),
+    proven(`${sanitize(receipt.iss)} issued this receipt for ${receipt.sub} at ${issued} and signed it with key ${kid}.`),
     ...(file ? [checkFile(receipt, file)] : []),
     checkEntry(receipt),
     ...checkLog(receipt, keys),
@@ -63,34 +63,35 @@ async function verifySignature(
   keys: readonly VerificationKey[],
 ): Promise<Finding | { receipt: Receipt; kid: string }> {
   const header = parseHeader(jws)
-  if (!header) return unproven('The receipt is no compact JWS: three parts of base64url with a dot in between.')
+  if (!header) return unproven('The receipt is not a compact JWS: three base64url parts, separated by dots.')
   if (header.alg !== 'EdDSA' || header.typ !== receiptType)
     return unproven(
-      `The receipt says that it is a '${sanitize(String(header.typ))}' signed by ${sanitize(String(header.alg))}; it must be a '${receiptType}' signed by EdDSA.`,
+      `The receipt has type '${sanitize(String(header.typ))}' and algorithm ${sanitize(String(header.alg))}. It must have type '${receiptType}' and algorithm EdDSA.`,
     )
   const key = keys.find(({ kid }) => kid === header.kid)
-  if (!key) return unproven(`The key set has no key '${sanitize(String(header.kid))}', which the receipt names.`)
+  if (!key) return unproven(`The key set does not contain key '${sanitize(String(header.kid))}', which signed the receipt.`)
   try {
     const { payload } = await compactVerify(jws, key.publicKey, { algorithms: ['EdDSA'] })
     const receipt = parseJson(Buffer.from(payload).toString()) as Receipt
     return isReceipt(receipt)
       ? { receipt, kid: key.kid }
-      : unproven('What is signed is no receipt: it lacks what a receipt says.')
+      : unproven('The signed data is not a receipt: required claims are missing or invalid.')
   } catch {
-    return unproven('The signature of the receipt is wrong: it was changed, or made with another key.')
+    return unproven('The signature of the receipt is invalid: the receipt was changed, or signed with another key.')
   }
 }
 
 function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: NonNullable<CheckReceiptInput['file']>): Finding {
-  if (sha256 === null) return unproven(`Whether ${sanitize(name)} is the file: no checksum of what was sent was kept.`)
+  if (sha256 === null)
+    return unproven(`${sanitize(name)} cannot be compared: the receipt contains no checksum of the uploaded file.`)
   if (file.sha256 !== sha256 || file.sizeBytes !== size)
     return unproven(
-      `${sanitize(name)} is another file: it has ${file.sizeBytes} bytes with SHA-256 ${file.sha256}, the receipt is for ${size} with ${sha256}.`,
+      `${sanitize(name)} is not the validated file: it has ${file.sizeBytes} bytes and SHA-256 ${file.sha256}. The receipt is for ${size} bytes and SHA-256 ${sha256}.`,
     )
-  return proven(`${sanitize(name)} is the file that was judged: ${size} bytes, SHA-256 ${sha256}.`)
+  return proven(`${sanitize(name)} is the validated file: ${size} bytes, SHA-256 ${sha256}.`)
 }
 
-/** The receipt and the entry of the log say the same. */
+/** Checks that the receipt and the log entry agree. */
 function checkEntry(receipt: Receipt): Finding {
   const entry = parseJson(receipt.log.entry) as
     | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }
@@ -109,35 +110,35 @@ function checkEntry(receipt: Receipt): Finding {
     ['uploaded_by', receipt.uploaded_by, data.uploaded_by],
   ]
   const differing = comparisons.filter(([, one, other]) => (one ?? null) !== (other ?? null)).map(([name]) => name)
-  if (differing.length > 0) return unproven(`The entry of the log says something else than the receipt: ${differing.join(', ')}.`)
+  if (differing.length > 0) return unproven(`The log entry differs from the receipt in: ${differing.join(', ')}.`)
   const what = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitize(receipt.reason ?? '')})`
-  return proven(`The entry of the log says the same: '${sanitize(receipt.filename ?? '')}' was ${what}.`)
+  return proven(`The log entry agrees with the receipt: '${sanitize(receipt.filename ?? '')}' was ${what}.`)
 }
 
 function checkLog({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly VerificationKey[]): Finding[] {
   const note = parseNote(log.checkpoint)
   const checkpoint = note && parseCheckpoint(note.text)
-  if (!note || !checkpoint) return [unproven('The receipt holds no checkpoint of a log.')]
+  if (!note || !checkpoint) return [unproven('The receipt contains no valid checkpoint of a log.')]
   const leaf = hashLeaf(log.entry)
   const root = computeRootFromProof(
     leaf,
     { index: log.index, size: checkpoint.size },
     log.proof.map((hash) => Buffer.from(hash, 'base64')),
   )
-  const position = `number ${log.index + 1} of ${checkpoint.size} in the log ${sanitize(checkpoint.origin)}`
+  const position = `number ${log.index + 1} of ${checkpoint.size} of log ${sanitize(checkpoint.origin)}`
   const isIncluded = leaf.toString('base64') === log.leaf && root?.equals(checkpoint.root)
   const signer = keys.find(({ publicKey }) => isSignedBy(note, checkpoint.origin, publicKey))
   const isLogOfTenant = checkpoint.origin === log.origin && log.origin === getLogOrigin(iss, tenantId)
   return [
     isIncluded
-      ? proven(`That entry is ${position}.`)
-      : unproven(`That entry is not ${position}: its hashes do not lead to the root.`),
+      ? proven(`The log entry is ${position}.`)
+      : unproven(`The log entry is not ${position}: its inclusion proof does not lead to the root hash.`),
     signer
-      ? proven(`That log's checkpoint is signed by its key ${signer.kid}.`)
-      : unproven('The checkpoint of the log is signed by no key of the key set.'),
+      ? proven(`The checkpoint of the log is signed with key ${signer.kid}.`)
+      : unproven('The checkpoint of the log is not signed with a key of the key set.'),
     ...(isLogOfTenant
       ? []
-      : [unproven(`The log ${sanitize(checkpoint.origin)} is not the log of tenant ${sanitize(tenantId)} at ${sanitize(iss)}.`)]),
+      : [unproven(`Log ${sanitize(checkpoint.origin)} is not the log of tenant ${sanitize(tenantId)} at ${sanitize(iss)}.`)]),
   ]
 }
 

@@ -1,13 +1,14 @@
-/** What a checkpoint of C2SP's tlog-checkpoint says: so many entries has that log, with that root. */
+/** Checkpoint of C2SP tlog-checkpoint: the number of entries of a log, and their root hash. */
 export interface Checkpoint {
   origin: string
   size: number
   root: Buffer
 }
 
+/** Formats a checkpoint as the text of a signed note. */
 export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string => `${origin}\n${size}\n${root.toString('base64')}\n`
 
-/** Reads a note's text; undefined where it is no checkpoint. */
+/** Parses the text of a signed note. Returns undefined if it is not a checkpoint. */
 export function parseCheckpoint(text: string): Checkpoint | undefined {
   const [origin, size, root] = text.split('\n')
   if (!origin || !size || !root || !/^(0|[1-9]\d{0,15})$/.test(size)) return undefined

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 
-/** Leaves `from` up to and without `to`. */
+/** Range of leaves: includes `from`, excludes `to`. */
 export interface Range {
   from: number
   to: number
 }
 
-/** What stands beside the way from a leaf up to the root, and on which side. */
+/** Sibling subtree on the path from a leaf to the root. */
 interface Sibling extends Range {
   isLeft: boolean
 }
 
-/** Stored hashes side by side: each is the root of 256^level leaves. */
+/** Run of `count` adjacent stored hashes from index `place` on. Each is the root of 256^level leaves. */
 export interface StoredHashes {
   level: number
   place: number
@@ -21,27 +21,27 @@ export interface StoredHashes {
 const leafPrefix = Buffer.of(0)
 const nodePrefix = Buffer.of(1)
 
-/** RFC 6962, section 2.1: the hash of an entry. */
+/** Returns the leaf hash of an entry (RFC 6962, section 2.1). */
 export const hashLeaf = (entry: string | Buffer): Buffer => createHash('sha256').update(leafPrefix).update(entry).digest()
 
 const hashNode = (left: Buffer, right: Buffer): Buffer =>
   createHash('sha256').update(nodePrefix).update(left).update(right).digest()
 
-/** The root over complete subtrees, the largest first: a frontier, or what a range is made of. */
+/** Returns the root over the roots of complete subtrees, largest first, such as the frontier of a log. */
 export function computeRoot(subtrees: readonly Buffer[]): Buffer {
   const last = subtrees.at(-1)
   if (!last) return createHash('sha256').digest()
   return subtrees.slice(0, -1).reduceRight((root, subtree) => hashNode(subtree, root), last)
 }
 
-/** The root of 2^n hashes side by side. */
+/** Returns the root of 2^n adjacent hashes. */
 export function computeCompleteRoot(hashes: readonly Buffer[]): Buffer {
   let row = hashes
   while (row.length > 1) row = Array.from({ length: row.length / 2 }, (_, at) => hashNode(row[2 * at]!, row[2 * at + 1]!))
   return row[0]!
 }
 
-/** RFC 6962, section 2.1.1: what an inclusion proof holds, from the leaf upwards. */
+/** Returns the siblings that an inclusion proof contains, from the leaf to the root (RFC 6962, section 2.1.1). */
 export function getSiblings(index: number, size: number): Sibling[] {
   const siblings: Sibling[] = []
   let [from, to] = [0, size]
@@ -55,7 +55,7 @@ export function getSiblings(index: number, size: number): Sibling[] {
   return siblings.reverse()
 }
 
-/** The root that an inclusion proof leads to; undefined where it has not the length that index and size ask for. */
+/** Returns the root that an inclusion proof leads to. Undefined if the proof has the wrong length for the index and the size. */
 export function computeRootFromProof(leaf: Buffer, { index, size }: { index: number; size: number }, proof: readonly Buffer[]) {
   if (!(index >= 0 && index < size)) return undefined
   const siblings = getSiblings(index, size)
@@ -63,7 +63,7 @@ export function computeRootFromProof(leaf: Buffer, { index, size }: { index: num
   return siblings.reduce((hash, { isLeft }, at) => (isLeft ? hashNode(proof[at]!, hash) : hashNode(hash, proof[at]!)), leaf)
 }
 
-/** The stored hashes that a range's root is made of: one run for each of its complete subtrees, the largest first. */
+/** Returns the stored hashes that determine the root of a range: one run for each complete subtree, largest first. */
 export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   const runs: StoredHashes[] = []
   for (let at = from; at < to; ) {

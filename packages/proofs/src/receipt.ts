@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { CompactSign } from 'jose'
 
-/** What a receipt says: the payload of its JWS, as it is written there. */
+/** Claims of a receipt: the payload of its JWS. */
 export interface Receipt {
   iss: string
   iat: number
-  /** The file's id, or the call's where it was rejected. */
+  /** Id of the file. If the upload was rejected: id of the call, or of the event if a user uploaded it. */
   sub: string
   tenant_id: string
   filename: string | null
@@ -22,7 +22,7 @@ export interface Receipt {
   log: ReceiptProof
 }
 
-/** Where the verdict stands in the log. `entry` is the text whose hash `leaf` is; hashes are in base64, `proof` from the leaf upwards. */
+/** Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. Hashes are base64, and `proof` runs from the leaf to the root. */
 export interface ReceiptProof {
   origin: string
   index: number
@@ -32,13 +32,13 @@ export interface ReceiptProof {
   proof: string[]
 }
 
-/** What the header's `typ` says, so that no token of a session can stand for a receipt, nor the reverse. */
+/** Value of the `typ` header. It prevents that a session token is accepted as a receipt, or a receipt as a token. */
 export const receiptType = 'receipt+jws'
 
-/** The origin of a tenant's log, which is also the name of its key. */
+/** Returns the origin of a tenant's log, which is also the name of its key. */
 export const getLogOrigin = (publicUrl: string, tenantId: string): string => `${new URL(publicUrl).host}/log/${tenantId}`
 
-/** The receipt as a compact JWS. */
+/** Signs a receipt and returns it as a compact JWS (EdDSA). */
 export const signReceipt = (receipt: Receipt, key: { id: string; privateKey: KeyObject }): Promise<string> =>
   new CompactSign(Buffer.from(JSON.stringify(receipt)))
     .setProtectedHeader({ alg: 'EdDSA', kid: key.id, typ: receiptType })

@@ -1,6 +1,6 @@
 import { hash, type KeyObject, sign, verify } from 'node:crypto'
 
-/** A note of C2SP's signed-note: its text, which ends in a line break, and who signed it. */
+/** Note of C2SP signed-note: a text that ends with a line break, and its signatures. */
 interface Note {
   text: string
   signatures: { name: string; keyId: Buffer; signature: Buffer }[]
@@ -20,17 +20,17 @@ const getKeyId = (name: string, key: KeyObject): Buffer =>
     keyIdBytes,
   )
 
-/** A verifier key as signed-note writes it: `name+hash+base64`. */
+/** Formats a verifier key of C2SP signed-note: `name+hash+base64`. */
 export const formatVerifierKey = (name: string, publicKey: KeyObject): string =>
   `${name}+${getKeyId(name, publicKey).toString('hex')}+${Buffer.concat([Buffer.of(ed25519), exportPublicKey(publicKey)]).toString('base64')}`
 
-/** The whole note: the text, and below it its signature. */
+/** Signs a text with Ed25519 and returns the note with its signature line. */
 export function signNote(text: string, name: string, key: { privateKey: KeyObject; publicKey: KeyObject }): string {
   const signature = Buffer.concat([getKeyId(name, key.publicKey), sign(null, Buffer.from(text), key.privateKey)])
   return `${text}\n— ${name} ${signature.toString('base64')}\n`
 }
 
-/** Takes a note apart; undefined where it is none. Who signed is then still to be verified. */
+/** Parses a note. Returns undefined if it is malformed. Does not verify the signatures. */
 export function parseNote(note: string): Note | undefined {
   const end = note.lastIndexOf('\n\n')
   if (end < 0 || !note.endsWith('\n') || note.length > maxNoteBytes) return undefined
@@ -44,7 +44,7 @@ export function parseNote(note: string): Note | undefined {
   return signatures.length === lines.length ? { text: note.slice(0, end + 1), signatures } : undefined
 }
 
-/** Whether one of the note's signatures is of that name and key. */
+/** Checks whether the note has a valid signature with the given name and key. */
 export const isSignedBy = ({ text, signatures }: Note, name: string, publicKey: KeyObject): boolean =>
   signatures.some(
     (each) =>

@@ -1,8 +1,9 @@
-/** What a path of C2SP's tlog-tiles names: hashes of one level, or the entries below them. */
+/** Tile of C2SP tlog-tiles: hashes of one level, or the log entries below them. */
 export interface TilePath {
   level: number | 'entries'
+  /** Index of the tile within its level. */
   place: number
-  /** How many of its 256 are asked for. */
+  /** Number of requested hashes or entries, at most 256. */
   width: number
 }
 
@@ -10,7 +11,7 @@ export const tileWidth = 256
 
 const tilePathPattern = /^(entries|0|[1-9]\d?)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
 
-/** Reads what follows `tile/`; undefined for all that is not the one right spelling of a tile. */
+/** Parses a path after `tile/`. Returns undefined unless it is the canonical path of a tile. */
 export function parseTilePath(path: string): TilePath | undefined {
   const [, level, place, width] = tilePathPattern.exec(path) ?? []
   if (level === undefined || place === undefined) return undefined
@@ -26,7 +27,7 @@ export function parseTilePath(path: string): TilePath | undefined {
   return exists ? tile : undefined
 }
 
-/** An entry bundle: each entry behind its length, in two bytes. */
+/** Encodes an entry bundle: each entry is preceded by its length in two bytes, big-endian. */
 export function encodeEntryBundle(entries: readonly string[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {

@@ -17,38 +17,39 @@ export interface CommandRun {
   client(): Promise<AssayClient>
 }
 
-/** A command: how it is called, the options it takes, and what it does. A refusal of a file is `false`. */
+/** Definition of a command. `run` returns false if the service rejected a file. */
 export interface Command {
   usage: string
   description: string
   options: readonly string[]
-  /** How many words it takes, at least and at most. */
+  /** Minimum and maximum number of positional arguments. */
   argumentCount: readonly [number, number]
   run(run: CommandRun): Promise<boolean>
 }
 
 const succeeded = true
 
-/** The commands of `npx assay`, in the order in which they are listed. */
+/** Commands of `npx assay`, in the order of the help text. */
 export const commands: Record<string, Command> = {
   login: {
     usage: 'login --url URL [--key KEY]',
-    description: 'keeps URL and key for this user; asks for the key where it is not given',
+    description: 'Stores the URL and the API key for this user. Prompts for the key if --key is missing.',
     options: ['url', 'key'],
     argumentCount: [0, 0],
     async run({ options, output, env }) {
       const url = options.url ?? env.ASSAY_URL
-      if (!url || !URL.canParse(url)) throw new UsageError('Where is the service? Give --url https://files.example.com')
+      if (!url || !URL.canParse(url))
+        throw new UsageError('Missing or invalid URL of the service. Example: --url https://files.example.com')
       const key = options.key ?? env.ASSAY_KEY ?? (await promptForKey())
       await createClient({ baseUrl: url, apiKey: key }).contexts.list({ page_size: 1 })
       const path = await storeSettings(env, { url, key })
-      output.note(`Signed in to ${url}; kept in ${path}.`)
+      output.note(`Signed in to ${url}. The login is stored in ${path}.`)
       return succeeded
     },
   },
   upload: {
     usage: 'upload FILE… --context KEY [--metadata JSON]',
-    description: 'uploads files; each is tested and kept, or refused with the reason',
+    description: 'Uploads files. Each file is validated, and stored or rejected with a reason.',
     options: ['context', 'metadata'],
     argumentCount: [1, 10_000],
     run: async (run) => {
@@ -67,7 +68,7 @@ export const commands: Record<string, Command> = {
   },
   validate: {
     usage: 'validate FILE… --context KEY',
-    description: 'says what an upload would be answered, and keeps nothing',
+    description: 'Validates files without storing them.',
     options: ['context'],
     argumentCount: [1, 10_000],
     async run(run) {
@@ -84,7 +85,7 @@ export const commands: Record<string, Command> = {
   },
   ls: {
     usage: 'ls [--context KEY] [--limit N]',
-    description: 'lists files, newest first',
+    description: 'Lists files, newest first.',
     options: ['context', 'limit'],
     argumentCount: [0, 0],
     run: async (run) =>
@@ -96,7 +97,8 @@ export const commands: Record<string, Command> = {
   },
   get: {
     usage: 'get FILE_ID [--output PATH]',
-    description: 'downloads a file under its own name, into PATH, or with - to standard output',
+    description:
+      'Downloads a file to PATH, or to standard output if PATH is -. Default: its original name; an existing file is not overwritten.',
     options: ['output'],
     argumentCount: [1, 1],
     async run({ positionals: [fileId], options, output, client }) {
@@ -107,7 +109,7 @@ export const commands: Record<string, Command> = {
         for await (const chunk of body) if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
         return succeeded
       }
-      // Never over a file that is there: its name came from somewhere else.
+      // The name comes from the uploader, so it must not overwrite an existing file.
       await pipeline(body, createWriteStream(name, { flags: options.output === undefined ? 'wx' : 'w' }))
       output.row({ file_id: fileId, path: name }, fileId, name)
       return succeeded
@@ -115,7 +117,7 @@ export const commands: Record<string, Command> = {
   },
   rm: {
     usage: 'rm FILE_ID…',
-    description: 'deletes files',
+    description: 'Deletes files.',
     options: [],
     argumentCount: [1, 10_000],
     async run(run) {
@@ -125,7 +127,7 @@ export const commands: Record<string, Command> = {
   },
   contexts: {
     usage: 'contexts',
-    description: 'lists the contexts',
+    description: 'Lists the contexts.',
     options: [],
     argumentCount: [0, 0],
     async run({ output, client }) {
@@ -140,14 +142,14 @@ export const commands: Record<string, Command> = {
   },
   keys: {
     usage: 'keys [create --name NAME [--scopes a,b] [--expires-in-days N] | disable ID | enable ID | revoke ID]',
-    description: 'lists API keys, makes one (its secret is shown this once), or changes its state',
+    description: 'Lists, creates, disables, enables or revokes API keys. A new key is shown only once.',
     options: ['name', 'scopes', 'expires-in-days'],
     argumentCount: [0, 2],
     run: runKeys,
   },
   logs: {
     usage: 'logs [--status success|failure] [--limit N]',
-    description: 'lists calls, newest first',
+    description: 'Lists calls, newest first.',
     options: ['status', 'limit'],
     argumentCount: [0, 0],
     async run(run) {
@@ -164,8 +166,7 @@ export const commands: Record<string, Command> = {
   },
   events: {
     usage: 'events [--types file.*,context.updated] [--after N] [--limit N]',
-    description:
-      'tells what changes and what is judged, as it happens; with --after, from that place in the journal on (0: from the first)',
+    description: 'Prints new events as they occur. With --after, starts after that sequence number (0: at the first event).',
     options: ['types', 'after', 'limit'],
     argumentCount: [0, 0],
     async run(run) {
@@ -179,11 +180,11 @@ export const commands: Record<string, Command> = {
 }
 
 function parsePosition(after: string): number {
-  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is a place in the journal, from 0; given: ${after}`)
+  if (!/^\d{1,15}$/.test(after)) throw new UsageError(`--after is '${after}'. It must be a sequence number, 0 or greater.`)
   return Number(after)
 }
 
-/** The id of what changed, and its name where it has one. */
+/** Id and name of the changed object. */
 const formatSubject = (data: Record<string, unknown>): string => {
   const id = Object.entries(data).find(([name]) => name.endsWith('_id') && name !== 'performed_by_id')?.[1]
   return [id, data.original_filename ?? data.context_key ?? data.name].filter((part) => part != null).join(' ')
@@ -200,7 +201,7 @@ async function runKeys(run: CommandRun): Promise<boolean> {
       more = pagination.has_next
     }
   } else if (action === 'create') {
-    if (!name) throw new UsageError('A key needs a name: --name NAME')
+    if (!name) throw new UsageError('Missing name of the API key. Set --name NAME.')
     const created = await apiKeys.create({
       name,
       ...(scopes !== undefined && { scopes: scopes.split(',') as ('upload' | 'download')[] }),
@@ -210,11 +211,11 @@ async function runKeys(run: CommandRun): Promise<boolean> {
   } else if ((action === 'disable' || action === 'enable' || action === 'revoke') && id) {
     const key = await apiKeys[action](id)
     run.output.row(key, key.api_key_id, key.status)
-  } else throw new UsageError(`Not a call of keys: ${run.positionals.join(' ')}. Usage: assay ${commands.keys!.usage}`)
+  } else throw new UsageError(`Invalid arguments: ${run.positionals.join(' ')}. Usage: assay ${commands.keys!.usage}`)
   return succeeded
 }
 
-/** One after another; what the service refuses is reported and the rest goes on. */
+/** Runs `work` for each argument in turn. A rejected argument is reported and the others continue. Returns false if one was rejected. */
 async function runForEach(run: CommandRun, work: (argument: string) => Promise<void>): Promise<boolean> {
   let allAccepted = true
   for (const argument of run.positionals) {
@@ -224,14 +225,14 @@ async function runForEach(run: CommandRun, work: (argument: string) => Promise<v
       run.output.row(
         {
           file: argument,
-          status: 'refused',
+          status: 'rejected',
           code: error.code,
           message: error.message,
           details: error.details,
           request_id: error.requestId,
         },
         argument,
-        'refused',
+        'rejected',
         error.code,
         error.message,
       )
@@ -254,7 +255,7 @@ async function printList<T extends object>(
 }
 
 function requireContext({ options }: CommandRun): string {
-  if (!options.context) throw new UsageError('Into which context? Give --context KEY (`assay contexts` lists them).')
+  if (!options.context) throw new UsageError('Missing context. Set --context KEY. `assay contexts` lists the contexts.')
   return options.context
 }
 
@@ -264,21 +265,21 @@ function parseMetadata(text: string | undefined): Record<string, unknown> {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   } catch {}
-  throw new UsageError(`--metadata is a JSON object, such as '{"order": 4711}'; given: ${text}`)
+  throw new UsageError(`--metadata is '${text}'. It must be a JSON object, such as '{"order": 4711}'.`)
 }
 
 function parsePositiveInteger(name: string, text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is a whole number from 1; given: ${text}`)
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} is '${text}'. It must be a whole number, 1 or greater.`)
   return Number(text)
 }
 
 function parseChoice<T extends string>(name: string, value: string | undefined, choices: readonly T[]): T | undefined {
   if (value === undefined || choices.includes(value as T)) return value as T | undefined
-  throw new UsageError(`--${name} is one of ${choices.join(', ')}; given: ${value}`)
+  throw new UsageError(`--${name} is '${value}'. It must be one of: ${choices.join(', ')}.`)
 }
 
 async function promptForKey(): Promise<string> {
-  if (!process.stdin.isTTY) throw new UsageError('Give the key with --key or ASSAY_KEY; there is no terminal to ask at.')
+  if (!process.stdin.isTTY) throw new UsageError('Missing API key, and no terminal to prompt for it. Set --key KEY or ASSAY_KEY.')
   const prompt = createInterface({ input: process.stdin, output: process.stderr })
   try {
     return (await prompt.question('API key: ')).trim()

@@ -12,10 +12,11 @@ ${Object.values(commands)
   .map(({ usage, description }) => `${usage}\n    ${description}`)
   .join('\n')}
 
-ASSAY_URL and ASSAY_KEY stand in for login. Exit status: 0 done, 1 refused, 2 could not be asked.
+ASSAY_URL and ASSAY_KEY override the stored login. With --json, each result is one line of JSON.
+Exit status: 0 success, 1 rejected by the service, 2 the command could not run.
 `
 
-/** Runs one command; gives the exit status. */
+/** Runs a command and returns its exit status. */
 async function main(args: string[]): Promise<number> {
   const [name, ...rest] = args
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {
@@ -23,7 +24,7 @@ async function main(args: string[]): Promise<number> {
     return name === undefined ? 2 : 0
   }
   const command = Object.hasOwn(commands, name) ? commands[name]! : undefined
-  if (!command) throw new UsageError(`No command '${name}'; there are ${Object.keys(commands).join(', ')}.`)
+  if (!command) throw new UsageError(`Unknown command '${name}'. Commands: ${Object.keys(commands).join(', ')}.`)
   const { positionals, options } = parseCommandLine(command, rest)
   const env = process.env
   const output = openOutput(options.json !== undefined)
@@ -38,7 +39,7 @@ function parseCommandLine({ usage, options: names, argumentCount: [min, max] }: 
   try {
     const types = Object.fromEntries([...names.map((name) => [name, { type: 'string' }]), ['json', { type: 'boolean' }]])
     const { values, positionals } = parseArgs({ args, options: types, allowPositionals: true })
-    if (positionals.length < min || positionals.length > max) throw new Error('The number of arguments is wrong.')
+    if (positionals.length < min || positionals.length > max) throw new Error('Wrong number of arguments.')
     const entries = Object.entries(values).map(([name, value]) => [name, String(value)])
     return { positionals, options: Object.fromEntries(entries) as Record<string, string | undefined> }
   } catch (error) {
@@ -46,7 +47,7 @@ function parseCommandLine({ usage, options: names, argumentCount: [min, max] }: 
   }
 }
 
-// A reader that has seen enough (`assay ls | head`) is no fault.
+// The reader closed the pipe, as in `assay ls | head`. That is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,22 +1,22 @@
 import type { Progress } from '../upload.js'
 
-/** A call whose words are wrong: its message says what would be right; exit status 2. */
+/** Invalid arguments (exit status 2). The message says how to correct them. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
 export interface Output {
-  /** Every answer as one line of JSON. */
+  /** Whether each result is printed as one line of JSON. */
   json: boolean
-  /** A result: an object as JSON, or a row of a table for people. */
+  /** Prints a result: `value` as JSON, or `columns` separated by tabs. */
   row(value: object, ...columns: unknown[]): void
-  /** For people alone; left out with --json. */
+  /** Prints a note on standard error. Does nothing with --json. */
   note(text: string): void
-  /** A bar where there is a terminal. */
+  /** Returns a function that draws a progress bar. Undefined without a terminal and with --json. */
   progress(name: string): ((progress: Progress) => void) | undefined
 }
 
-/** Output for one run: results on standard output, notes and bars on standard error. */
+/** Creates the output of a run. Results go to standard output, notes and progress bars to standard error. */
 export function openOutput(json: boolean): Output {
   return {
     json,
@@ -31,7 +31,7 @@ export function openOutput(json: boolean): Output {
   }
 }
 
-/** File names are other people's: what would steer a terminal is not written to one. */
+/** Replaces control and direction characters. File names come from other users and could contain terminal escape sequences. */
 const sanitize = (text: string): string => text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�')
 
 const barWidth = 30

@@ -13,7 +13,7 @@ type Environment = Record<string, string | undefined>
 const getSettingsPath = (env: Environment): string =>
   join(env.XDG_CONFIG_HOME ?? join(env.HOME ?? homedir(), '.config'), 'assay', 'login.json')
 
-/** ASSAY_URL and ASSAY_KEY, else what `assay login` kept. */
+/** Reads ASSAY_URL and ASSAY_KEY, or else the login that `assay login` stored. Throws UsageError if one is missing. */
 export async function readSettings(env: Environment): Promise<Settings> {
   const stored = await readFile(getSettingsPath(env), 'utf8').then(
     (text) => JSON.parse(text) as Partial<Settings>,
@@ -21,11 +21,11 @@ export async function readSettings(env: Environment): Promise<Settings> {
   )
   const url = env.ASSAY_URL ?? stored.url
   const key = env.ASSAY_KEY ?? stored.key
-  if (!url || !key) throw new UsageError('Not signed in: run `assay login --url URL`, or set ASSAY_URL and ASSAY_KEY.')
+  if (!url || !key) throw new UsageError('Not signed in. Run `assay login --url URL`, or set ASSAY_URL and ASSAY_KEY.')
   return { url, key }
 }
 
-/** Keeps the settings for this user alone; gives the file. */
+/** Stores the login in a file that only this user can read. Returns its path. */
 export async function storeSettings(env: Environment, settings: Settings): Promise<string> {
   const path = getSettingsPath(env)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })

@@ -5,7 +5,7 @@ import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkReceipt, parseKeySet } from '../check-receipt.js'
 
-/** Standard output and standard error of the command, by line. */
+/** Writes lines to standard output and standard error. */
 export interface CommandIo {
   writeOutput: (line: string) => void
   writeError: (line: string) => void
@@ -13,13 +13,17 @@ export interface CommandIo {
 
 const usage = `npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json
 
-Says what a receipt proves, without the service and without a network. RECEIPT.jws is what GET /files/{file_id}/receipt answered, FILE
-the file that it should be for, JWKS.json the service's /.well-known/jwks.json, saved when you trusted where it came from.
-The exit status is 0 where everything is proven, and 1 otherwise.`
+Verifies a receipt offline and prints what it proves.
+
+  RECEIPT.jws  response of GET /api/v1/files/{file_id}/receipt, or the receipt in it
+  FILE         file to compare with the receipt
+  JWKS.json    /.well-known/jwks.json of the service, saved over a connection that you trust
+
+Exit status: 0 if everything is proven, otherwise 1.`
 
 const maxTextFileBytes = 10_000_000
 
-/** `npm run verify`. Its answer is the exit status: 0 where everything asked for is proven, 1 otherwise. */
+/** Runs `npm run verify`. Returns the exit status: 0 if everything is proven, otherwise 1. */
 export async function verifyCommand(argv: readonly string[], io: CommandIo): Promise<number> {
   try {
     const { receiptPath, filePath, keysPath } = parseArguments(argv)
@@ -27,9 +31,10 @@ export async function verifyCommand(argv: readonly string[], io: CommandIo): Pro
     const receipt = extractReceipt(await readTextFile(receiptPath))
     const findings = await checkReceipt({ receipt, keys, file: filePath === undefined ? undefined : await hashFile(filePath) })
     for (const { proven, message } of findings) io.writeOutput(`${proven ? 'Proven:' : 'NOT PROVEN:'} ${message}`)
-    if (filePath === undefined) io.writeOutput('Not asked: whether a file is the one that was judged; name it after the receipt.')
+    if (filePath === undefined)
+      io.writeOutput('Not checked: no file was compared. To compare one, add its path after the receipt.')
     const isProven = findings.every(({ proven }) => proven)
-    io.writeOutput(isProven ? 'Everything asked for is proven.' : 'Not everything is proven: do not rely on this receipt.')
+    io.writeOutput(isProven ? 'Everything is proven.' : 'Not everything is proven. Do not rely on this receipt.')
     return isProven ? 0 : 1
   } catch (error) {
     io.writeError(error instanceof Error ? error.message : String(error))
@@ -50,7 +55,7 @@ function parseArguments(argv: readonly string[]) {
   return { receiptPath, filePath, keysPath }
 }
 
-/** A bare JWS, or the service's answer around it. */
+/** Returns the JWS, which may be wrapped in the JSON response of the service. */
 function extractReceipt(text: string): string {
   const trimmed = text.trim()
   if (!trimmed.startsWith('{')) return trimmed
@@ -64,7 +69,8 @@ function extractReceipt(text: string): string {
 
 async function readTextFile(path: string): Promise<string> {
   const { size } = await stat(path).catch(throwReadError(path))
-  if (size > maxTextFileBytes) throw new Error(`${path} has ${size} bytes; neither a receipt nor a key set has so many.`)
+  if (size > maxTextFileBytes)
+    throw new Error(`${path} has ${size} bytes. A receipt or key set has at most ${maxTextFileBytes} bytes.`)
   return readFile(path, 'utf8').catch(throwReadError(path))
 }
 
@@ -85,5 +91,5 @@ async function hashFile(path: string) {
 const throwReadError =
   (path: string) =>
   ({ code }: NodeJS.ErrnoException): never => {
-    throw new Error(code === 'ENOENT' ? `There is no file ${path}.` : `${path} cannot be read (${code}).`)
+    throw new Error(code === 'ENOENT' ? `File ${path} does not exist.` : `Cannot read ${path} (${code}).`)
   }
