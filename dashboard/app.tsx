@@ -11,7 +11,7 @@ import { isSessionExpired, me, signOut, startError, startSession } from './sessi
 import { texts } from './texts.js'
 import { findView } from './views.js'
 
-/** Everything: without a session the sign-in, with one the view that the address names. */
+/** Root component: the sign-in page without a session, otherwise the page of the current path. */
 export function App() {
   const user = me.value
   if (user === undefined)
@@ -23,7 +23,7 @@ export function App() {
     ) : null
   if (user === null) return <SignInPage />
   if (user.secondFactorDue) return <SecondFactorRequired />
-  // Nothing that was shown to one user stays for another.
+  // The key discards the state of the page when another user signs in.
   return <Shell key={user.id} view={findView(path.value)} />
 }
 
@@ -48,7 +48,7 @@ function Shell({ view }: { view: ReturnType<typeof findView> }) {
   )
 }
 
-/** What a tenant that requires a second factor lets a user without one do. */
+/** The only page for a user without a second factor if the tenant requires one. */
 const SecondFactorRequired = () => (
   <main class="centered" id="main">
     <p class="notice warn">{texts.account.factorRequired}</p>
@@ -67,7 +67,7 @@ const NotFound = () => (
 
 const findSearchInput = (place: string) => document.querySelector<HTMLInputElement>(`${place} input[type=search]`)
 
-/** `/` goes to the search, as people expect of such pages. */
+/** Focuses the search field when the user presses `/`. */
 function useSearchShortcut() {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {

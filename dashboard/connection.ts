@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 
-/** Whether the machine has a network, as the browser tells it. */
+/** Whether the browser reports a network connection. */
 export const isOnline = signal(navigator.onLine)
 for (const event of ['online', 'offline']) addEventListener(event, () => (isOnline.value = navigator.onLine))
 
-/** What was lost is sent again after these: a browser says that it is on line before a network is there, and a service may be away for a moment. */
+/** Delays before the retries of a lost upload. A browser can report a connection before it works. */
 export const retryDelaysMs = [500, 2_000, 5_000, 15_000, 30_000]

@@ -8,7 +8,7 @@ import { texts } from './texts.js'
 import { type Theme, theme, themes } from './theme.js'
 import { getVisibleViews } from './views.js'
 
-/** The views, the search and the user: beside the page, above it on a narrow screen. */
+/** Sidebar with pages, search and current user. On narrow screens, it is a menu above the page. */
 export function Navigation() {
   const isOpen = useSignal(false)
   useEffect(() => {
@@ -55,7 +55,6 @@ export function Navigation() {
 
 const isCurrent = (name: string) => path.value.split('/')[1] === name
 
-/** A file on a balance: what an assay is. */
 export const Logo = () => (
   <svg class="logo" viewBox="0 0 24 24" aria-hidden="true">
     <rect width="24" height="24" rx="6" />

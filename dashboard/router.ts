@@ -5,10 +5,10 @@ addEventListener('popstate', () => {
   currentAddress.value = location.pathname + location.search
 })
 
-/** The view that is shown, as its address says it. */
+/** Path of the current page. */
 export const path = computed(() => new URL(currentAddress.value, location.origin).pathname)
 
-/** The view's filters: they stand in the address, so that a link shares them. */
+/** Query parameters of the current page. They contain the filters, so that a link can share them. */
 export const query = computed(() => new URL(currentAddress.value, location.origin).searchParams)
 
 export function navigate(address: string, { replace = false } = {}): void {
@@ -18,7 +18,7 @@ export function navigate(address: string, { replace = false } = {}): void {
   if (!replace) scrollTo(0, 0)
 }
 
-/** Changes some filters; what is empty leaves the address. A list then begins anew, unless its place is what changes. */
+/** Changes query parameters and removes empty ones. Also removes the cursors, unless `changes` sets them. */
 export function setQuery(changes: Record<string, string | null | undefined>, { replace = false } = {}): void {
   const next = new URLSearchParams(query.value)
   for (const cursor of ['after', 'before']) next.delete(cursor)
@@ -30,13 +30,13 @@ export function setQuery(changes: Record<string, string | null | undefined>, { r
   navigate(text ? `${path.value}?${text}` : path.value, { replace })
 }
 
-/** The part of a list that the address names. */
+/** Returns the connection arguments for the cursor in the URL. */
 export function getCursorArguments(size = 25) {
   const [after, before] = [query.value.get('after'), query.value.get('before')]
   return before ? { last: size, before } : { first: size, after }
 }
 
-/** Links to our own views change the view; everything else is the browser's. */
+/** Opens links to dashboard pages without a page load. The browser handles all other links. */
 export function interceptLinkClicks(): void {
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href]') : null

@@ -13,28 +13,28 @@ const meDocument = graphql(`
 type Me = NonNullable<ResultOf<typeof meDocument>['me']>
 export type Scope = Me['scopes'][number]
 
-/** Undefined until it is known; null where no user is signed in. */
+/** Signed-in user. Undefined while it is being loaded, null if no user is signed in. */
 export const me = signal<Me | null | undefined>(undefined)
 
-/** A session that was open here has ended: the page stays as it is below the sign-in. */
+/** Whether the session ended while the page was open. The sign-in dialog then covers the page, which keeps its state. */
 export const isSessionExpired = signal(false)
 
-// While the user signs out, what was still being asked is refused.
+// While the user signs out, other requests may fail with 401. That must not open the sign-in dialog.
 let isSigningOut = false
 
-/** Why the first look could not be had. */
+/** Error of the first request for the user. */
 export const startError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])
 
-/** `admin` implies every scope. What may not be done is not offered. */
+/** Checks whether the user has a scope. `admin` implies every scope. The page hides actions that the user may not perform. */
 export const hasScope = (scope: Scope): boolean => scopes.value.includes(scope) || scopes.value.includes('admin')
 
-// The other tabs of this browser, which share the cookie.
+// Other tabs of this browser share the session cookie.
 const otherTabs = new BroadcastChannel('assay.session')
 otherTabs.addEventListener('message', () => void loadMe())
 
-/** First of all: a first visit's link signs in, and leaves the address at once. */
+/** Loads the user. If the URL contains a welcome token, signs in with it and removes it from the URL first. */
 export async function startSession(): Promise<void> {
   const welcome = /^#welcome=([\w.-]+)$/.exec(location.hash)?.[1]
   if (welcome) {
@@ -49,7 +49,7 @@ export async function startSession(): Promise<void> {
 async function loadMe(): Promise<void> {
   const requestClient = client
   const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
-  // Since then a user came or went, and that is what counts.
+  // The user signed in or out in the meantime, so this response is out of date.
   if (requestClient !== client) return
   const apiError = error && toApiError(error)
   if (apiError && apiError.code !== 'UNAUTHENTICATED') {
@@ -76,7 +76,7 @@ export interface Credentials {
   code?: string
 }
 
-/** The error, where it was refused. */
+/** Signs in. Returns the error if the service rejects the credentials. */
 export async function signIn(credentials: Credentials | { welcome: string }): Promise<ApiError | undefined> {
   const error = await requestSession('POST', credentials)
   if (error) return error
@@ -97,7 +97,7 @@ export async function signOut(): Promise<void> {
   navigate('/', { replace: true })
 }
 
-/** After a change of one's own account. */
+/** Loads the user again after a change of the own account. */
 export const refreshMe = loadMe
 
 async function requestSession(method: string, body?: object): Promise<ApiError | undefined> {

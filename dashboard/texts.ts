@@ -8,7 +8,7 @@ import { overviewTexts } from './texts/overview.js'
 import { validationTexts } from './texts/validation.js'
 import { webhooksTexts } from './texts/webhooks.js'
 
-/** Every text of the page. */
+/** All texts of the dashboard. */
 export const texts = {
   ...commonTexts,
   ...navigationTexts,

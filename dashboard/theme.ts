@@ -6,7 +6,7 @@ export type Theme = (typeof themes)[number]
 const storageKey = 'assay.theme'
 const storedTheme = localStorage.getItem(storageKey)
 
-/** What the viewer chose; `system` follows the machine. */
+/** Selected theme. `system` follows the operating system. */
 export const theme = signal<Theme>(themes.find((name) => name === storedTheme) ?? 'system')
 
 export function applyTheme(): void {

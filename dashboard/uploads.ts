@@ -8,7 +8,7 @@ import { isOnline, retryDelaysMs } from './connection.js'
 type UploadState =
   | { kind: 'waiting' | 'uploading' | 'validating' }
   | { kind: 'accepted'; fileId: string }
-  /** It was judged, or could not be sent. */
+  /** `rejected`: the service rejected the file. `failed`: the file could not be sent. */
   | { kind: 'rejected' | 'failed'; error: ApiError }
 
 export interface Upload {
@@ -19,15 +19,15 @@ export interface Upload {
   state: Signal<UploadState>
   abort: AbortController
   idempotencyKey: string
-  /** How often in a row the connection was lost. */
+  /** Number of successive lost connections. */
   connectionLosses: number
 }
 
-/** What was dropped since the page was opened, newest first; it goes on while other views are looked at. */
+/** Uploads since the page was opened, newest first. They continue while the user visits other pages. */
 export const uploads = signal<readonly Upload[]>([])
 
 const maxConcurrentUploads = 3
-/** Beyond that a broken connection would cost too much: the rest goes on where it broke off. */
+/** Larger files are uploaded in chunks, so that a lost connection does not restart the upload. */
 const minResumableBytes = 16 * 1024 * 1024
 let activeUploads = 0
 let lastKey = 0
@@ -49,9 +49,10 @@ export function addUploads(files: Iterable<File>, context: string): void {
   startWaiting()
 }
 
-/** Sends it again: what failed may succeed later, and what was refused may fit a changed context. */
+/** Repeats an upload. A rejected file may be accepted after a change of the context. */
 export function retry(upload: Upload): void {
-  // A refusal under a key stays that refusal; what was lost on its way may have arrived all the same.
+  // A rejected upload needs a new key, because the service repeats the response to a known key.
+  // A lost upload keeps its key, because it may have arrived.
   if (upload.state.peek().kind === 'rejected') upload.idempotencyKey = generateKey()
   upload.abort = new AbortController()
   upload.progress.value = 0
@@ -64,7 +65,7 @@ const generateKey = () =>
 
 const isConnectionLost = (state: UploadState) => state.kind === 'failed' && state.error.code === 'OFFLINE'
 
-// Back on line, what was lost goes on by itself.
+// Retry lost uploads when the browser is online again.
 addEventListener('online', () => {
   for (const upload of uploads.peek()) {
     upload.connectionLosses = 0
@@ -86,7 +87,7 @@ export const clearFinished = (): void => {
 export const isFinished = ({ kind }: UploadState): boolean => kind === 'accepted' || kind === 'rejected' || kind === 'failed'
 
 function startWaiting(): void {
-  // The oldest first, in the order in which they were dropped.
+  // Oldest first, in the order in which the user added them.
   const waiting = [...uploads.peek()].sort((a, b) => a.key - b.key).filter(({ state }) => state.peek().kind === 'waiting')
   for (const upload of waiting.slice(0, maxConcurrentUploads - activeUploads)) {
     activeUploads++
@@ -109,7 +110,7 @@ async function sendUpload(upload: Upload): Promise<void> {
   if (body) state.value = { kind: 'accepted', fileId: body.file_id }
   else state.value = { kind: isRejection(error) ? 'rejected' : 'failed', error }
   if (isConnectionLost(state.peek())) scheduleRetry(upload)
-  // Once for all that were dropped together: every list on the page is asked anew.
+  // Reload the lists only once, after the last upload.
   if (uploads.peek().every((each) => isFinished(each.state.peek()))) reloadData()
 }
 
@@ -124,5 +125,5 @@ const rejectionCodes = [
   'ACTIVE_CONTENT',
 ]
 
-/** The file itself is the reason: sending it again changes nothing. */
+/** Checks whether the service rejected the file itself, so that a retry cannot succeed. */
 const isRejection = ({ code }: ApiError) => rejectionCodes.includes(code)

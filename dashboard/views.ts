@@ -20,7 +20,7 @@ import { hasScope, type Scope } from './session.js'
 import { texts } from './texts.js'
 
 interface View {
-  /** The first part of its address; the overview has none. */
+  /** First segment of the path. Empty for the overview. */
   name:
     | ''
     | 'files'
@@ -37,10 +37,10 @@ interface View {
     | 'account'
   title: string
   icon: IconName
-  /** Who has none of them is not shown the way there. */
+  /** The navigation shows the view if the user has at least one of these scopes. */
   scopes?: readonly Scope[]
   Page: ComponentType<{ id: string }>
-  /** Of one thing, by its id or key. */
+  /** Page of one object, by id or key. */
   Detail?: ComponentType<{ id: string }>
 }
 
@@ -61,14 +61,14 @@ const allViews: readonly View[] = [
 
 const account: View = { name: 'account', title: texts.nav.account, icon: 'person', Page: Account }
 
-/** Those that the user may see, in the order of the navigation. */
+/** Returns the views that the user may see, in the order of the navigation. */
 export const getVisibleViews = (): View[] => allViews.filter(({ scopes }) => !scopes || scopes.some(hasScope))
 
-/** What an address shows: a view, or one thing in it. */
+/** Returns the component for a path, and the id in the path. Undefined if the user may not see such a page. */
 export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, name = '', id, ...rest] = path.split('/')
   const visible = getVisibleViews()
-  // Who may not see the overview begins with what comes first.
+  // Users who may not see the overview start with their first view.
   const view = [...visible, account].find((each) => each.name === name) ?? (path === '/' ? visible[0] : undefined)
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }

@@ -1,7 +1,7 @@
 import { CombinedError } from '@urql/core'
 import { texts } from '../texts.js'
 
-/** What went wrong, as the service says it. */
+/** Error of a GraphQL or REST call. */
 export interface ApiError {
   code: string
   message: string
@@ -23,14 +23,14 @@ export function toApiError(error: unknown): ApiError {
   return { code: code ?? 'INTERNAL_SERVER_ERROR', message: first.message, details: details ?? {} }
 }
 
-/** The same of an answer of REST. */
+/** Converts the body of a REST error response. */
 export const parseErrorBody = ({ message, error }: ErrorBody): ApiError => ({
   code: (error?.code ?? 'internal_server_error').toUpperCase(),
   message: message ?? texts.errors.unknown,
   details: error?.details ?? {},
 })
 
-/** Faults of an input, by field. */
+/** Returns the validation errors of an input, by field name. */
 export function toFieldErrors({ details }: ApiError): Record<string, string> {
   const fields = (details.fields ?? []) as { field: string; message: string }[]
   return Object.fromEntries(fields.map(({ field, message }) => [field.replace(/^input\./, ''), message]))

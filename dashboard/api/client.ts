@@ -10,20 +10,20 @@ import {
 } from '@urql/core'
 import { type ApiError, toApiError } from './api-error.js'
 
-/** How often the service has refused this session since the page was opened. */
+/** Number of `UNAUTHENTICATED` errors since the page was opened. */
 export const unauthenticatedCount = signal(0)
 
-/** Changes whenever all that is shown must be asked anew: another user, or back on line. */
+/** Changes when all queries must be repeated: after a mutation, for another user, and when the browser is online again. */
 export const reloadCount = signal(0)
 
-/** Goes along with whatever the cookie is to count for. */
+/** The service accepts the session cookie only with this header, which an HTML form cannot send. */
 export const dashboardHeaders = { 'X-Assay-Request': 'dashboard' }
 
 function createClient(): Client {
   const created: Client = new Client({
     url: '/graphql',
     preferGetMethod: false,
-    // What an earlier session is refused says nothing of this one.
+    // Ignore errors of requests that an earlier session sent.
     exchanges: [
       mapExchange({ onError: (error) => created === client && countUnauthenticated(error) }),
       cacheExchange,
@@ -40,20 +40,20 @@ function countUnauthenticated(error: CombinedError): void {
 
 export let client = createClient()
 
-/** Another user must not see what was kept for the one before. */
+/** Discards the cache, so that another user does not see the data of the previous one. */
 export function clearCache(): void {
   client = createClient()
   reloadCount.value++
 }
 
-/** What lists show is asked anew. */
+/** Repeats all queries of the page. */
 export const reloadData = (): void => {
   reloadCount.value++
 }
 
 addEventListener('online', () => reloadCount.value++)
 
-/** Does something, and gives its answer or the error. */
+/** Runs a mutation. Returns its data or the error. */
 export async function mutate<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,

@@ -2,7 +2,7 @@ import { texts } from '../texts.js'
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
 
-/** As the service words it: base 1024, at most two decimals. */
+/** Formats a number of bytes as the service does: base 1024, at most two decimals. */
 export function formatBytes(count: number): string {
   const step = Math.min(count < 1 ? 0 : Math.floor(Math.log2(count) / 10), units.length - 1)
   return `${(count / 1024 ** step).toLocaleString('en', { maximumFractionDigits: 2 })} ${units[step]}`
@@ -14,10 +14,10 @@ export const formatPercent = (share: number): string => `${share.toLocaleString(
 
 const dateTimeFormat = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
 
-/** In the viewer's zone. */
+/** Formats a time in the user's time zone. */
 export const formatDateTime = (iso: string): string => dateTimeFormat.format(new Date(iso))
 
-/** As it stands in the logs. */
+/** Formats a time in UTC, as in the logs. */
 export const formatUtc = (iso: string): string => `${iso.slice(0, 19).replace('T', ' ')} UTC`
 
 const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -27,7 +27,7 @@ const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
 ]
 const relativeTimeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
-/** "3 hours ago"; beyond a month its date. */
+/** Formats a time relative to now, such as "3 hours ago". Returns the date if it is more than 30 days away. */
 export function formatRelativeTime(iso: string, now = Date.now()): string {
   const seconds = (Date.parse(iso) - now) / 1000
   if (Math.abs(seconds) < 45) return texts.justNow
@@ -36,7 +36,10 @@ export function formatRelativeTime(iso: string, now = Date.now()): string {
   return relativeTimeFormat.format(Math.round(seconds / length), unit)
 }
 
-/** The day on which the quota is used up, at the rate of the points' last days; null where nothing grows. */
+/**
+ * Predicts the day on which the quota is used up, from the average daily growth of the points.
+ * Returns null if the usage does not grow or if the day is more than ten years away.
+ */
 export function predictFullDate(points: readonly { timestamp: string; totalBytes: number }[], quotaBytes: number): Date | null {
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last || points.length < 2) return null

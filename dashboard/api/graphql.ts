@@ -8,7 +8,7 @@ interface Configuration {
   disableMasking: true
 }
 
-/** Documents with the types of their answers, from schema.graphql. Types are all that is taken of gql.tada: urql reads the text. */
+/** Parses a GraphQL document. Only its types come from gql.tada, which derives them from schema.graphql. */
 export const graphql = gql as unknown as ReturnType<typeof initGraphQLTada<Configuration>>
 
 export type { ResultOf, VariablesOf } from 'gql.tada'

@@ -2,7 +2,7 @@ import { type ApiError, parseErrorBody, toApiError } from './api-error.js'
 import { dashboardHeaders } from './client.js'
 import { saveFile } from './save-file.js'
 
-/** Fetches an export, which a plain link could not (it sends no header), and hands it to the browser to keep. */
+/** Downloads a CSV export. A link could not send the header that the session cookie requires. */
 export async function saveExport(
   path: string,
   query: Record<string, string | null>,

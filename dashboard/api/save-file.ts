@@ -1,4 +1,4 @@
-/** Hands something to the browser to keep. */
+/** Lets the browser save a file under the given name. */
 export function saveFile(content: Blob, name: string): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(content)

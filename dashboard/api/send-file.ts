@@ -5,16 +5,16 @@ import { dashboardHeaders } from './client.js'
 export interface UploadRequest {
   file: File
   context: string
-  /** The same upload twice under one is one file; a dry run, which keeps nothing, has none. */
+  /** The service stores uploads with the same key only once. Without a key, the file is only validated. */
   idempotencyKey?: string
-  /** 0 to 1, of the bytes. */
+  /** Called with the fraction of sent bytes, from 0 to 1. */
   onProgress: (share: number) => void
   signal: AbortSignal
 }
 
 export type UploadResult<Body> = { body: Body; error?: undefined } | { body?: undefined; error: ApiError }
 
-/** Sends a file as a form does. `fetch` tells nothing of what it has sent so far. */
+/** Uploads or validates a file in one request. Uses XMLHttpRequest, because `fetch` does not report upload progress. */
 export function sendFile<Body>({
   file,
   context,
@@ -44,5 +44,5 @@ export function sendFile<Body>({
   })
 }
 
-/** By the viewer. */
+/** The user canceled the upload. */
 export const canceledError: ApiError = { code: 'STOPPED', message: texts.files.uploadCanceled, details: {} }

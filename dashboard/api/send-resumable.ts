@@ -6,7 +6,7 @@ import { canceledError, type UploadRequest, type UploadResult } from './send-fil
 
 const chunkBytes = 8 * 1024 * 1024
 
-/** Sends a large file in parts (tus): what breaks off goes on where it was, also after the page was closed. */
+/** Uploads a large file in chunks with tus. An interrupted upload resumes, even after the page was closed. */
 export async function sendResumable({
   file,
   context,
@@ -15,7 +15,7 @@ export async function sendResumable({
   signal,
 }: UploadRequest): Promise<UploadResult<{ file_id: string }>> {
   const { Upload } = await import('tus-js-client')
-  // A listener that is added below would miss an abort during the import.
+  // The listener below is added after the import, so it would miss an abort during the import.
   if (signal.aborted) return { error: canceledError }
   return new Promise((resolve) => {
     let fileId: string | undefined
@@ -26,7 +26,7 @@ export async function sendResumable({
       chunkSize: chunkBytes,
       retryDelays: retryDelaysMs,
       removeFingerprintOnSuccess: true,
-      // The same file may be meant for two contexts.
+      // The fingerprint contains the context, because the same file can be uploaded to several contexts.
       fingerprint: async () => ['assay', context, file.name, file.size, file.lastModified].join('|'),
       onProgress: (sent, total) => onProgress(total > 0 ? sent / total : 0),
       onAfterResponse: (_request, response) => {
@@ -36,12 +36,12 @@ export async function sendResumable({
       onError: (error) => resolve({ error: toUploadError(error) }),
     })
     signal.addEventListener('abort', () => {
-      // On the server too: a stopped upload must not take room until it expires.
+      // Terminate the upload on the server too, so that it does not use storage until it expires.
       void upload.abort(true).catch(() => {})
       resolve({ error: canceledError })
     })
     void upload.findPreviousUploads().then(([previous]) => {
-      // `start` would revoke an earlier abort.
+      // `start` would restart an aborted upload.
       if (signal.aborted) return
       if (previous) upload.resumeFromPreviousUpload(previous)
       upload.start()
@@ -49,7 +49,7 @@ export async function sendResumable({
   })
 }
 
-/** The refusal that the answer holds; without an answer the connection was lost. */
+/** Converts an error of tus-js-client. Without a response, the connection was lost. */
 function toUploadError(error: Error | DetailedError): ApiError {
   const responseBody = 'originalResponse' in error ? error.originalResponse?.getBody() : undefined
   try {

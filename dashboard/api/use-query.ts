@@ -5,24 +5,24 @@ import { type ApiError, toApiError } from './api-error.js'
 import { client, reloadCount } from './client.js'
 
 export interface QueryState<Data> {
-  /** What was answered last; while other variables are asked for, what those before gave. */
+  /** Latest data. While new variables are loading, the data of the previous ones. */
   data: Data | undefined
   error: ApiError | undefined
-  /** Nothing can be shown yet. */
+  /** Whether there is neither data nor an error yet. */
   isLoading: boolean
-  /** What is shown is being asked anew. */
+  /** Whether a request is in progress. */
   isRefreshing: boolean
   reload(): void
 }
 
 interface Options {
-  /** Asks again so often, while the page is looked at. */
+  /** Repeats the query at this interval while the tab is visible. */
   pollIntervalMs?: number
-  /** Where not, nothing is asked. */
+  /** If false, the query does not run. Default: true. */
   isEnabled?: boolean
 }
 
-/** What a document gives now: from memory at once where it was asked before, and from the service. */
+/** Runs a query. Returns cached data immediately, if any, and then the data of the service. */
 export function useQuery<Data, Variables extends AnyVariables>(
   document: TypedDocumentNode<Data, Variables>,
   variables: Variables,
@@ -38,7 +38,7 @@ export function useQuery<Data, Variables extends AnyVariables>(
     const { unsubscribe } = client
       .query(document, variables, { requestPolicy })
       .subscribe(({ data, error: queryError, stale }) => {
-        // A field that was refused leaves the others of the answer standing.
+        // An error of one root field does not discard the data of the others.
         state.value = {
           ...(data !== undefined && data !== null ? { data } : keepData(state.peek().data)),
           ...(queryError && { error: toApiError(queryError) }),

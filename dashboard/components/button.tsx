@@ -6,7 +6,7 @@ interface Props {
   children?: ComponentChildren
   icon?: IconName
   kind?: 'primary' | 'plain' | 'quiet' | 'danger'
-  /** What it is for, where it has no text. */
+  /** Accessible name. Required if the button has only an icon. */
   label?: string
   type?: 'button' | 'submit'
   disabled?: boolean
@@ -14,7 +14,7 @@ interface Props {
   onClick?: (event: TargetedMouseEvent<HTMLButtonElement>) => unknown
 }
 
-/** Busy, and deaf to a second click, until what it does has ended. */
+/** A button that ignores clicks while its `onClick` promise is pending. */
 export function Button({ children, icon, kind = 'plain', label, type = 'button', disabled, isBusy, onClick }: Props) {
   const isWorking = useSignal(false)
   const isPending = isBusy || isWorking.value

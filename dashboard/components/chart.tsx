@@ -21,7 +21,7 @@ interface Props {
 
 const height = 170
 
-/** Values over time. uPlot is fetched when the first chart is shown: no other view needs it. */
+/** Time series chart. Only charts need uPlot, so it is loaded with the first one. */
 export function Chart({ title, total, times, series, format }: Props) {
   const frame = useRef<HTMLDivElement>(null)
   const library = useSignal<typeof uPlot | undefined>(undefined)
@@ -61,7 +61,7 @@ const widenRange = ([one = 0, two = 0]: ArrayLike<number> & Iterable<number>, fi
   return [first - half, last + half]
 }
 
-/** Round to who counts bytes. */
+/** Axis steps in bytes: powers of two, so that labels are round numbers of KB, MB and GB. */
 const byteSteps = [0, 1, 2, 3, 4, 5].flatMap((power) =>
   [1, 2, 4, 8, 16, 32, 64, 128, 256, 512].map((step) => step * 1024 ** power),
 )
@@ -90,7 +90,7 @@ function toPlotOptions(
     cursor: { points: { size: 6 }, drag: { x: false, y: false } },
     legend: { live: true },
     scales: {
-      // Bars stand on their moments: half of the first and of the last would be cut off.
+      // Bars are centered on their timestamps. Without the wider range, the first and last bar would be cut in half.
       x: { range: (plot, first, last) => (series[0]?.isArea ? [first, last] : widenRange(plot.data[0], first, last)) },
       y: { range: (_plot, _low, high) => [0, Math.max(1, high * 1.1)] },
     },
@@ -120,7 +120,7 @@ function toPlotOptions(
   }
 }
 
-/** A token's color as a canvas takes it: `light-dark()` is resolved by an element alone. */
+/** Resolves a CSS variable to a hexadecimal color. A canvas cannot resolve `light-dark()`, but an element can. */
 function resolveColor(parent: HTMLElement, token: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${token})`

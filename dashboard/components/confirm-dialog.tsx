@@ -8,16 +8,16 @@ import { ErrorNotice } from './notices.js'
 
 interface Props {
   title: string
-  /** What will be lost or end. */
+  /** Consequences of the action. */
   warning: string
   action: string
-  /** Where much is lost, its name must be typed. */
+  /** Text that the user must type before a destructive action is enabled. */
   confirmationText?: string
   onConfirm: () => Promise<ApiError | undefined>
   onClose: () => void
 }
 
-/** Asks before something that cannot be taken back. */
+/** Asks for confirmation of an action. Stays open and shows the error if the action fails. */
 export function ConfirmDialog({ title, warning, action: act, confirmationText: name, onConfirm: work, onClose }: Props) {
   const typed = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)

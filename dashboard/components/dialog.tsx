@@ -3,7 +3,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import { texts } from '../texts.js'
 import { Button } from './button.js'
 
-/** Over the page, which keeps what stands in it. Escape and the cross close it, where it may be closed. */
+/** Modal dialog. Without `onClose`, the user cannot close it with Escape or the close button. */
 export function Dialog({ title, children, onClose }: { title: string; children: ComponentChildren; onClose?: () => void }) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()

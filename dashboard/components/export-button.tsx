@@ -4,7 +4,7 @@ import { texts } from '../texts.js'
 import { Button } from './button.js'
 import { ErrorNotice } from './notices.js'
 
-/** Saves the whole list as CSV, as it is filtered; `save` gives what went wrong. */
+/** Exports the whole filtered list as CSV. `save` returns the error if the export fails. */
 export function ExportButton({ save }: { save: () => Promise<ApiError | undefined> }) {
   const error = useSignal<ApiError | undefined>(undefined)
   return (

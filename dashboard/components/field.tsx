@@ -4,7 +4,7 @@ import { useId } from 'preact/hooks'
 interface CommonProps {
   label: string
   hint?: ComponentChildren
-  /** What is wrong with it, as the service says it. */
+  /** Validation error from the service. */
   error?: string | undefined
 }
 
@@ -21,7 +21,7 @@ interface TextProps extends CommonProps {
   autofocus?: boolean
 }
 
-/** A line to type in, with its label above and what is wrong with it below. */
+/** Text input with a label, and a hint or an error below it. */
 export function Field({ label, hint, error, value, onInput, type = 'text', autocomplete, ...more }: TextProps) {
   const id = useId()
   return (
@@ -42,7 +42,6 @@ export function Field({ label, hint, error, value, onInput, type = 'text', autoc
 
 interface SelectProps extends CommonProps {
   value: string
-  /** By value, in their order. */
   options: readonly (readonly [value: string, text: string])[]
   onChange: (value: string) => void
 }

@@ -5,7 +5,7 @@ import { Field, Select } from './field.js'
 
 const getFilter = (name: string) => query.value.get(name) ?? ''
 
-/** What narrows a list. It stands in the address, so that a view can be shared. */
+/** Filters of a list. They are stored in the URL, so that a filtered list can be shared. */
 export function Filters({ children }: { children: ComponentChildren }) {
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -15,12 +15,12 @@ export function Filters({ children }: { children: ComponentChildren }) {
 }
 
 interface FilterProps {
-  /** Of the parameter in the address. */
+  /** Name of the query parameter. */
   name: string
   label: string
 }
 
-/** Typing replaces the address: no step back for each letter. */
+/** Text filter. It replaces the history entry, so that not every typed letter becomes a step back. */
 export function FilterField({ name, ...more }: FilterProps & { type?: 'search' | 'date'; placeholder?: string }) {
   return <Field value={getFilter(name)} onInput={(value) => setQuery({ [name]: value }, { replace: true })} {...more} />
 }
@@ -29,7 +29,6 @@ export function FilterSelect({ name, ...more }: FilterProps & { options: readonl
   return <Select value={getFilter(name)} onChange={(value) => setQuery({ [name]: value })} {...more} />
 }
 
-/** The first and the last day. */
 export function FilterDates() {
   return (
     <>

@@ -1,4 +1,4 @@
-/** One stroke a path, on 16 by 16. */
+/** SVG paths for a 16 × 16 view box. */
 const paths = {
   overview: 'M2.5 9.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 2.5h4v4h-4zM9.5 9.5h4v4h-4z',
   files: 'M4 1.5h5l3.5 3.5v9.5H4zM9 1.5V5h3.5M6 8.5h4.5M6 11h4.5',
@@ -36,7 +36,7 @@ const paths = {
 
 export type IconName = keyof typeof paths
 
-/** Decoration: what it means stands beside it, or in the label of what holds it. */
+/** Decorative icon, hidden from screen readers. The surrounding element must have a text or a label. */
 export const Icon = ({ name }: { name: IconName }) => (
   <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
     <path d={paths[name]} />

@@ -7,7 +7,7 @@ import { ErrorNotice, Skeleton } from './notices.js'
 
 export interface Column<Item> {
   title: string
-  /** Numbers stand on the right; `wide` takes what is left; what is `extra` goes first on a narrow screen; `acts` has the buttons, `pick` a box. */
+  /** `number` is right-aligned, `wide` takes the remaining width, and `secondary` is hidden on narrow screens. */
   kind?: 'number' | 'wide' | 'secondary' | 'buttons' | 'checkbox-column'
   cell: (item: Item) => ComponentChildren
 }
@@ -24,16 +24,16 @@ interface Props<Item> {
   items: readonly Item[] | undefined
   columns: readonly Column<Item>[]
   getKey: (item: Item) => string
-  /** Where nothing is there, or nothing fits the filters. */
+  /** Shown if the list has no items. */
   empty: ComponentChildren
   caption: string
-  /** What leads on, in a list of pages. */
+  /** Cursors of the previous and the next page. */
   pageInfo?: PageInfo | undefined
-  /** Items in the whole list, where it is known. */
+  /** Number of items in the whole list, if known. */
   total?: number | null | undefined
 }
 
-/** A table that becomes cards on a narrow screen, with its states: asked for, at error, empty. */
+/** Table with loading, error and empty states. On narrow screens, rows become cards. */
 export function List<Item>({ query, items, columns, getKey, empty, caption, pageInfo, total }: Props<Item>) {
   if (!items) return query.error ? <ErrorNotice error={query.error} onRetry={query.reload} /> : <Skeleton />
   return (
@@ -78,7 +78,7 @@ const Table = <Item,>({
   </div>
 )
 
-/** Pages by cursor: the place stands in the address. */
+/** Buttons for the previous and the next page. The cursor is stored in the URL. */
 const Pager = ({ pageInfo, total, shown }: { pageInfo: PageInfo; total: number | null; shown: number }) => (
   <nav class="pager" aria-label={texts.pages}>
     <span class="dim">{total === null ? null : texts.countOfTotal(shown, total)}</span>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 import { Icon } from './icon.js'
 
-/** What can be done with one thing of a list, behind three dots. */
+/** Menu of actions for one list item. */
 export function Menu({ label, children }: { label: string; children: ComponentChildren }) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)
@@ -24,8 +24,8 @@ export function Menu({ label, children }: { label: string; children: ComponentCh
       >
         <Icon name="more" />
       </button>
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: a click on one of its buttons closes it, also by key. */}
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: a click on one of its buttons closes it, also by key. */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the handler only closes the menu after a click on one of its buttons, which also support the keyboard. */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the handler only closes the menu after a click on one of its buttons, which also support the keyboard. */}
       <div ref={list} id={id} popover="auto" class="menu-list" onClick={() => list.current?.hidePopover()}>
         {children}
       </div>

@@ -6,7 +6,7 @@ import { Button } from './button.js'
 import { CopyButton } from './copy-button.js'
 import { Icon, type IconName } from './icon.js'
 
-/** What went wrong; said aloud by screen readers. */
+/** Error message, announced by screen readers. */
 export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; onRetry?: () => void }) {
   if (!error) return null
   return (
@@ -18,7 +18,7 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   )
 }
 
-/** The service names times in UTC, for programs. */
+/** Returns the message of an error. The message of the service has times in UTC, so this formats them in the user's time zone. */
 function toMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until
@@ -29,11 +29,11 @@ interface EmptyProps {
   icon: IconName
   title: string
   children: ComponentChildren
-  /** The same by the API. */
+  /** Command that does the same with the API. */
   curl?: string
 }
 
-/** Nothing is there yet: what to do next, here and on the command line. */
+/** Placeholder of an empty list, which explains what to do next. */
 export const EmptyState = ({ icon, title, children, curl }: EmptyProps) => (
   <div class="empty">
     <span class="empty-icon">
@@ -45,7 +45,7 @@ export const EmptyState = ({ icon, title, children, curl }: EmptyProps) => (
   </div>
 )
 
-/** A line for a shell, to copy. */
+/** A line of code with a copy button. */
 export const CodeLine = ({ text }: { text: string }) => (
   <div class="codeline">
     <code>{text}</code>
@@ -53,7 +53,7 @@ export const CodeLine = ({ text }: { text: string }) => (
   </div>
 )
 
-/** Grey lines where a list will be. */
+/** Placeholder of content that is being loaded. */
 export const Skeleton = ({ lines = 6 }: { lines?: number }) => (
   <div class="skeleton" role="status" aria-busy="true" aria-label={texts.loading}>
     {Array.from({ length: lines }, (_, at) => (

@@ -6,13 +6,13 @@ import { Icon } from './icon.js'
 interface Props {
   title: string
   description?: ComponentChildren
-  /** Where it was come from. */
+  /** Link to the parent page. */
   parent?: { href: string; title: string }
   actions?: ComponentChildren
   children: ComponentChildren
 }
 
-/** A view: its title, also in the window's, what can be done, and what is in it. */
+/** Layout of a page: title, actions and content. Sets the title of the document too. */
 export function Page({ title, description: about, parent, actions, children }: Props) {
   useEffect(() => {
     document.title = `${title} · ${texts.product}`

@@ -21,7 +21,7 @@ const icons: Record<Outcome, IconName> = {
   waiting: 'minus',
 }
 
-/** The five checks in the order in which they judge, each with what it saw. */
+/** Results of the five checks, in the order in which the service runs them. */
 export const Report = ({ checks }: { checks: readonly CheckResult[] }) => (
   <ol class="report">
     {checks.map(({ check, outcome, message, durationMs }, at) => (
@@ -39,7 +39,7 @@ export const Report = ({ checks }: { checks: readonly CheckResult[] }) => (
   </ol>
 )
 
-/** Which check decided a refusal: those before it passed or were switched off, those after it were not asked. */
+/** Derives the results of all checks from a rejection. Checks before the failed one passed or were disabled; later ones were skipped. */
 export function toCheckResults({ code, message }: ApiError, context: CheckSettings | undefined): CheckResult[] {
   const failedCheck = checkByErrorCode[code] ?? 'virus_detected'
   const failedIndex = checkNames.indexOf(failedCheck)
@@ -72,7 +72,7 @@ const checkByErrorCode: Record<string, CheckName> = {
   SCAN_INCOMPLETE: 'virus_detected',
 }
 
-/** What a refusal means, and what can be done about it. */
+/** Explains an error code and says what the user can do. */
 export function Advice({ code }: { code: string }) {
   const advice = texts.advice[code as keyof typeof texts.advice]
   return advice ? (

@@ -12,7 +12,7 @@ interface Props {
   children?: ComponentChildren
 }
 
-/** A secret that is shown this once, and gone when this closes. */
+/** Shows a secret that the service returns only once. */
 export const SecretDialog = ({ title, notice, secret, closeLabel, onClose, children }: Props) => (
   <Dialog title={title}>
     <div class="body stack">

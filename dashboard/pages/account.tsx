@@ -53,7 +53,6 @@ function EndSessionButton({ id }: { id: string }) {
   )
 }
 
-/** One's own: password, second factor, sessions. */
 export function Account() {
   const result = useQuery(sessionsDocument, {})
   const user = me.value

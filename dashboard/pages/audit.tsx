@@ -87,7 +87,6 @@ const EntryDetails = ({ entry: { entityType, entityId, entityName, details, ipAd
   </details>
 )
 
-/** Who did what. */
 export function Audit() {
   const result = useQuery(auditDocument, { ...getCursorArguments(), ...getFilters() })
   const entries = result.data?.auditLogsConnection

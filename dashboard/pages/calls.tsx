@@ -107,7 +107,6 @@ const CallDetails = ({ call: { errorCode, errorMessage, fileId, ipAddress, userA
   </details>
 )
 
-/** The log of calls by key. */
 export function Calls() {
   const result = useQuery(callsDocument, { ...getCursorArguments(), ...getFilters() }, { pollIntervalMs: 15_000 })
   const calls = result.data?.callLogsConnection

@@ -19,14 +19,13 @@ const chartsDocument = graphql(`
 const periods = ['hourly', 'daily', 'weekly'] as const
 type Period = (typeof periods)[number]
 
-// An hour of storage is not counted: its days stand for it.
+// The storage chart has no hourly data, so the hourly view shows days.
 const chartRanges: Record<Period, { storagePeriod: 'daily' | 'weekly'; days: number }> = {
   hourly: { storagePeriod: 'daily', days: 2 },
   daily: { storagePeriod: 'daily', days: 30 },
   weekly: { storagePeriod: 'weekly', days: 182 },
 }
 
-/** Calls, uploads and storage over time. */
 export function Charts() {
   const period = useSignal<Period>('daily')
   const { data, error, reload } = useQuery(
@@ -36,7 +35,7 @@ export function Charts() {
   )
   return (
     <section class="stack">
-      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be the form of something. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for form fields, and these are buttons. */}
       <div class="segments" role="group" aria-label={t.period}>
         {periods.map((each) => (
           <button key={each} type="button" aria-pressed={each === period.value} onClick={() => (period.value = each)}>

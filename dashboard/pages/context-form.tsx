@@ -8,7 +8,7 @@ import { texts } from '../texts.js'
 
 const t = texts.contexts
 
-/** What is typed, as it is typed. */
+/** Values of the form fields, as the user typed them. */
 export interface ContextDraft {
   contextKey: string
   displayName: string
@@ -21,7 +21,7 @@ export interface ContextDraft {
   scanForViruses: boolean
 }
 
-/** What the API takes; it judges what is wrong, and says it of each field. */
+/** Converts the form fields to the input of the API. Invalid values are left to the API, which reports them by field. */
 export const toRulesInput = ({ extensions, maxFileSizeMb, storageQuotaMb, contextKey: _key, ...rest }: ContextDraft) => ({
   ...rest,
   allowedExtensions: extensions.split(/[\s,;]+/).filter(Boolean),
@@ -35,11 +35,11 @@ interface Props {
   submitLabel: string
   save: () => Promise<ApiError | undefined>
   isReadOnly?: boolean
-  /** What else can be done with the draft. */
+  /** Additional actions beside the submit button. */
   children?: ComponentChildren
 }
 
-/** The rules of a context, to be made or changed. */
+/** Form for the rules of a new or an existing context. */
 export function ContextForm({ draft, isNew, submitLabel: act, save, isReadOnly = false, children }: Props) {
   const error = useSignal<ApiError | undefined>(undefined)
   const isSaved = useSignal(false)

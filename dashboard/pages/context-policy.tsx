@@ -18,7 +18,6 @@ const updateDocument = graphql(`
   }
 `)
 
-/** What a context refuses, beyond its rules. */
 export function ContextPolicyForm({ contextKey: key, policy }: { contextKey: string; policy: NonNullable<Context['policy']> }) {
   const draft = useSignal({
     ...policy,

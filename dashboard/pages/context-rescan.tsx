@@ -22,7 +22,7 @@ const progressDocument = graphql(`
 `)
 const rescanDocument = graphql(`mutation RescanContext($key: String!) { rescanContext(contextKey: $key) { status } }`)
 
-/** How far a context's files have been scanned again, and the way to have it done now. */
+/** Progress of the rescan of a context, and a button that starts one. */
 export function ContextRescan({ contextKey: key }: { contextKey: string }) {
   const result = useQuery(progressDocument, { key }, { pollIntervalMs: everyMs })
   const error = useSignal<ApiError | undefined>(undefined)

@@ -12,7 +12,7 @@ const usageDocument = graphql(`
   }
 `)
 
-/** What each context holds of its quota, the fullest first. */
+/** The six contexts with the highest quota usage. */
 export function ContextUsage() {
   const { data, error } = useQuery(usageDocument, {}, { pollIntervalMs: 30_000 })
   const list = data?.contexts?.data

@@ -22,7 +22,7 @@ const versionsDocument = graphql(`
 
 type Rules = NonNullable<ResultOf<typeof versionsDocument>['contextVersions']>['data'][number]['rules']
 
-/** How its rules came to be what they are, the latest first. */
+/** Versions of the rules of a context, newest first, each with its changes. */
 export function ContextVersions({ contextKey: key }: { contextKey: string }) {
   const result = useQuery(versionsDocument, { key })
   const versions = result.data?.contextVersions?.data ?? []
@@ -52,7 +52,7 @@ const toEntries = ({ policy, ...rules }: Rules) =>
 
 const formatValue = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value ?? texts.none))
 
-/** Each field that is not as it was before. */
+/** Returns one text for each field that differs from the previous version. */
 function describeChanges(rules: Rules, previous: Rules | undefined): string[] {
   if (!previous) return []
   const previousValues = new Map<string, string>(toEntries(previous))

@@ -27,9 +27,8 @@ const updateDocument = graphql(`
 `)
 const deleteDocument = graphql(`mutation DeleteContext($key: String!) { deleteContext(contextKey: $key) { contextKey } }`)
 
-/** One context: its rules, its policy, what it holds. */
 export function ContextPage({ id: key }: { id: string }) {
-  // No key has a hyphen.
+  // A context key cannot contain a hyphen.
   return key === 'new-context' ? <NewContext /> : <ExistingContext contextKey={key} />
 }
 

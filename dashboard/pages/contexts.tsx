@@ -47,7 +47,7 @@ const columns: Column<ContextRow>[] = [
   { title: texts.status, cell: ({ status }) => <Badge tone={status === 'active' ? 'good' : 'plain'}>{t[status]}</Badge> },
 ]
 
-/** The contexts of the tenant: at most a hundred are shown, which is more than people make. */
+/** Contexts of the tenant. Shows at most 100, without pages. */
 export function Contexts() {
   const result = useQuery(contextsDocument, {})
   const contexts = result.data?.contexts

@@ -13,12 +13,12 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.files
 
-/** Where files are dropped, many at once, and what becomes of each. */
+/** Upload area with the list of uploads. */
 export function DropZone() {
   const contexts = useContexts()
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
   const chosen = useSignal('')
-  // The context that the list shows, unless another is chosen.
+  // Default: the context that the file list is filtered by.
   const selectedKey = chosen.value || query.value.get('context')
   const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
   if (contexts.isLoading) return null
@@ -57,7 +57,7 @@ interface FileTargetProps {
   children: preact.ComponentChildren
 }
 
-/** Takes files that are dropped on it or chosen. */
+/** Area that accepts dropped or selected files. */
 export function FileTarget({ onFiles, text, isSingle = false, children }: FileTargetProps) {
   const isDraggedOver = useSignal(false)
   const input = useRef<HTMLInputElement>(null)
@@ -66,7 +66,7 @@ export function FileTarget({ onFiles, text, isSingle = false, children }: FileTa
     if (files.length > 0) onFiles(isSingle ? files.slice(0, 1) : files)
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: by keyboard the button in it does the same.
+    // biome-ignore lint/a11y/noStaticElementInteractions: keyboard users can use the button inside.
     <div
       class={`drop${isDraggedOver.value ? ' dragged-over' : ''}`}
       onDragOver={(event) => {

@@ -7,7 +7,7 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.files
 
-/** What the address asks for. */
+/** Reads the filters, the order and the cursor from the URL. */
 export function getFileFilters(): VariablesOf<typeof filesDocument> {
   const [sort, order] = (query.value.get('sort') ?? '').split('.') as [Sort | '', 'asc' | 'desc' | undefined]
   return {
@@ -24,7 +24,6 @@ export function getFileFilters(): VariablesOf<typeof filesDocument> {
 
 type Sort = NonNullable<VariablesOf<typeof filesDocument>['sort']>
 
-/** The API's filters and its order, in the address. */
 export function FileFilters() {
   const contexts = useContexts()
   const options = [

@@ -15,7 +15,7 @@ const holdDocument = graphql(
 )
 const releaseDocument = graphql(`mutation ReleaseHold($id: ID!) { releaseHold(fileId: $id) { fileId } }`)
 
-/** Puts a file on hold, or lifts its hold. */
+/** Button that places or releases the hold of a file. */
 export function FileHold({
   id,
   isHeld,

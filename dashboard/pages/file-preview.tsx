@@ -9,7 +9,7 @@ const t = texts.file
 
 const urlDocument = graphql(`mutation PreviewUrl($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }`)
 
-// What a browser shows without running anything in it: no SVG, no HTML, no PDF.
+// Types that cannot run code in a browser. SVG, HTML and PDF can.
 const imageTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']
 const textTypes = ['text/plain', 'text/csv', 'application/json', 'text/markdown']
 const maxImageBytes = 16 * 1024 * 1024
@@ -23,11 +23,11 @@ interface PreviewableFile {
 
 const isImage = ({ contentType }: PreviewableFile) => imageTypes.includes(contentType)
 
-/** Only what is safe to show, and small. */
+/** Checks whether a preview is safe, and small enough to load. */
 export const isPreviewable = (file: PreviewableFile): boolean =>
   isImage(file) ? file.sizeBytes <= maxImageBytes : textTypes.includes(file.contentType.split(';')[0]!)
 
-/** On request alone: it fetches the file. */
+/** Preview of a file. Loads only on request, because it counts as a download. */
 export function FilePreview({ file }: { file: PreviewableFile }) {
   const preview = useSignal<{ imageUrl?: string; text?: string; hasFailed?: boolean }>({})
   useEffect(() => () => URL.revokeObjectURL(preview.peek().imageUrl ?? ''), [preview])
@@ -55,7 +55,7 @@ export function FilePreview({ file }: { file: PreviewableFile }) {
 async function fetchPreview(file: PreviewableFile) {
   const { data } = await mutate(urlDocument, { id: file.id })
   const { pathname, search } = new URL(data!.createDownloadUrl!.downloadUrl)
-  // A bucket's URL leads elsewhere, which this page may not fetch from.
+  // The content security policy does not allow requests to the bucket.
   if (!pathname.startsWith('/download/')) return { hasFailed: true }
   const init = isImage(file) ? {} : { headers: { Range: `bytes=0-${maxTextBytes - 1}` } }
   const response = await fetch(pathname + search, init)

@@ -13,7 +13,7 @@ const deleteDocument = graphql(`
   mutation DeleteFiles($ids: [ID!]!) { deleteFiles(fileIds: $ids) { fileId deleted error { message } } }
 `)
 
-/** Bytes of each file that is selected, by its id. */
+/** Sizes of the selected files in bytes, by file id. */
 export type Selection = Signal<ReadonlyMap<string, number>>
 
 interface SelectProps {
@@ -35,7 +35,7 @@ export const SelectFileCheckbox = ({ selection, file: { id, originalFilename, si
   />
 )
 
-/** What can be done with the files that are selected. */
+/** Actions for the selected files. */
 export function SelectionBar({ selection }: { selection: Selection }) {
   const isConfirming = useSignal(false)
   const files = selection.value

@@ -40,7 +40,6 @@ const deleteDocument = graphql(`mutation DeleteFile($id: ID!) { deleteFile(fileI
 
 type FileDetails = NonNullable<ResultOf<typeof fileDocument>['file']>
 
-/** One file: what it is, how it was judged, and what can be done with it. */
 export function FilePage({ id }: { id: string }) {
   const result = useQuery(fileDocument, { id, isAdmin: hasScope('admin') })
   const file = result.data?.file

@@ -29,7 +29,6 @@ const columns: Column<FileRow>[] = [
   { title: t.uploaded, cell: ({ createdAt }) => <Time at={createdAt} relative /> },
 ]
 
-/** The tenant's files, and where new ones are dropped. */
 export function Files() {
   const result = useQuery(filesDocument, getFileFilters(), { isEnabled: hasScope('metadata') })
   const connection = result.data?.filesConnection
@@ -62,7 +61,7 @@ export function Files() {
   )
 }
 
-/** In one context that is empty, or of filters that nothing fits. */
+/** Distinguishes filters without results from a tenant or context without files. */
 function NoFiles() {
   const names = [...query.value.keys()]
   const context = query.value.get('context')

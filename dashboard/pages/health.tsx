@@ -27,14 +27,13 @@ const healthDocument = graphql(
 
 const pollIntervalMs = 10_000
 
-/** What the service stands on. */
 export function Health() {
   const readiness = useSignal<Readiness | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
   useEffect(() => {
     const load = async () => {
       try {
-        // 503 where something is down: its body says what.
+        // A 503 response is not an error here. Its body lists the components that are down.
         readiness.value = await (await fetch('/health/ready')).json()
         error.value = undefined
       } catch (cause) {
@@ -90,7 +89,7 @@ const ComponentCard = ({ name, condition: { status, ...facts } }: { name: string
 const formatFact = (fact: string, value: unknown): string =>
   value === null ? texts.none : fact.endsWith('_date') ? formatUtc(String(value)) : String(value)
 
-/** It reads every row and asks the store of every blob: on request alone. */
+/** Runs only on request, because it reads every row and checks every blob. */
 function ConsistencyCheck() {
   const isRequested = useSignal(false)
   const { data, error, isRefreshing, reload } = useQuery(healthDocument, {}, { isEnabled: isRequested.value })

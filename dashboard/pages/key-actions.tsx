@@ -23,7 +23,7 @@ const rotateDocument = graphql(
   `mutation RotateKey($id: ID!, $grace: Int!) { rotateApiKey(apiKeyId: $id, graceSeconds: $grace) { apiKey } }`,
 )
 
-/** What can be done with a key, as far as its state allows. */
+/** Menu of an API key with the actions that its status allows. */
 export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow }) {
   const openDialog = useSignal<'rotate' | 'disable' | 'revoke' | undefined>(undefined)
   const close = () => (openDialog.value = undefined)
@@ -79,7 +79,7 @@ export function KeyActions({ apiKey: { id, name, status } }: { apiKey: KeyRow })
   )
 }
 
-/** A new secret, with the old one alive for as long as is chosen. */
+/** Rotates an API key. The old key stays valid during the selected grace period. */
 function RotateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const grace = useSignal('3600')
   const secret = useSignal<string | undefined>(undefined)

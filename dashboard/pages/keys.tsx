@@ -17,7 +17,7 @@ const t = texts.keys
 const tones: Record<KeyRow['status'], Tone> = { active: 'good', disabled: 'plain', revoked: 'bad' }
 const unusedAfterMs = 90 * 86_400_000
 
-/** A key that does nothing is a door that somebody may find. */
+/** Unused keys are highlighted, because each one is an unnecessary risk. */
 const isUnused = ({ status, lastUsedAt, createdAt }: KeyRow) =>
   status === 'active' && Date.now() - Date.parse(lastUsedAt ?? createdAt) > unusedAfterMs
 const isExpired = ({ expiresAt }: KeyRow) => expiresAt !== null && Date.parse(expiresAt) < Date.now()

@@ -16,7 +16,7 @@ const t = texts.keys
 
 const createDocument = graphql(`mutation CreateKey($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKey } }`)
 
-/** A new key, and then its secret. */
+/** Creates an API key and then shows its secret. */
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const contexts = useContexts()
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({

@@ -29,7 +29,7 @@ type Stats = NonNullable<ResultOf<typeof statsDocument>['stats']>
 
 const pollIntervalMs = 10_000
 
-/** What there is, and what happens: exact at every look, each number leading to its list. */
+/** Current statistics. Each number links to its list. */
 export function Overview() {
   const result = useQuery(statsDocument, {}, { pollIntervalMs })
   const stats = result.data?.stats
@@ -73,7 +73,7 @@ const FirstSteps = ({ hasContext }: { hasContext: boolean }) => (
 
 const formatChange = (change: number) => `${change > 0 ? '+' : ''}${formatPercent(change)}`
 
-/** Days are counted in UTC, and so is today. */
+/** Statistics use UTC days. */
 const getCurrentUtcDate = () => new Date().toISOString().slice(0, 10)
 
 function Tiles({ stats, full }: { stats: Stats; full: Date | null }) {

@@ -63,7 +63,7 @@ const columns: Column<QuarantinedFile>[] = [
   { title: texts.actions, kind: 'buttons', cell: (line) => <Actions file={line} /> },
 ]
 
-/** Files in which a later scan found a virus, and restored files that wait for their scan. */
+/** Lists files in which a rescan found a virus, and restored files that wait for a scan. */
 export function Quarantine() {
   const result = useQuery(quarantineDocument, {})
   const page = result.data?.quarantine

@@ -12,7 +12,6 @@ const t = texts.receipt
 
 const receiptDocument = graphql(`query Receipt($id: ID!) { receipt(fileId: $id) { receipt } }`)
 
-/** A file's receipt, to keep: what proves its verdict when the file, or the service, is gone. */
 export function Receipt({ id, name }: { id: string; name: string }) {
   const error = useSignal<ApiError | undefined>(undefined)
   const position = useSignal('')
@@ -43,7 +42,7 @@ export function Receipt({ id, name }: { id: string; name: string }) {
   )
 }
 
-/** What the receipt itself says; whether that is so, `npm run verify` proves. */
+/** Returns the position in the log that the receipt claims. Only `npm run verify` checks the claim. */
 function describePosition(receipt: string): string {
   const payload = atob(receipt.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/'))
   const { log } = JSON.parse(payload) as { log: { index: number; checkpoint: string } }

@@ -20,7 +20,7 @@ const previewDocument = graphql(`
 
 type Preview = NonNullable<ResultOf<typeof previewDocument>['previewContext']>
 
-/** Before rules are saved: what they would have meant for the files that are there. */
+/** Shows how many stored files the unsaved rules would reject. */
 export function RulesPreview({
   contextKey: key,
   input,

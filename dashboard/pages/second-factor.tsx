@@ -18,7 +18,7 @@ const confirmDocument = graphql(
   `mutation ConfirmSecondFactor($code: String!) { confirmSecondFactor(code: $code) { recoveryCodes } }`,
 )
 
-/** Password, then the app's secret, then a code of it, then the recovery codes: each once the one before was right. */
+/** Sets up a second factor in steps: password, secret for the app, first code, recovery codes. */
 export function SecondFactor() {
   const password = useSignal('')
   const code = useSignal('')

@@ -8,7 +8,6 @@ import { Logo } from '../navigation.js'
 import { me, signIn, startError } from '../session.js'
 import { texts } from '../texts.js'
 
-/** What a visitor sees first. */
 export const SignInPage = () => (
   <main class="sign-in" id="main">
     <div class="card">
@@ -24,7 +23,7 @@ export const SignInPage = () => (
   </main>
 )
 
-/** Over a page whose session has ended. */
+/** Asks for the password again after the session ended. The page below keeps its state. */
 export const SignInDialog = () => (
   <Dialog title={texts.signIn.title}>
     <div class="body stack">

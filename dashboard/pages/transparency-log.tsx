@@ -31,7 +31,7 @@ interface Share {
   expiresAt: string
 }
 
-/** The journal as a transparency log: its state, its key, and who else may read it. */
+/** State and key of the transparency log, and the tokens of its auditors. */
 export function TransparencyLog() {
   const result = useQuery(logDocument, {})
   const error = useSignal<ApiError | undefined>(undefined)

@@ -30,9 +30,8 @@ const purgeDocument = graphql(`mutation PurgeFile($id: ID!) { purgeFile(fileId: 
 
 type TrashedFile = NonNullable<ResultOf<typeof trashDocument>['trash']>['data'][number]
 
-/** Deleted files that can be restored. */
 export function Trash() {
-  // This list has numbers where others have cursors.
+  // The trash has page numbers instead of cursors. They use the same URL parameters.
   const page = Number(query.value.get('after') ?? query.value.get('before') ?? 1)
   const result = useQuery(trashDocument, { context: query.value.get('context'), page })
   const { list: contexts } = useContexts()

@@ -12,7 +12,7 @@ const t = texts.files
 
 type Contexts = ReturnType<typeof useContexts>['list']
 
-/** What becomes of each file that was dropped. */
+/** List of uploads with their progress and result. */
 export function UploadList({ contexts }: { contexts: Contexts }) {
   const states = uploads.value.map(({ state }) => state.value)
   const accepted = states.filter(({ kind }) => kind === 'accepted').length

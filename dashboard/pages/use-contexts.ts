@@ -9,7 +9,7 @@ const contextsDocument = graphql(`
   }
 `)
 
-/** The contexts, by name: what a choice offers. */
+/** Loads the contexts for select fields. At most 100. */
 export function useContexts() {
   const result = useQuery(contextsDocument, {})
   return { ...result, list: result.data?.contexts?.data ?? [] }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { type ApiError, toFieldErrors } from '../api/api-error.js'
 
-/** A form's values as they are typed, and what the service refused of them. */
+/** State of a form: values, validation errors, and whether it is being submitted. */
 export function useDraft<Values extends object>(initial: Values) {
   const draft = useSignal(initial)
   const error = useSignal<ApiError | undefined>(undefined)
@@ -10,9 +10,9 @@ export function useDraft<Values extends object>(initial: Values) {
   return {
     value: draft.value,
     set: (changes: Partial<Values>) => (draft.value = { ...draft.value, ...changes }),
-    /** By field. */
+    /** Validation errors by field name. */
     fieldErrors,
-    /** What is wrong with none of the fields. */
+    /** Error that belongs to no field. */
     error: Object.keys(fieldErrors).length === 0 ? error.value : undefined,
     isBusy: isBusy.value,
     onSubmit: (submit: (values: Values) => Promise<ApiError | undefined>) => async (event: SubmitEvent) => {

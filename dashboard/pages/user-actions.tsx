@@ -18,7 +18,7 @@ const removeFactorDocument = graphql(`mutation RemoveSecondFactor($id: ID!) { do
 const endDocument = graphql(`mutation EndSessions($id: ID!) { endUserSessions(userId: $id) }`)
 const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassword(userId: $id) { password } }`)
 
-/** What can be done with another user; one's own account has a page. */
+/** Menu of a user. Most actions are missing for the current user, who has the account page. */
 export function UserActions({ user }: { user: UserRow }) {
   const { id, name, email, status, hasSecondFactor } = user
   const openDialog = useSignal<'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor' | undefined>(undefined)

@@ -21,7 +21,7 @@ const updateDocument = graphql(
   `mutation UpdateUser($id: ID!, $input: UpdateUserInput!) { updateUser(userId: $id, input: $input) { id } }`,
 )
 
-/** Makes a user, or changes one; a password that was made is shown afterwards. */
+/** Creates or edits a user. Shows the password if the service generated it. */
 export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => void }) {
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     name: user?.name ?? '',

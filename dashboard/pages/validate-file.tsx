@@ -13,7 +13,7 @@ import { useContexts } from './use-contexts.js'
 
 const t = texts.dryRun
 
-/** The report of a dry run, as REST gives it. */
+/** Validation report in the format of the REST API. */
 interface DryRunReport {
   outcome: 'accepted' | 'rejected'
   reason: string | null
@@ -27,7 +27,7 @@ interface DryRun {
   error?: ApiError
 }
 
-/** A dry run: the report that an upload would get, and nothing kept. */
+/** Validates a file without storing it. */
 export function ValidateFile() {
   const contexts = useContexts()
   const dryRun = useSignal<DryRun | undefined>(undefined)
@@ -38,7 +38,7 @@ export function ValidateFile() {
     dryRun.value = { file }
     const { signal } = new AbortController()
     const result = await sendFile<DryRunReport>({ file, context: context.contextKey, onProgress: () => {}, signal })
-    // Another file may have been dropped meanwhile.
+    // Ignore the result if the user selected another file in the meantime.
     if (dryRun.value?.file === file)
       dryRun.value = { file, ...(result.body ? { report: result.body } : { error: result.error! }) }
   }

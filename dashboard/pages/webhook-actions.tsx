@@ -26,7 +26,6 @@ const deleteDocument = graphql(`mutation DeleteWebhook($id: ID!) { deleteWebhook
 
 type DialogName = 'edit' | 'rotate' | 'replay' | 'disable' | 'delete'
 
-/** What can be done with a webhook. */
 export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
   const { id, url, status } = webhook
   const openDialog = useSignal<DialogName | undefined>(undefined)

@@ -25,7 +25,7 @@ interface EditedWebhook {
   description: string
 }
 
-/** A new webhook, and then its secret; or what is to change of one. */
+/** Creates or edits a webhook. Shows the secret of a new webhook. */
 export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; onClose: () => void }) {
   const contexts = useContexts()
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
@@ -51,7 +51,7 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; o
     return created.error
   })
   if (secret.value) return <WebhookSecretDialog secret={secret.value} onClose={close} />
-  // Types of one event that were chosen elsewhere stay choosable.
+  // Keep single event types that were selected with the API.
   const kinds = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
   return (
     <Dialog title={webhook ? t.editTitle : t.newTitle} onClose={onClose}>

@@ -24,7 +24,7 @@ type Delivery = NonNullable<ResultOf<typeof webhookDocument>['webhookDeliveries'
 
 const tones: Record<Delivery['status'], Tone> = { pending: 'warn', delivered: 'good', failed: 'bad' }
 
-/** What came of an attempt: a status, or why there was none. */
+/** Formats the result of an attempt: the response status, or the reason for a missing response. */
 const formatResponse = ({ responseStatus, error }: Pick<Delivery, 'responseStatus' | 'error'>) =>
   [responseStatus, error].filter((part) => part !== null).join(', ')
 
@@ -42,7 +42,6 @@ const columns: Column<Delivery>[] = [
   { title: t.lastAttempt, cell: ({ attemptedAt }) => <Time at={attemptedAt} relative /> },
 ]
 
-/** One webhook: how it fares, what it was sent. */
 export function WebhookPage({ id }: { id: string }) {
   const result = useQuery(webhookDocument, { id })
   const webhook = result.data?.webhook

@@ -23,7 +23,6 @@ const webhooksDocument = graphql(`
 
 type WebhookRow = NonNullable<ResultOf<typeof webhooksDocument>['webhooks']>['data'][number]
 
-/** How it fares, in a word. */
 export const WebhookStatusBadge = ({
   webhook: { status, disabledReason, failingSince },
 }: {
