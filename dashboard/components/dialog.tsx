@@ -30,3 +30,19 @@ export function Dialog({ title, children, onClose }: { title: string; children: 
     </dialog>
   )
 }
+
+interface FormFooterProps {
+  submitLabel: string
+  isBusy?: boolean
+  onCancel: () => void
+}
+
+/** Cancel and submit buttons of a form in a dialog. */
+export const FormFooter = ({ submitLabel, isBusy = false, onCancel }: FormFooterProps) => (
+  <footer>
+    <Button onClick={onCancel}>{texts.cancel}</Button>
+    <Button type="submit" kind="primary" isBusy={isBusy}>
+      {submitLabel}
+    </Button>
+  </footer>
+)

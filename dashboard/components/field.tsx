@@ -91,3 +91,27 @@ export const Checkbox = ({ label, hint, checked, onChange }: CheckboxProps) => (
     </span>
   </label>
 )
+
+interface CheckboxGroupProps {
+  legend: string
+  hint: string
+  options: (readonly [value: string, text: string])[]
+  selected: string[]
+  onChange: (selected: string[]) => void
+}
+
+/** Group of checkboxes of which several can be selected. */
+export const CheckboxGroup = ({ legend, hint, options, selected, onChange }: CheckboxGroupProps) => (
+  <fieldset>
+    <legend>{legend}</legend>
+    <p class="hint">{hint}</p>
+    {options.map(([value, text]) => (
+      <Checkbox
+        key={value}
+        label={text}
+        checked={selected.includes(value)}
+        onChange={(isSelected) => onChange(isSelected ? [...selected, value] : selected.filter((each) => each !== value))}
+      />
+    ))}
+  </fieldset>
+)

@@ -40,7 +40,7 @@ interface Props {
 }
 
 /** Form for the rules of a new or an existing context. */
-export function ContextForm({ draft, isNew, submitLabel: act, save, isReadOnly = false, children }: Props) {
+export function ContextForm({ draft, isNew, submitLabel, save, isReadOnly = false, children }: Props) {
   const error = useSignal<ApiError | undefined>(undefined)
   const isSaved = useSignal(false)
   const isBusy = useSignal(false)
@@ -56,98 +56,134 @@ export function ContextForm({ draft, isNew, submitLabel: act, save, isReadOnly =
     isSaved.value = !error.value
     isBusy.value = false
   }
-  const { value } = draft
+  const fields = { value: draft.value, set, fieldErrors }
   return (
     <form class="card" onSubmit={submit}>
       <h2>{t.rules}</h2>
       {error.value && Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
-      <div class="columns">
-        {isNew && (
-          <Field
-            label={t.key}
-            hint={t.keyHint}
-            value={value.contextKey}
-            onInput={(contextKey) => set({ contextKey })}
-            error={fieldErrors.contextKey}
-            required
-          />
-        )}
-        <Field
-          label={t.displayName}
-          value={value.displayName}
-          onInput={(displayName) => set({ displayName })}
-          error={fieldErrors.displayName}
-          required
-        />
-      </div>
-      <Field
-        label={t.description}
-        value={value.description}
-        onInput={(description) => set({ description })}
-        error={fieldErrors.description}
-      />
-      <Field
-        label={t.extensions}
-        hint={t.extensionsHint}
-        value={value.extensions}
-        onInput={(extensions) => set({ extensions })}
-        error={fieldErrors.allowedExtensions}
-        required
-      />
-      <div class="columns">
-        <Field
-          label={t.maxSize}
-          type="number"
-          min={1}
-          value={value.maxFileSizeMb}
-          onInput={(maxFileSizeMb) => set({ maxFileSizeMb })}
-          error={fieldErrors.maxFileSizeMb}
-          required
-        />
-        <Field
-          label={t.quota}
-          type="number"
-          min={1}
-          value={value.storageQuotaMb}
-          onInput={(storageQuotaMb) => set({ storageQuotaMb })}
-          error={fieldErrors.storageQuotaMb}
-          required
-        />
-      </div>
-      <fieldset>
-        <legend>{t.checks}</legend>
-        <Checkbox
-          label={t.blank}
-          hint={t.blankHint}
-          checked={value.rejectBlankFiles}
-          onChange={(rejectBlankFiles) => set({ rejectBlankFiles })}
-        />
-        <Checkbox
-          label={t.corrupt}
-          hint={t.corruptHint}
-          checked={value.rejectCorruptFiles}
-          onChange={(rejectCorruptFiles) => set({ rejectCorruptFiles })}
-        />
-        <Checkbox
-          label={t.viruses}
-          hint={t.virusesHint}
-          checked={value.scanForViruses}
-          onChange={(scanForViruses) => set({ scanForViruses })}
-        />
-      </fieldset>
+      <NameFields {...fields} isNew={isNew} />
+      <LimitFields {...fields} />
+      <CheckFields {...fields} />
       {!isReadOnly && (
-        <div class="row">
-          <Button type="submit" kind="primary" isBusy={isBusy.value}>
-            {act}
-          </Button>
-          {isSaved.value && !isNew && (
-            <span class="badge good" role="status">
-              {t.saved}
-            </span>
-          )}
+        <SubmitRow label={submitLabel} isBusy={isBusy.value} isSaved={isSaved.value && !isNew}>
           {children}
-        </div>
+        </SubmitRow>
       )}
     </form>
   )
 }
+
+interface FieldsProps {
+  value: ContextDraft
+  set: (change: Partial<ContextDraft>) => void
+  fieldErrors: Record<string, string>
+}
+
+const NameFields = ({ value, set, fieldErrors, isNew }: FieldsProps & { isNew: boolean }) => (
+  <>
+    <div class="columns">
+      {isNew && (
+        <Field
+          label={t.key}
+          hint={t.keyHint}
+          value={value.contextKey}
+          onInput={(contextKey) => set({ contextKey })}
+          error={fieldErrors.contextKey}
+          required
+        />
+      )}
+      <Field
+        label={t.displayName}
+        value={value.displayName}
+        onInput={(displayName) => set({ displayName })}
+        error={fieldErrors.displayName}
+        required
+      />
+    </div>
+    <Field
+      label={t.description}
+      value={value.description}
+      onInput={(description) => set({ description })}
+      error={fieldErrors.description}
+    />
+  </>
+)
+
+const LimitFields = ({ value, set, fieldErrors }: FieldsProps) => (
+  <>
+    <Field
+      label={t.extensions}
+      hint={t.extensionsHint}
+      value={value.extensions}
+      onInput={(extensions) => set({ extensions })}
+      error={fieldErrors.allowedExtensions}
+      required
+    />
+    <div class="columns">
+      <Field
+        label={t.maxSize}
+        type="number"
+        min={1}
+        value={value.maxFileSizeMb}
+        onInput={(maxFileSizeMb) => set({ maxFileSizeMb })}
+        error={fieldErrors.maxFileSizeMb}
+        required
+      />
+      <Field
+        label={t.quota}
+        type="number"
+        min={1}
+        value={value.storageQuotaMb}
+        onInput={(storageQuotaMb) => set({ storageQuotaMb })}
+        error={fieldErrors.storageQuotaMb}
+        required
+      />
+    </div>
+  </>
+)
+
+const CheckFields = ({ value, set }: FieldsProps) => (
+  <fieldset>
+    <legend>{t.checks}</legend>
+    <Checkbox
+      label={t.blank}
+      hint={t.blankHint}
+      checked={value.rejectBlankFiles}
+      onChange={(rejectBlankFiles) => set({ rejectBlankFiles })}
+    />
+    <Checkbox
+      label={t.corrupt}
+      hint={t.corruptHint}
+      checked={value.rejectCorruptFiles}
+      onChange={(rejectCorruptFiles) => set({ rejectCorruptFiles })}
+    />
+    <Checkbox
+      label={t.viruses}
+      hint={t.virusesHint}
+      checked={value.scanForViruses}
+      onChange={(scanForViruses) => set({ scanForViruses })}
+    />
+  </fieldset>
+)
+
+interface SubmitRowProps {
+  label: string
+  isBusy: boolean
+  isSaved: boolean
+  children?: ComponentChildren
+}
+
+/** Submit button of a form, a confirmation after saving, and additional actions. */
+export const SubmitRow = ({ label, isBusy, isSaved, children }: SubmitRowProps) => (
+  <div class="row">
+    <Button type="submit" kind="primary" isBusy={isBusy}>
+      {label}
+    </Button>
+    {isSaved && (
+      <span class="badge good" role="status">
+        {t.saved}
+      </span>
+    )}
+    {children}
+  </div>
+)

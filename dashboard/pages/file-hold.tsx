@@ -3,7 +3,7 @@ import type { ApiError } from '../api/api-error.js'
 import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
-import { Dialog } from '../components/dialog.js'
+import { Dialog, FormFooter } from '../components/dialog.js'
 import { Field } from '../components/field.js'
 import { ErrorNotice } from '../components/notices.js'
 import { texts } from '../texts.js'
@@ -58,12 +58,7 @@ function HoldDialog({ id, onClose }: { id: string; onClose: () => void }) {
           <Field label={t.holdReason} value={reason.value} onInput={(value) => (reason.value = value)} required autofocus />
           <ErrorNotice error={error.value} />
         </div>
-        <footer>
-          <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary">
-            {t.placeHold}
-          </Button>
-        </footer>
+        <FormFooter submitLabel={t.placeHold} onCancel={onClose} />
       </form>
     </Dialog>
   )

@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
-import { Button } from '../components/button.js'
-import { Dialog } from '../components/dialog.js'
-import { Checkbox, Field } from '../components/field.js'
+import { Dialog, FormFooter } from '../components/dialog.js'
+import { CheckboxGroup, Field } from '../components/field.js'
 import { ErrorNotice } from '../components/notices.js'
 import { ScopeField } from '../components/scopes.js'
 import type { Scope } from '../session.js'
@@ -63,30 +62,16 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
             error={fieldErrors.expiresInDays}
           />
           {contexts.list.length > 0 && (
-            <fieldset>
-              <legend>{t.contexts}</legend>
-              <p class="hint">{t.contextsHint}</p>
-              {contexts.list.map(({ contextKey, displayName }) => (
-                <Checkbox
-                  key={contextKey}
-                  label={displayName}
-                  checked={value.contexts.includes(contextKey)}
-                  onChange={(isChosen) =>
-                    set({
-                      contexts: isChosen ? [...value.contexts, contextKey] : value.contexts.filter((each) => each !== contextKey),
-                    })
-                  }
-                />
-              ))}
-            </fieldset>
+            <CheckboxGroup
+              legend={t.contexts}
+              hint={t.contextsHint}
+              options={contexts.list.map(({ contextKey, displayName }) => [contextKey, displayName])}
+              selected={value.contexts}
+              onChange={(keys) => set({ contexts: keys })}
+            />
           )}
         </div>
-        <footer>
-          <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy}>
-            {t.create}
-          </Button>
-        </footer>
+        <FormFooter submitLabel={t.create} isBusy={isBusy} onCancel={onClose} />
       </form>
     </Dialog>
   )

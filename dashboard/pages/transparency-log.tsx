@@ -68,19 +68,7 @@ export function TransparencyLog() {
       <h2>{t.title}</h2>
       <p class="dim">{t.about}</p>
       <ErrorNotice error={error.value} />
-      {log && (
-        <dl class="facts">
-          <dt>{t.size}</dt>
-          <dd>{formatNumber(log.size)}</dd>
-          <dt>{t.root}</dt>
-          <dd class="mono">{log.rootHash}</dd>
-          <dt>{t.key}</dt>
-          <dd class="row">
-            <span class="mono">{log.verifierKey}</span>
-            <CopyButton text={log.verifierKey} />
-          </dd>
-        </dl>
-      )}
+      {log && <LogDetails size={log.size} rootHash={log.rootHash} verifierKey={log.verifierKey} />}
       <div class="row">
         {log && (
           <Button icon="download" onClick={() => saveFile(new Blob([log.checkpoint]), `checkpoint-${log.size}.txt`)}>
@@ -120,3 +108,17 @@ export function TransparencyLog() {
     </section>
   )
 }
+
+const LogDetails = ({ size, rootHash, verifierKey }: { size: number; rootHash: string; verifierKey: string }) => (
+  <dl class="facts">
+    <dt>{t.size}</dt>
+    <dd>{formatNumber(size)}</dd>
+    <dt>{t.root}</dt>
+    <dd class="mono">{rootHash}</dd>
+    <dt>{t.key}</dt>
+    <dd class="row">
+      <span class="mono">{verifierKey}</span>
+      <CopyButton text={verifierKey} />
+    </dd>
+  </dl>
+)

@@ -30,6 +30,27 @@ const purgeDocument = graphql(`mutation PurgeFile($id: ID!) { purgeFile(fileId: 
 
 type TrashedFile = NonNullable<ResultOf<typeof trashDocument>['trash']>['data'][number]
 
+const fileColumns: Column<TrashedFile>[] = [
+  { title: texts.files.name, kind: 'wide', cell: ({ originalFilename }) => originalFilename },
+  { title: texts.files.context, cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
+  { title: texts.files.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
+  { title: t.deleted, cell: ({ deletedAt }) => <Time at={deletedAt} relative /> },
+  { title: t.purgeDate, cell: ({ purgeAt }) => <Time at={purgeAt} /> },
+]
+
+type FileHandler = (file: TrashedFile) => unknown
+
+const createActionColumn = (onRestore: FileHandler, onPurge: FileHandler): Column<TrashedFile> => ({
+  title: texts.actions,
+  kind: 'buttons',
+  cell: (file) => (
+    <>
+      <Button onClick={() => onRestore(file)}>{t.restore}</Button>
+      <Button kind="quiet" icon="trash" label={t.purgeFile(file.originalFilename)} onClick={() => onPurge(file)} />
+    </>
+  ),
+})
+
 export function Trash() {
   // The trash has page numbers instead of cursors. They use the same URL parameters.
   const page = Number(query.value.get('after') ?? query.value.get('before') ?? 1)
@@ -45,30 +66,7 @@ export function Trash() {
   const restore = async ({ fileId: id }: TrashedFile) => {
     error.value = await reloadOnSuccess(mutate(restoreDocument, { id }))
   }
-  const columns: Column<TrashedFile>[] = [
-    { title: texts.files.name, kind: 'wide', cell: ({ originalFilename }) => originalFilename },
-    { title: texts.files.context, cell: ({ contextKey }) => <a href={`/contexts/${contextKey}`}>{contextKey}</a> },
-    { title: texts.files.size, kind: 'number', cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
-    { title: t.deleted, cell: ({ deletedAt }) => <Time at={deletedAt} relative /> },
-    { title: t.purgeDate, cell: ({ purgeAt }) => <Time at={purgeAt} /> },
-    {
-      title: texts.actions,
-      kind: 'buttons',
-      cell: (file) => (
-        <>
-          <Button onClick={() => restore(file)}>{t.restore}</Button>
-          <Button
-            kind="quiet"
-            icon="trash"
-            label={t.purgeFile(file.originalFilename)}
-            onClick={() => {
-              purging.value = file
-            }}
-          />
-        </>
-      ),
-    },
-  ]
+  const columns = [...fileColumns, createActionColumn(restore, (file) => (purging.value = file))]
   const trash = result.data?.trash
   const file = purging.value
   return (

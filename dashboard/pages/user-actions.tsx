@@ -18,10 +18,12 @@ const removeFactorDocument = graphql(`mutation RemoveSecondFactor($id: ID!) { do
 const endDocument = graphql(`mutation EndSessions($id: ID!) { endUserSessions(userId: $id) }`)
 const resetDocument = graphql(`mutation ResetPassword($id: ID!) { resetUserPassword(userId: $id) { password } }`)
 
-/** Menu of a user. Most actions are missing for the current user, who has the account page. */
+type DialogName = 'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor'
+
+/** Menu of a user, and the dialogs of its actions. */
 export function UserActions({ user }: { user: UserRow }) {
-  const { id, name, email, status, hasSecondFactor } = user
-  const openDialog = useSignal<'edit' | 'disable' | 'signOut' | 'reset' | 'removeFactor' | undefined>(undefined)
+  const { id, name, email } = user
+  const openDialog = useSignal<DialogName | undefined>(undefined)
   const password = useSignal<string | undefined>(undefined)
   const close = () => (openDialog.value = undefined)
   const changeStatus = async (document: typeof disableDocument | typeof enableDocument | typeof removeFactorDocument) => {
@@ -35,75 +37,28 @@ export function UserActions({ user }: { user: UserRow }) {
     password.value = data?.resetUserPassword?.password
     return error
   }
-  const show = (dialog: NonNullable<typeof openDialog.value>) => () => (openDialog.value = dialog)
+  const confirmations = {
+    disable: {
+      title: t.disableTitle,
+      warning: t.disableWarning(name),
+      action: t.disable,
+      onConfirm: () => changeStatus(disableDocument),
+    },
+    signOut: { title: t.signOutTitle, warning: t.signOutWarning(name), action: t.signOutEverywhere, onConfirm: endSessions },
+    reset: { title: t.resetTitle, warning: t.resetWarning(name), action: t.resetPassword, onConfirm: resetPassword },
+    removeFactor: {
+      title: t.removeFactorTitle,
+      warning: t.removeFactorWarning(name),
+      action: t.removeFactor,
+      onConfirm: () => changeStatus(removeFactorDocument),
+    },
+  }
+  const confirmation = openDialog.value && openDialog.value !== 'edit' && confirmations[openDialog.value]
   return (
     <>
-      <Menu label={texts.actionsFor(name)}>
-        <Button kind="quiet" onClick={show('edit')}>
-          {t.edit}
-        </Button>
-        {id !== me.value?.id && (
-          <>
-            <Button kind="quiet" onClick={show('signOut')}>
-              {t.signOutEverywhere}
-            </Button>
-            <Button kind="quiet" onClick={show('reset')}>
-              {t.resetPassword}
-            </Button>
-            {hasSecondFactor && (
-              <Button kind="quiet" onClick={show('removeFactor')}>
-                {t.removeFactor}
-              </Button>
-            )}
-            {status === 'active' ? (
-              <Button kind="quiet" onClick={show('disable')}>
-                {t.disable}
-              </Button>
-            ) : (
-              <Button kind="quiet" onClick={() => changeStatus(enableDocument)}>
-                {t.enable}
-              </Button>
-            )}
-          </>
-        )}
-      </Menu>
+      <UserMenu user={user} onSelect={(dialog) => (openDialog.value = dialog)} onEnable={() => changeStatus(enableDocument)} />
       {openDialog.value === 'edit' && <UserDialog user={user} onClose={close} />}
-      {openDialog.value === 'disable' && (
-        <ConfirmDialog
-          title={t.disableTitle}
-          warning={t.disableWarning(name)}
-          action={t.disable}
-          onConfirm={() => changeStatus(disableDocument)}
-          onClose={close}
-        />
-      )}
-      {openDialog.value === 'signOut' && (
-        <ConfirmDialog
-          title={t.signOutTitle}
-          warning={t.signOutWarning(name)}
-          action={t.signOutEverywhere}
-          onConfirm={endSessions}
-          onClose={close}
-        />
-      )}
-      {openDialog.value === 'removeFactor' && (
-        <ConfirmDialog
-          title={t.removeFactorTitle}
-          warning={t.removeFactorWarning(name)}
-          action={t.removeFactor}
-          onConfirm={() => changeStatus(removeFactorDocument)}
-          onClose={close}
-        />
-      )}
-      {openDialog.value === 'reset' && (
-        <ConfirmDialog
-          title={t.resetTitle}
-          warning={t.resetWarning(name)}
-          action={t.resetPassword}
-          onConfirm={resetPassword}
-          onClose={close}
-        />
-      )}
+      {confirmation && <ConfirmDialog key={openDialog.value} {...confirmation} onClose={close} />}
       {password.value && (
         <SecretDialog
           title={t.passwordTitle(email)}
@@ -114,5 +69,47 @@ export function UserActions({ user }: { user: UserRow }) {
         />
       )}
     </>
+  )
+}
+
+interface UserMenuProps {
+  user: UserRow
+  onSelect: (dialog: DialogName) => void
+  onEnable: () => void
+}
+
+/** Most actions are missing for the current user, who has the account page. */
+function UserMenu({ user, onSelect, onEnable }: UserMenuProps) {
+  const show = (dialog: DialogName) => () => onSelect(dialog)
+  return (
+    <Menu label={texts.actionsFor(user.name)}>
+      <Button kind="quiet" onClick={show('edit')}>
+        {t.edit}
+      </Button>
+      {user.id !== me.value?.id && (
+        <>
+          <Button kind="quiet" onClick={show('signOut')}>
+            {t.signOutEverywhere}
+          </Button>
+          <Button kind="quiet" onClick={show('reset')}>
+            {t.resetPassword}
+          </Button>
+          {user.hasSecondFactor && (
+            <Button kind="quiet" onClick={show('removeFactor')}>
+              {t.removeFactor}
+            </Button>
+          )}
+          {user.status === 'active' ? (
+            <Button kind="quiet" onClick={show('disable')}>
+              {t.disable}
+            </Button>
+          ) : (
+            <Button kind="quiet" onClick={onEnable}>
+              {t.enable}
+            </Button>
+          )}
+        </>
+      )}
+    </Menu>
   )
 }

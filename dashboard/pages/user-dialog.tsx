@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
-import { Button } from '../components/button.js'
-import { Dialog } from '../components/dialog.js'
+import { Dialog, FormFooter } from '../components/dialog.js'
 import { Field } from '../components/field.js'
 import { ErrorNotice } from '../components/notices.js'
 import { ScopeField } from '../components/scopes.js'
@@ -66,37 +65,40 @@ export function UserDialog({ user, onClose }: { user?: UserRow; onClose: () => v
             required
             autocomplete="off"
           />
-          {!user && (
-            <>
-              <Field
-                label={t.email}
-                type="email"
-                value={value.email}
-                onInput={(email) => set({ email })}
-                error={fieldErrors.email}
-                required
-                autocomplete="off"
-              />
-              <Field
-                label={t.password}
-                hint={t.passwordHint}
-                type="password"
-                value={value.password}
-                onInput={(chosen) => set({ password: chosen })}
-                error={fieldErrors.password}
-                autocomplete="new-password"
-              />
-            </>
-          )}
+          {!user && <CredentialFields {...{ value, set, fieldErrors }} />}
           <ScopeField selected={value.scopes} onChange={(scopes) => set({ scopes })} />
         </div>
-        <footer>
-          <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy}>
-            {user ? texts.save : t.create}
-          </Button>
-        </footer>
+        <FormFooter submitLabel={user ? texts.save : t.create} isBusy={isBusy} onCancel={onClose} />
       </form>
     </Dialog>
   )
 }
+
+interface CredentialFieldsProps {
+  value: { email: string; password: string }
+  set: (changes: { email?: string; password?: string }) => void
+  fieldErrors: Record<string, string>
+}
+
+const CredentialFields = ({ value, set, fieldErrors }: CredentialFieldsProps) => (
+  <>
+    <Field
+      label={t.email}
+      type="email"
+      value={value.email}
+      onInput={(email) => set({ email })}
+      error={fieldErrors.email}
+      required
+      autocomplete="off"
+    />
+    <Field
+      label={t.password}
+      hint={t.passwordHint}
+      type="password"
+      value={value.password}
+      onInput={(password) => set({ password })}
+      error={fieldErrors.password}
+      autocomplete="new-password"
+    />
+  </>
+)

@@ -4,7 +4,7 @@ import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
 import { Button } from '../components/button.js'
 import { ConfirmDialog } from '../components/confirm-dialog.js'
-import { Dialog } from '../components/dialog.js'
+import { Dialog, FormFooter } from '../components/dialog.js'
 import { Field } from '../components/field.js'
 import { Menu } from '../components/menu.js'
 import { ErrorNotice } from '../components/notices.js'
@@ -27,11 +27,10 @@ const deleteDocument = graphql(`mutation DeleteWebhook($id: ID!) { deleteWebhook
 type DialogName = 'edit' | 'rotate' | 'replay' | 'disable' | 'delete'
 
 export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
-  const { id, url, status } = webhook
+  const { id, url } = webhook
   const openDialog = useSignal<DialogName | undefined>(undefined)
   const secret = useSignal<string | undefined>(undefined)
   const close = () => (openDialog.value = undefined)
-  const show = (dialog: DialogName) => () => (openDialog.value = dialog)
   const setStatus = async (to: 'active' | 'disabled') => {
     const { error } = await mutate(statusDocument, { id, status: to })
     if (!error) reloadData()
@@ -52,29 +51,7 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
   const { host } = new URL(url)
   return (
     <>
-      <Menu label={texts.actionsFor(host)}>
-        <Button kind="quiet" onClick={show('edit')}>
-          {t.edit}
-        </Button>
-        <Button kind="quiet" onClick={show('replay')}>
-          {t.replay}
-        </Button>
-        <Button kind="quiet" onClick={show('rotate')}>
-          {t.rotate}
-        </Button>
-        {status === 'active' ? (
-          <Button kind="quiet" onClick={show('disable')}>
-            {t.disable}
-          </Button>
-        ) : (
-          <Button kind="quiet" onClick={() => setStatus('active')}>
-            {t.enable}
-          </Button>
-        )}
-        <Button kind="quiet" onClick={show('delete')}>
-          {t.delete}
-        </Button>
-      </Menu>
+      <WebhookMenu webhook={webhook} onSelect={(dialog) => (openDialog.value = dialog)} onEnable={() => setStatus('active')} />
       {openDialog.value === 'edit' && <WebhookDialog webhook={webhook} onClose={close} />}
       {openDialog.value === 'replay' && <ReplayDialog id={id} onClose={close} />}
       {openDialog.value === 'rotate' && (
@@ -112,6 +89,41 @@ export function WebhookActions({ webhook }: { webhook: WebhookDetails }) {
   )
 }
 
+interface WebhookMenuProps {
+  webhook: WebhookDetails
+  onSelect: (dialog: DialogName) => void
+  onEnable: () => void
+}
+
+function WebhookMenu({ webhook, onSelect, onEnable }: WebhookMenuProps) {
+  const show = (dialog: DialogName) => () => onSelect(dialog)
+  return (
+    <Menu label={texts.actionsFor(new URL(webhook.url).host)}>
+      <Button kind="quiet" onClick={show('edit')}>
+        {t.edit}
+      </Button>
+      <Button kind="quiet" onClick={show('replay')}>
+        {t.replay}
+      </Button>
+      <Button kind="quiet" onClick={show('rotate')}>
+        {t.rotate}
+      </Button>
+      {webhook.status === 'active' ? (
+        <Button kind="quiet" onClick={show('disable')}>
+          {t.disable}
+        </Button>
+      ) : (
+        <Button kind="quiet" onClick={onEnable}>
+          {t.enable}
+        </Button>
+      )}
+      <Button kind="quiet" onClick={show('delete')}>
+        {t.delete}
+      </Button>
+    </Menu>
+  )
+}
+
 function ReplayDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const from = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
@@ -140,12 +152,7 @@ function ReplayDialog({ id, onClose }: { id: string; onClose: () => void }) {
           />
           {!fieldError && <ErrorNotice error={error.value} />}
         </div>
-        <footer>
-          <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary">
-            {t.replay}
-          </Button>
-        </footer>
+        <FormFooter submitLabel={t.replay} onCancel={onClose} />
       </form>
     </Dialog>
   )

@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { mutate, reloadData } from '../api/client.js'
 import { graphql } from '../api/graphql.js'
-import { Button } from '../components/button.js'
-import { Dialog } from '../components/dialog.js'
-import { Checkbox, Field } from '../components/field.js'
+import { Dialog, FormFooter } from '../components/dialog.js'
+import { CheckboxGroup, Field } from '../components/field.js'
 import { ErrorNotice } from '../components/notices.js'
 import { SecretDialog } from '../components/secret-dialog.js'
 import { texts } from '../texts.js'
@@ -27,7 +26,6 @@ interface EditedWebhook {
 
 /** Creates or edits a webhook. Shows the secret of a new webhook. */
 export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; onClose: () => void }) {
-  const contexts = useContexts()
   const { value, set, error, fieldErrors, isBusy, onSubmit } = useDraft({
     url: webhook?.url ?? '',
     description: webhook?.description ?? '',
@@ -51,8 +49,6 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; o
     return created.error
   })
   if (secret.value) return <WebhookSecretDialog secret={secret.value} onClose={close} />
-  // Keep single event types that were selected with the API.
-  const kinds = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
   return (
     <Dialog title={webhook ? t.editTitle : t.newTitle} onClose={onClose}>
       <form onSubmit={submit}>
@@ -75,57 +71,45 @@ export function WebhookDialog({ webhook, onClose }: { webhook?: EditedWebhook; o
             onInput={(description) => set({ description })}
             error={fieldErrors.description}
           />
-          <CheckboxGroup
-            legend={t.types}
-            hint={t.typesHint}
-            options={kinds.map((kind) => [kind, t.getTypeLabel(kind)])}
-            chosen={value.types}
-            onChange={(types) => set({ types })}
-          />
-          {contexts.list.length > 0 && (
-            <CheckboxGroup
-              legend={t.contexts}
-              hint={t.contextsHint}
-              options={contexts.list.map(({ contextKey, displayName }) => [contextKey, displayName])}
-              chosen={value.contexts}
-              onChange={(only) => set({ contexts: only })}
-            />
-          )}
+          <EventFields value={value} set={set} />
         </div>
-        <footer>
-          <Button onClick={onClose}>{texts.cancel}</Button>
-          <Button type="submit" kind="primary" isBusy={isBusy}>
-            {webhook ? texts.save : t.create}
-          </Button>
-        </footer>
+        <FormFooter submitLabel={webhook ? texts.save : t.create} isBusy={isBusy} onCancel={onClose} />
       </form>
     </Dialog>
   )
 }
 
-export const WebhookSecretDialog = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
-  <SecretDialog title={t.secretTitle} notice={t.secretNote} secret={secret} closeLabel={t.secretCopied} onClose={onClose} />
-)
-
-interface CheckboxGroupProps {
-  legend: string
-  hint: string
-  options: (readonly [value: string, text: string])[]
-  chosen: string[]
-  onChange: (chosen: string[]) => void
+interface EventFieldsProps {
+  value: { types: string[]; contexts: string[] }
+  set: (changes: { types?: string[]; contexts?: string[] }) => void
 }
 
-const CheckboxGroup = ({ legend, hint, options, chosen, onChange }: CheckboxGroupProps) => (
-  <fieldset>
-    <legend>{legend}</legend>
-    <p class="hint">{hint}</p>
-    {options.map(([value, text]) => (
-      <Checkbox
-        key={value}
-        label={text}
-        checked={chosen.includes(value)}
-        onChange={(isChosen) => onChange(isChosen ? [...chosen, value] : chosen.filter((each) => each !== value))}
+function EventFields({ value, set }: EventFieldsProps) {
+  const contexts = useContexts()
+  // Keep single event types that were selected with the API.
+  const types = [...new Set([...Object.keys(t.typeLabels), ...value.types])]
+  return (
+    <>
+      <CheckboxGroup
+        legend={t.types}
+        hint={t.typesHint}
+        options={types.map((type) => [type, t.getTypeLabel(type)])}
+        selected={value.types}
+        onChange={(types) => set({ types })}
       />
-    ))}
-  </fieldset>
+      {contexts.list.length > 0 && (
+        <CheckboxGroup
+          legend={t.contexts}
+          hint={t.contextsHint}
+          options={contexts.list.map(({ contextKey, displayName }) => [contextKey, displayName])}
+          selected={value.contexts}
+          onChange={(keys) => set({ contexts: keys })}
+        />
+      )}
+    </>
+  )
+}
+
+export const WebhookSecretDialog = ({ secret, onClose }: { secret: string; onClose: () => void }) => (
+  <SecretDialog title={t.secretTitle} notice={t.secretNote} secret={secret} closeLabel={t.secretCopied} onClose={onClose} />
 )
