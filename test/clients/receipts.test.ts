@@ -1,44 +1,15 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { decodeJwt } from 'jose'
-import type { Receipt } from '../../packages/proofs/src/receipt.js'
+import { beforeAll, expect, test } from '@jest/globals'
 import { growJournal } from '../support/journal.js'
 import { describeWhere, describeWith, partPath } from '../support/real-parts.js'
-import { type Caller, type TestTenant, World } from '../support/world.js'
+import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.js'
 
 const run = promisify(execFile)
-const folder = mkdtempSync(join(tmpdir(), 'assay-receipts-'))
-let world: World
-let tenant: TestTenant
-beforeAll(async () => {
-  world = await World.open()
-  tenant = await world.tenant()
-  await tenant.context('notes')
-})
-afterAll(async () => {
-  await world.close()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-const text = 'A report.\n'
-const upload = async (name = 'report.txt', content = text): Promise<string> =>
-  (await tenant.admin.upload('notes', name, content)).body.data.file_id
-async function receiptOf(path: string, caller: Caller = tenant.admin): Promise<string> {
-  const { status, body } = await caller.get(path)
-  expect([path, status]).toEqual([path, 200])
-  return body.data.receipt
-}
-const claimsOf = (receipt: string) => decodeJwt(receipt) as unknown as Receipt
-
-async function keySet(): Promise<string> {
-  const path = join(folder, 'jwks.json')
-  writeFileSync(path, JSON.stringify((await world.stranger.raw('/.well-known/jwks.json')).body))
-  return path
-}
+const setup = new ReceiptSetup()
+const { folder } = setup
 
 /** The command of an auditor in another language: what it printed, and its exit status. */
 const outcomeOf = (running: Promise<{ stdout: string }>) =>
@@ -79,30 +50,30 @@ describeWith('go')('Go’s own packages for transparency logs', () => {
   })
 
   const readLog = (token: string, more: Record<string, string> = {}) =>
-    outcomeOf(run(program, [], { env: { ASSAY_URL: world.url, ASSAY_TOKEN: token, ...more } }))
+    outcomeOf(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
   test('read the log by an auditor’s token, find the signed root, and prove entries, growth and receipts', async () => {
-    const own = await world.tenant()
+    const own = await setup.world.tenant()
     await own.context('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
-    const fileId = (await own.admin.upload('notes', 'a.txt', text)).body.data.file_id
+    const fileId = (await own.admin.upload('notes', 'a.txt', reportText)).body.data.file_id
     const before = (await own.admin.get('/log/checkpoint')).body as string
-    const early = await receiptOf(`/files/${fileId}/receipt`, own.admin)
-    await growJournal(world.database.pool, own.tenantId, 1_000)
-    await own.admin.upload('notes', 'b.txt', text)
-    const late = await receiptOf(`/files/${fileId}/receipt`, own.admin)
-    const payload = (receipt: string) => Buffer.from(JSON.stringify(claimsOf(receipt))).toString('base64')
+    const early = await setup.getReceipt(`/files/${fileId}/receipt`, own.admin)
+    await growJournal(setup.world.database.pool, own.tenantId, 1_000)
+    await own.admin.upload('notes', 'b.txt', reportText)
+    const late = await setup.getReceipt(`/files/${fileId}/receipt`, own.admin)
+    const payload = (receipt: string) => Buffer.from(JSON.stringify(parseClaims(receipt))).toString('base64')
     const RECEIPTS = `${payload(early)} ${payload(late)}`
     expect(await readLog(token, { BEFORE: before, RECEIPTS })).toEqual({ status: 0, stdout: '1001 entries agree\n' })
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
   test('find a changed entry', async () => {
-    const own = await world.tenant()
+    const own = await setup.world.tenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
-    await growJournal(world.database.pool, own.tenantId, 300)
+    await growJournal(setup.world.database.pool, own.tenantId, 300)
     expect(await readLog(token)).toMatchObject({ status: 0 })
-    await world.database.pool.query("UPDATE journal SET entry = entry || ' ' WHERE tenant_id = $1 AND sequence = 7", [
+    await setup.world.database.pool.query("UPDATE journal SET entry = entry || ' ' WHERE tenant_id = $1 AND sequence = 7", [
       own.tenantId,
     ])
     expect(await readLog(token)).toEqual({ status: 1, stdout: 'the entries do not make the root\n' })
@@ -131,25 +102,28 @@ describeWhere(python !== undefined, 'Python’s cryptography is not installed (a
 
     test('prove a receipt, at every place of a log', async () => {
       const ids: string[] = []
-      for (let n = 0; n < 4; n++) ids.push(await upload(`${n}.txt`, `${text}${n}`))
+      for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
-        const receipt = await receiptOf(`/files/${id}/receipt`)
-        const size = (await world.app.services.log.checkpoint(tenant.tenantId)).size
-        expect(await check(receipt, `${text}${n}`, await keySet())).toEqual({
+        const receipt = await setup.getReceipt(`/files/${id}/receipt`)
+        const size = (await setup.world.app.services.log.checkpoint(setup.tenant.tenantId)).size
+        expect(await check(receipt, `${reportText}${n}`, await setup.saveKeySet())).toEqual({
           status: 0,
-          stdout: `proven: ${n}.txt accepted as number ${claimsOf(receipt).log.index + 1} of ${size}\n`,
+          stdout: `proven: ${n}.txt accepted as number ${parseClaims(receipt).log.index + 1} of ${size}\n`,
         })
       }
     })
 
     test('prove nothing of another file, or a receipt that was changed', async () => {
-      const receipt = await receiptOf(`/files/${await upload()}/receipt`)
-      const keys = await keySet()
+      const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
+      const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })
       const [head, body, signature] = receipt.split('.') as [string, string, string]
       const forged = Buffer.from(body, 'base64url').toString().replace('report.txt', 'forged.txt')
       const changed = [head, Buffer.from(forged).toString('base64url'), signature].join('.')
-      expect(await check(changed, text, keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('InvalidSignature') })
+      expect(await check(changed, reportText, keys)).toMatchObject({
+        status: 1,
+        stdout: expect.stringContaining('InvalidSignature'),
+      })
     })
   },
 )
