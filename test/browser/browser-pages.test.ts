@@ -6,7 +6,7 @@ import { openBrowser, pageOf } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('in a browser without the internet', () => {
+describeWith('chromium')('GraphQL and API pages in a browser', () => {
   let world: World
   let tenant: TestTenant
   let browser: Browser
@@ -21,16 +21,16 @@ describeWith('chromium')('in a browser without the internet', () => {
     await world.close()
   })
 
-  /** Waits until the answer has it. */
+  /** Waits until the result field contains the text. */
   const result = async (page: Page, text: string) => {
-    // Waiting by Playwright evaluates text in the page, which the page's policy forbids.
+    // Playwright's wait functions evaluate code in the page, which its content security policy forbids.
     while (!(await page.inputValue('#result')).includes(text)) await sleep(20)
   }
 
-  test('/graphql writes a document for a field, and runs it', async () => {
+  test('/graphql generates a document for a field and runs it', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
     const { page, strays, complaints } = await pageOf(browser, world.url)
-    // The list of fields comes after what is looked for in it was typed.
+    // Hold the response with the list of fields until the search text was typed.
     let typed = () => {}
     const isTyped = new Promise<void>((resolve) => {
       typed = resolve
@@ -58,7 +58,7 @@ describeWith('chromium')('in a browser without the internet', () => {
     await page.close()
   })
 
-  test('/graphql shows a refusal as it comes, and says what is no JSON', async () => {
+  test('/graphql shows errors of the service and reports invalid JSON variables', async () => {
     const { page } = await pageOf(browser, world.url)
     await page.goto(`${world.url}/graphql`)
     await page.click('#run')
@@ -69,7 +69,7 @@ describeWith('chromium')('in a browser without the internet', () => {
     await page.close()
   })
 
-  test('/docs uploads a file with its metadata from “Try it out”', async () => {
+  test('/docs uploads a file with metadata from “Try it out”', async () => {
     const { page, strays } = await pageOf(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')

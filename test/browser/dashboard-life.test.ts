@@ -4,7 +4,7 @@ import { Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('what becomes of files, on the dashboard', () => {
+describeWith('chromium')('file lifecycle in the dashboard', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -26,7 +26,7 @@ describeWith('chromium')('what becomes of files, on the dashboard', () => {
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
   const upload = async (name: string): Promise<string> => (await tenant.admin.upload('kept', name, name)).body.data.file_id
 
-  test('a deleted file is in the trash; it is restored there, or deleted for good', async () => {
+  test('restores a file from the trash, or deletes it permanently', async () => {
     const [back, gone] = [await upload('back.txt'), await upload('gone.txt')]
     await tenant.admin.post('/files/delete', { file_ids: [back, gone] })
     const page = await dashboard.signedIn(tenant, { at: '/trash' })
@@ -39,7 +39,7 @@ describeWith('chromium')('what becomes of files, on the dashboard', () => {
     expect((await tenant.admin.get('/trash')).body.data.pagination.total_items).toBe(0)
   })
 
-  test('a file is put on hold with its reason, cannot be deleted then, and can when the hold is lifted', async () => {
+  test('prevents the deletion of a file on hold until the hold is released', async () => {
     const id = await upload('held.txt')
     const page = await dashboard.signedIn(tenant, { at: `/files/${id}` })
     await button(page, 'Place hold').click()
@@ -53,7 +53,7 @@ describeWith('chromium')('what becomes of files, on the dashboard', () => {
     expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
   })
 
-  test('before rules are saved, they say what they would have meant; once saved, they are a version', async () => {
+  test('previews changed rules before saving, and lists a new version after saving', async () => {
     await tenant.context('ruled', { scan_for_viruses: false })
     await tenant.admin.upload('ruled', 'table.csv', 'a,b\n1,2\n')
     await tenant.admin.upload('ruled', 'text.txt', 'text')
@@ -70,7 +70,7 @@ describeWith('chromium')('what becomes of files, on the dashboard', () => {
     )
   })
 
-  test('a policy says how long files are kept, and what is wrong with a number stands below it', async () => {
+  test('saves and clears the retention of a context policy', async () => {
     await tenant.context('aging', { scan_for_viruses: false })
     const page = await dashboard.signedIn(tenant, { at: '/contexts/aging' })
     await page.getByLabel('Delete files after (days)').fill('30')
@@ -84,7 +84,7 @@ describeWith('chromium')('what becomes of files, on the dashboard', () => {
     expect((await tenant.admin.get('/contexts/aging/policy')).body.data).toMatchObject({ retention_days: null, trash_days: 7 })
   })
 
-  test('who may not delete is not shown the trash, who is no administrator no holds', async () => {
+  test('hides the trash without scope delete, and holds without scope admin', async () => {
     const id = await upload('seen.txt')
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: `/files/${id}` })
     await page.getByRole('heading', { level: 1, name: 'seen.txt' }).waitFor()

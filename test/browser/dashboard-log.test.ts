@@ -6,7 +6,7 @@ import { Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('what proves something, on the dashboard', () => {
+describeWith('chromium')('receipts and transparency log in the dashboard', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -30,7 +30,7 @@ describeWith('chromium')('what proves something, on the dashboard', () => {
     return { name: download.suggestedFilename(), text: readFileSync(await download.path(), 'utf8') }
   }
 
-  test('a file’s page saves its receipt, and says where its verdict stands', async () => {
+  test('downloads the receipt of a file and shows the position of its verdict in the log', async () => {
     const fileId = (await tenant.admin.upload('notes', 'é.txt', 'text')).body.data.file_id
     const page = await dashboard.signedIn(tenant, { at: `/files/${fileId}` })
     const { name, text } = await saved(page, 'Download receipt')
@@ -38,7 +38,7 @@ describeWith('chromium')('what proves something, on the dashboard', () => {
     await page.getByText(/^The verdict is entry \d+ of \d+ in the transparency log\.$/).waitFor()
   })
 
-  test('the log is shared with an auditor by a token that is shown once, and ended; its checkpoint is saved', async () => {
+  test('downloads a checkpoint, and creates and revokes an auditor token that is shown once', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/health' })
     const { name, text } = await saved(page, 'Download checkpoint')
     expect(name).toMatch(/^checkpoint-\d+\.txt$/)

@@ -11,7 +11,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Every view, and what stands in it once it is whole. */
+/** Paths of all pages, each with a selector that appears when the page is complete. */
 const views = [
   ['/', '.u-over'],
   ['/files', 'td'],
@@ -31,7 +31,7 @@ const views = [
   ['/account', 'td'],
 ] as const
 
-describeWith('chromium')('how the dashboard looks', () => {
+describeWith('chromium')('accessibility and layout of the dashboard', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -62,10 +62,10 @@ describeWith('chromium')('how the dashboard looks', () => {
     await page.locator('.skeleton').first().waitFor({ state: 'detached' })
   }
 
-  // By name: the tag for colours holds those of level AAA too, which no other run asks for.
+  // Select the rules by name: axe's tag for color also contains rules of level AAA, which the other run does not use.
   const colourRules = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
 
-  /** What stands in somebody's way, seriously. */
+  /** Returns the serious and critical violations on a page. */
   async function barriers(page: Page, of: 'all' | 'colours' = 'all'): Promise<string[]> {
     await page.evaluate(axe)
     const options = { resultTypes: ['violations'], ...(of === 'colours' && { runOnly: colourRules }) }
@@ -76,12 +76,12 @@ describeWith('chromium')('how the dashboard looks', () => {
   }
 
   describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
-    // Nothing else differs.
+    // The dark theme differs only in its colors.
     const of = colorScheme === 'light' ? 'all' : 'colours'
-    // Half-way through an animation no colour is what it will be.
+    // During an animation, elements do not have their final colors.
     const look = { colorScheme, reducedMotion: 'reduce' } as const
 
-    test('no view is a serious barrier to anybody', async () => {
+    test('has no serious accessibility violation on any page', async () => {
       const page = await dashboard.signedIn(tenant, look)
       for (const view of views) {
         await show(page, view)
@@ -89,7 +89,7 @@ describeWith('chromium')('how the dashboard looks', () => {
       }
     })
 
-    test('nor is the sign-in, a dialog, a menu, or a list of uploads', async () => {
+    test('has none in the sign-in form, a dialog, a menu, or the list of uploads', async () => {
       const visitor = await (await dashboard.visitor(look)).newPage()
       await visitor.goto('/')
       await visitor.getByLabel('Password').waitFor()
@@ -108,7 +108,7 @@ describeWith('chromium')('how the dashboard looks', () => {
     })
   })
 
-  test('at 390 px no view is wider than the screen, and its menu leads everywhere', async () => {
+  test('fits all pages into 390 px and offers a menu with all pages', async () => {
     const page = await dashboard.signedIn(tenant, { viewport: { width: 390, height: 844 } })
     for (const view of views) {
       await show(page, view)
@@ -121,7 +121,7 @@ describeWith('chromium')('how the dashboard looks', () => {
     await page.getByRole('link', { name: 'Contexts', exact: true }).waitFor({ state: 'hidden' })
   })
 
-  test('everything can be done by keyboard: sign in, search, open, delete', async () => {
+  test('supports sign-in, search, opening and deleting a file by keyboard', async () => {
     const { body } = await tenant.admin.upload('notes', 'by-keyboard.txt', 'text')
     const user = await dashboard.user(tenant, ['admin'])
     const page = await (await dashboard.visitor()).newPage()
@@ -143,7 +143,7 @@ describeWith('chromium')('how the dashboard looks', () => {
         if ((await page.evaluate<string>('document.activeElement.textContent')) === name) return page.keyboard.press('Enter')
         await page.keyboard.press('Tab')
       }
-      throw new Error(`${name} is not reached by Tab.`)
+      throw new Error(`${name} cannot be reached with Tab.`)
     }
     await reach('by-keyboard.txt')
     await page.getByRole('heading', { level: 1, name: 'by-keyboard.txt' }).waitFor()
@@ -158,7 +158,7 @@ describeWith('chromium')('how the dashboard looks', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('colours that were chosen stay chosen', async () => {
+  test('keeps the selected theme after a reload', async () => {
     const page = await dashboard.signedIn(tenant, { colorScheme: 'light' })
     await page.getByLabel('Theme').selectOption('dark')
     await page.reload()

@@ -5,7 +5,7 @@ import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('the pages of quarantine and of scanning again', () => {
+describeWith('chromium')('quarantine and rescan in the dashboard', () => {
   let clamd: LearningClamd
   let world: World
   let dashboard: Dashboard
@@ -29,7 +29,7 @@ describeWith('chromium')('the pages of quarantine and of scanning again', () => 
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('a context is scanned again, its progress is seen, and what is found is listed', async () => {
+  test('rescans a context, shows its progress, and lists infected files', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/notes' })
     await page.getByRole('heading', { name: 'Rescan' }).waitFor()
     await page.getByText('not started').waitFor()
@@ -45,7 +45,7 @@ describeWith('chromium')('the pages of quarantine and of scanning again', () => 
     await row(page, 'two.txt').waitFor()
   })
 
-  test('a file is released with a reason, another is deleted for good', async () => {
+  test('releases a quarantined file with a reason, and deletes another permanently', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/quarantine' })
     await row(page, 'one.txt').getByRole('button', { name: 'Release' }).click()
     const dialog = page.getByRole('dialog')

@@ -6,7 +6,7 @@ import { choose, Dashboard } from '../support/dashboard.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('who uses the dashboard', () => {
+describeWith('chromium')('dashboard sessions and permissions', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -27,7 +27,7 @@ describeWith('chromium')('who uses the dashboard', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const views = (page: Page) => page.locator('nav[aria-label=Main] a').allTextContents()
 
-  // What is asked of the service while a page is looked at, and refused for want of a scope.
+  // Collects the requests of a page that the service rejects because of a missing scope.
   const refusals = (page: Page) => {
     const codes: string[] = []
     page.on('response', async (response) => {
@@ -53,20 +53,23 @@ describeWith('chromium')('who uses the dashboard', () => {
         ...['Trash', 'Users', 'Health'],
       ],
     ],
-  ] as const)('a user with %j is shown what may be seen, and nothing that would be refused', async (scopes, expected) => {
-    const page = await dashboard.signedIn(tenant, { scopes: [...scopes] })
-    const refused = refusals(page)
-    expect(await views(page)).toEqual(expected)
-    for (const name of expected) {
-      await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
-      await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
-      await page.locator('.skeleton').first().waitFor({ state: 'detached' })
-      expect(await page.getByRole('alert').count()).toBe(0)
-    }
-    expect(refused).toEqual([])
-  })
+  ] as const)(
+    'shows a user with scopes %j only the permitted pages, and makes no forbidden request',
+    async (scopes, expected) => {
+      const page = await dashboard.signedIn(tenant, { scopes: [...scopes] })
+      const refused = refusals(page)
+      expect(await views(page)).toEqual(expected)
+      for (const name of expected) {
+        await page.locator('nav[aria-label=Main]').getByRole('link', { name, exact: true }).click()
+        await page.getByRole('heading', { level: 1, name, exact: true }).waitFor()
+        await page.locator('.skeleton').first().waitFor({ state: 'detached' })
+        expect(await page.getByRole('alert').count()).toBe(0)
+      }
+      expect(refused).toEqual([])
+    },
+  )
 
-  test('a user with metadata alone sees a file, and no button that would be refused', async () => {
+  test('shows a user with scope metadata a file without forbidden actions', async () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'], at: '/files' })
     await page.getByRole('link', { name: 'kept.txt' }).click()
     await page.getByRole('heading', { level: 1, name: 'kept.txt' }).waitFor()
@@ -82,7 +85,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByText('Page not found').waitFor()
   })
 
-  test('a wrong password is told, and the address that was typed stays', async () => {
+  test('reports a wrong password, and opens the requested page after sign-in', async () => {
     const user = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/files?name=ke')
@@ -93,11 +96,11 @@ describeWith('chromium')('who uses the dashboard', () => {
     expect(await page.getByLabel('Email').inputValue()).toBe(user.email)
     await page.getByLabel('Password').fill(user.password)
     await button(page, 'Sign in').click()
-    // Where he wanted to go.
+    // The page that was requested before the sign-in.
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
   })
 
-  test('an anonymous first load asks nothing but who it is', async () => {
+  test('requests only the current user on the first load without a session', async () => {
     const page = await (await dashboard.visitor()).newPage()
     const asked: string[] = []
     page.on('request', (request) => {
@@ -108,7 +111,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     expect(asked).toEqual(['/graphql Me'])
   })
 
-  test('a second factor is set up, and its code asked for', async () => {
+  test('sets up a second factor and requires a code at the next sign-in', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await page.getByLabel('Your password').fill(password)
@@ -128,7 +131,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('after too many wrong codes, the sign-in says until when codes are rejected', async () => {
+  test('shows until when codes are rejected after too many wrong codes', async () => {
     const { email, password } = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/')
@@ -147,7 +150,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     }
   })
 
-  test('where the tenant requires one, a user without it can do nothing else', async () => {
+  test('shows only the set-up to a user without a second factor if the tenant requires one', async () => {
     const strict = await world.tenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
     const user = await dashboard.user(strict, ['admin'])
@@ -159,7 +162,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     expect(await page.locator('nav').count()).toBe(0)
   })
 
-  test('signing out in one tab signs out the other, and its session is dead', async () => {
+  test('signs out all tabs and revokes the session', async () => {
     const first = await dashboard.signedIn(tenant, { at: '/files' })
     const second = await first.context().newPage()
     await second.goto('/keys')
@@ -172,7 +175,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     expect((await world.stranger.get('/files', { cookie, 'x-assay-request': 'dashboard' })).status).toBe(401)
   })
 
-  test('signing out asks for no password over the page, whatever is refused before its answer is here', async () => {
+  test('shows no sign-in dialog if a request fails during sign-out', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
     const [ended, answered] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/session', async (route) => {
@@ -189,7 +192,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Password').waitFor()
   })
 
-  test('who the user is, asked before the sign-out and answered after it, signs in nobody', async () => {
+  test('ignores a response about the current user that arrives after sign-out', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files' })
     const [asked, released] = [new EventEmitter(), new EventEmitter()]
     await page.route('**/graphql', async (route) => {
@@ -199,7 +202,7 @@ describeWith('chromium')('who uses the dashboard', () => {
       await once(released, 'so')
       await route.fulfill({ response })
     })
-    // As another tab does.
+    // Another tab would send this message.
     await Promise.all([once(asked, 'so'), page.evaluate("new BroadcastChannel('assay.session').postMessage('in')")])
     await button(page, 'Sign out').click()
     await page.getByLabel('Password').waitFor()
@@ -211,12 +214,12 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByLabel('Password').fill('still there')
   })
 
-  test('where another user signs in, no tab shows what the one before was shown', async () => {
+  test('clears the data of the previous user in all tabs after another user signs in', async () => {
     const page = await dashboard.signedIn(tenant)
     await page.locator('.tile').first().waitFor()
     const { email, password } = await dashboard.user(await world.tenant(), ['admin'])
     await page.context().request.post('/session', { data: { email, password } })
-    // What there is for this one is not answered yet.
+    // Hold the responses for the new user.
     await page.route('**/graphql', (route) => {
       if (route.request().postDataJSON().operationName === 'Me') return route.continue()
     })
@@ -225,7 +228,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     expect(await page.locator('.tile').count()).toBe(0)
   })
 
-  test('a session that ends elsewhere asks for the password over the page, and what was typed is still there', async () => {
+  test('keeps unsaved input when the session ends and the user signs in again', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/new-context' })
     await page.getByLabel('Key', { exact: true }).fill('half_typed')
     await page.getByLabel('Name', { exact: true }).fill('Half typed')
@@ -243,7 +246,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })
 
-  test('off line it says so and keeps what is shown; back on line it goes on', async () => {
+  test('keeps the page while offline, and retries uploads when online again', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)
@@ -257,7 +260,7 @@ describeWith('chromium')('who uses the dashboard', () => {
     await page.getByRole('cell', { name: 'later.txt', exact: true }).waitFor()
   })
 
-  test('on line, an upload whose connection is lost is sent again by itself', async () => {
+  test('retries an upload after a lost connection', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
     await page.route('**/api/v1/files/upload', (route) => route.abort('internetdisconnected'), { times: 1 })
     await choose(page, { name: 'lost.txt', content: 'lost once' })

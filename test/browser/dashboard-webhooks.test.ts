@@ -5,7 +5,7 @@ import { describeWith } from '../support/real-parts.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('the page of webhooks', () => {
+describeWith('chromium')('webhooks in the dashboard', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -29,7 +29,7 @@ describeWith('chromium')('the page of webhooks', () => {
   const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true })
   const dialog = (page: Page) => page.getByRole('dialog')
 
-  test('one is made with a secret that is shown once, tested, seen delivering, replayed, rotated, disabled and deleted', async () => {
+  test('creates, tests, replays, rotates, disables and deletes a webhook', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/webhooks' })
     await button(page, 'New webhook').click()
     await dialog(page).getByLabel('URL').fill('ftp://files.example.com')
@@ -52,7 +52,7 @@ describeWith('chromium')('the page of webhooks', () => {
 
     const last = await appendEvents(world, tenant.tenantId, [{}, {}])
     await receiver.atLeast(3)
-    // They are written down once they were answered.
+    // The service records a delivery after the receiver responded.
     while ((await page.getByRole('cell', { name: 'file.deleted' }).count()) < 2) await button(page, 'Refresh').click()
 
     const act = async (name: string) => {
@@ -93,7 +93,7 @@ describeWith('chromium')('the page of webhooks', () => {
     expect((await tenant.admin.get('/webhooks')).body.data.data).toEqual([])
   })
 
-  test('who is no admin is not shown the way there', async () => {
+  test('hides webhooks from users without scope admin', async () => {
     const page = await dashboard.signedIn(tenant, { scopes: ['metadata'] })
     await page.getByRole('link', { name: 'Calls', exact: true }).waitFor()
     expect(await page.getByRole('link', { name: 'Webhooks' }).count()).toBe(0)

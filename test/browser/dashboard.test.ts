@@ -11,7 +11,7 @@ import { countFiles } from '../support/file-groups.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
-describeWith('chromium')('the dashboard in a browser', () => {
+describeWith('chromium')('dashboard', () => {
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
@@ -33,7 +33,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
   const dialog = (page: Page) => page.getByRole('dialog')
   const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name })
 
-  test('a first visit: the link signs in, a context is made, a file is dropped and seen judged', async () => {
+  test('signs in with the welcome link, creates a context, and validates the first upload', async () => {
     const page = await (await dashboard.visitor()).newPage()
     await page.goto(`/#welcome=${world.app.firstRun!.welcome}`)
     await page.getByRole('link', { name: 'Create context' }).click()
@@ -51,7 +51,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await page.getByRole('cell', { name: 'hello.txt', exact: true }).waitFor()
   })
 
-  test('twenty real files at once are each kept, with a report', async () => {
+  test('uploads twenty files of different types together', async () => {
     const extensions = [
       'txt',
       'csv',
@@ -101,7 +101,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     for (const { name } of files) expect(await page.getByRole('cell', { name, exact: true }).count()).toBe(1)
   })
 
-  test('a large file goes in parts, and a refused one of that size says why', async () => {
+  test('uploads a large file in chunks, and shows why another is rejected', async () => {
     await tenant.context('large', { max_file_size_mb: 40 })
     const page = await dashboard.signedIn(tenant, { at: '/files?context=large' })
     const parts: string[] = []
@@ -124,7 +124,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     ['blank_file', { name: 'empty.txt', content: '' }, 'Not blank', 'The file is blank'],
     ['corrupt_file', { name: 'half.png', content: png(100, 100).subarray(0, 60) }, 'File integrity', 'programs cannot open'],
     ['virus_detected', { name: 'eicar.txt', content: eicar }, 'Virus scan', 'found a virus'],
-  ])('what is refused for %s says which check did, why, and what to do', async (_reason, file, check, advice) => {
+  ])('explains a rejection with %s: failed check, reason and advice', async (_reason, file, check, advice) => {
     const kept = async () => (await tenant.admin.get('/stats')).body.data.overview.total_files
     const before = await kept()
     const page = await dashboard.signedIn(tenant, { at: '/files' })
@@ -135,7 +135,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await refused.locator('.report li.failed strong').textContent()).toBe(check)
     expect(await refused.locator('.report li.failed p').textContent()).not.toBe('')
     expect(await refused.locator('.advice').textContent()).toContain(advice)
-    // The same in the report of a dry run, by the service itself.
+    // A dry run of the same file shows the same advice.
     await page.goto('/try?context=notes')
     await choose(page, file)
     await page.locator('.notice.bad, .advice').first().waitFor()
@@ -143,7 +143,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await kept()).toBe(before)
   })
 
-  test('a dry run shows the whole report and keeps nothing', async () => {
+  test('shows the report of a dry run and does not store the file', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/try' })
     await page.getByLabel('Context', { exact: true }).selectOption('notes')
     await choose(page, { name: 'fine.csv', content: 'a,b\n1,2\n' })
@@ -152,7 +152,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect((await tenant.admin.get('/files?context=notes')).body.data.pagination.total_items).toBe(0)
   })
 
-  test('a file’s page has its facts, a preview, its content and a way to delete it', async () => {
+  test('shows the details and a preview of a file, downloads it, and deletes it', async () => {
     await tenant.context('kept')
     const { body } = await tenant.admin.upload('kept', 'poem.txt', 'Shall I compare thee', { metadata: { page: 18 } })
     const page = await dashboard.signedIn(tenant, { at: `/files/${body.data.file_id}` })
@@ -177,7 +177,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('several files are selected and deleted at once', async () => {
+  test('deletes several selected files', async () => {
     await tenant.context('several')
     for (const name of ['one.txt', 'two.txt', 'three.txt']) await tenant.admin.upload('several', name, name)
     const page = await dashboard.signedIn(tenant, { at: '/files?context=several' })
@@ -193,7 +193,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(body.data.data.map((file: { original_filename: string }) => file.original_filename)).toEqual(['two.txt'])
   })
 
-  test('a picture is shown, and what could run something never is', async () => {
+  test('previews an image, but no file type that can run code', async () => {
     await tenant.context('shown', { allowed_extensions: ['png', 'svg', 'html'], scan_for_viruses: false })
     const drawn = await tenant.admin.upload('shown', 'a.png', png(20, 20))
     const svg = await tenant.admin.upload('shown', 'a.svg', '<svg xmlns="http://www.w3.org/2000/svg"><rect/></svg>')
@@ -210,7 +210,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await button(page, 'Show preview').count()).toBe(0)
   })
 
-  test('10,000 files are searched, sorted and paged, and each view has its address', async () => {
+  test('searches, sorts and pages 10,000 files, with the state in the URL', async () => {
     const crowd = await world.tenant()
     const { context_id } = await crowd.context('many')
     await world.database.pool.query(
@@ -244,7 +244,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await page.getByRole('cell', { name: 'row-10000.csv', exact: true }).waitFor()
   })
 
-  test('a context is changed, keeps what was typed where it is refused, is disabled, and deleted by its name', async () => {
+  test('edits, disables and deletes a context, and keeps invalid input', async () => {
     await tenant.context('letters')
     const page = await dashboard.signedIn(tenant, { at: '/contexts' })
     await page.getByRole('link', { name: 'letters' }).click()
@@ -277,7 +277,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect((await tenant.admin.get('/contexts/letters')).status).toBe(404)
   })
 
-  test('a key’s secret is shown once; it is rotated, disabled and revoked', async () => {
+  test('creates an API key that is shown once, and rotates, disables and revokes it', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     await button(page, 'New API key').click()
     await dialog(page).getByLabel('Name').fill('Shop')
@@ -320,14 +320,14 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await button(page, 'Actions for Shop').count()).toBe(0)
   })
 
-  test('a key that has done nothing for 90 days stands out', async () => {
+  test('highlights an API key that was unused for 90 days', async () => {
     const { id } = await tenant.key(['metadata'], { name: 'Forgotten' })
     await world.database.pool.query(`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE api_key_id = $1`, [id])
     const page = await dashboard.signedIn(tenant, { at: '/keys' })
     await row(page, 'Forgotten').getByText('unused for 90 days').waitFor()
   })
 
-  test('the log of calls has its reasons, its filters in the address, and a CSV of them', async () => {
+  test('filters the call log by URL, shows reasons, and exports CSV', async () => {
     const caller = await tenant.key(['upload', 'metadata'], { name: 'Caller' })
     await caller.upload('notes', 'setup.exe', 'MZ')
     await caller.get('/files')
@@ -344,7 +344,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(lines[1]).toContain("Extension 'exe'")
   })
 
-  test('the audit trail tells who did what, by kind', async () => {
+  test('filters the audit log by type and action', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/audit' })
     await page.getByLabel('Type').selectOption('api_key')
     await page.getByLabel('Action').selectOption('revoked')
@@ -353,7 +353,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await entry.textContent()).toMatch(/Ada Lovelace[\s\S]*revoked[\s\S]*new_status/)
   })
 
-  test('users are made with a password that is shown once, changed, signed out and disabled', async () => {
+  test('creates a user with a password that is shown once, signs the user out, and disables the account', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')
@@ -381,7 +381,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect((await signIn()).status()).toBe(401)
   })
 
-  test('health shows the scanner’s proof, and compares counters, rows and blobs', async () => {
+  test('shows the status of the scanner, and runs the consistency check', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/health' })
     await page.getByText('The service is ready.').waitFor()
     expect(await page.locator('.card', { hasText: 'Virus scanner' }).textContent()).toMatch(/YARA-X[\s\S]*UTC[\s\S]*EICAR/)
@@ -390,7 +390,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     expect(await page.locator('.badge.good').allInnerTexts()).toContain('0')
   })
 
-  test('the overview’s numbers are exact, follow what happens, and lead to their lists', async () => {
+  test('updates the numbers of the overview, and links them to their lists', async () => {
     const busy = await world.tenant()
     await busy.context('box')
     const page = await dashboard.signedIn(busy)
@@ -399,7 +399,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await busy.admin.upload('box', 'b.exe', 'MZ')
     const tile = (name: string) =>
       page.locator('.tile', { has: page.getByRole('heading', { name, exact: true }) }).locator('.value')
-    // Where midnight comes between, it was yesterday.
+    // The upload counts for yesterday if the test runs at midnight.
     await page.getByText(/^(1 today, 0|0 today, 1) yesterday$/).waitFor()
     expect(await Promise.all(['Files', 'Storage', 'Files blocked'].map((name) => tile(name).textContent()))).toEqual([
       '1',
@@ -414,7 +414,7 @@ describeWith('chromium')('the dashboard in a browser', () => {
     await page.locator('.pager', { hasText: '1 of 1' }).waitFor()
   })
 
-  test('one’s own password and sessions', async () => {
+  test('ends another session and changes the password of the current user', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/account' })
     const { email, password } = page.user
     await (await dashboard.visitor()).request.post('/session', { data: { email, password } })

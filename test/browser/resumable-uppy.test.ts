@@ -48,7 +48,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     })
     page = await browser.newPage()
     page.setDefaultTimeout(patienceMs)
-    // A machine without any network but its own: Uppy would wait for one.
+    // On a machine without a network, Uppy would wait for a connection.
     await page.addInitScript("Object.defineProperty(Navigator.prototype, 'onLine', { get: () => true })")
     await page.goto(`${origin}/`)
   })
@@ -68,7 +68,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
       times,
     })
 
-  test('goes on where its way breaks, and learns the file', async () => {
+  test('resumes after lost connections and returns the file id', async () => {
     const way = await BrokenWay.open(world.url)
     way.breakAfter(700_001, 400_003)
     const text = randomBytes(7_500).toString('base64')
@@ -81,7 +81,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 
-  test('learns why a file was refused, before its first byte and after its last', async () => {
+  test('returns the reason of a rejection before the first byte and after the last', async () => {
     const early = await send(world.url, 'program.exe', 'x')
     expect(early).toMatchObject({ outcome: 'error', status: 422 })
     expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])

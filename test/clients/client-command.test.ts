@@ -31,10 +31,10 @@ function assay(args: string[], env: Record<string, string> = { ASSAY_URL: world.
       env: { PATH: process.env.PATH, HOME: folder, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const said = { out: '', err: '' }
-    child.stdout.on('data', (data) => (said.out += data))
-    child.stderr.on('data', (data) => (said.err += data))
-    child.on('error', reject).on('close', (status) => resolve({ status, ...said }))
+    const output = { out: '', err: '' }
+    child.stdout.on('data', (data) => (output.out += data))
+    child.stderr.on('data', (data) => (output.err += data))
+    child.on('error', reject).on('close', (status) => resolve({ status, ...output }))
   })
 }
 const json = async (args: string[]) => {
@@ -49,7 +49,7 @@ const json = async (args: string[]) => {
   }
 }
 
-test('login keeps URL and key for this user alone, once they work', async () => {
+test('login stores URL and key with mode 0600 after they were accepted', async () => {
   const wrong = await assay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await assay(['ls'], {})).status).toBe(2)
@@ -60,7 +60,7 @@ test('login keeps URL and key for this user alone, once they work', async () => 
   expect((await assay(['contexts'], {})).out).toMatch(/^notes\tactive\ttxt\t/)
 })
 
-test('upload, ls, get, rm: a file comes back as it went', async () => {
+test('upload, ls, get and rm round-trip a file', async () => {
   await writeFile(join(folder, 'a.txt'), 'hello')
   const uploaded = await json(['upload', 'a.txt', '--context', 'notes', '--metadata', '{"page":1}'])
   expect(uploaded).toMatchObject({ status: 0, rows: [{ original_filename: 'a.txt', size_bytes: 5 }] })
@@ -75,7 +75,7 @@ test('upload, ls, get, rm: a file comes back as it went', async () => {
   expect(await json(['rm', id])).toMatchObject({ status: 1, rows: [{ file: id, status: 'rejected', code: 'not_found' }] })
 })
 
-test('what is refused is told, the rest goes on, and the exit status is 1', async () => {
+test('reports rejected files, continues with the others, and exits with status 1', async () => {
   await writeFile(join(folder, 'blank.txt'), ' ')
   await writeFile(join(folder, 'good.txt'), 'good')
   const { status, rows } = await json(['upload', 'blank.txt', 'good.txt', '--context', 'notes'])
@@ -89,7 +89,7 @@ test('what is refused is told, the rest goes on, and the exit status is 1', asyn
   expect(tested.out).toMatch(/^blank\.txt\trejected\tblank_file\t.+\ngood\.txt\taccepted\t-\t-\n$/)
 })
 
-test('keys are made, listed and disabled; calls are listed', async () => {
+test('keys and logs create, disable and list', async () => {
   const made = await json(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
   expect(made.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
   const id = made.rows[0].api_key_id
@@ -98,7 +98,7 @@ test('keys are made, listed and disabled; calls are listed', async () => {
   expect((await json(['logs', '--limit', '1'])).rows).toHaveLength(1)
 })
 
-test('wrong words are told with the right ones, and what does not answer is status 2', async () => {
+test('exits with status 2 and a usage message for invalid arguments or an unreachable service', async () => {
   const usage: [string[], RegExp][] = [
     [['frobnicate'], /Unknown command 'frobnicate'. Commands: login, upload/],
     [['upload', 'a.txt'], /--context KEY/],
@@ -119,7 +119,7 @@ test('wrong words are told with the right ones, and what does not answer is stat
   expect((await assay(['help'])).out).toContain('Exit status: 0 success, 1 rejected by the service, 2 the command could not run.')
 })
 
-test('events tells what was from a place on, and ends where it is told to', async () => {
+test('events prints events after a sequence number, up to the limit', async () => {
   const { last_sequence } = (await tenant.admin.get('/events?limit=1')).body.data
   await tenant.admin.upload('notes', 'told.txt', 'told')
   await tenant.admin.upload('notes', 'told.exe', 'MZ')

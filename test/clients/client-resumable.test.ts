@@ -22,7 +22,7 @@ afterAll(async () => {
 const clientBy = (url: string): AssayClient => createClient({ baseUrl: url, apiKey: tenant.admin.credential! })
 const files = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-test('a large file goes in several requests, goes on where a connection broke, and is one file and one call', async () => {
+test('uploads a large file in several requests, resumes after lost connections, and logs one call', async () => {
   const content = randomBytes(20 * 1_048_576)
   way.breakAfter(3_000_000, 5_000_000, 1_000_000)
   const steps: number[] = []
@@ -52,7 +52,7 @@ test('a large file goes in several requests, goes on where a connection broke, a
   expect(await files()).toBe(1)
 })
 
-test('a refusal tells its reason, at the beginning and at the end', async () => {
+test('throws the reason of a rejection before the first byte and after the last', async () => {
   const client = clientBy(world.url)
   const refused = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(
@@ -65,7 +65,7 @@ test('a refusal tells its reason, at the beginning and at the end', async () => 
   expect(blank).toMatchObject({ code: 'blank_file', status: 422, requestId: expect.stringMatching(/^req_/) })
 })
 
-test('a signal ends it', async () => {
+test('aborts an upload with a signal', async () => {
   const abort = new AbortController()
   const sending = clientBy(world.url).files.upload(new Blob([randomBytes(20 * 1_048_576)]), {
     context: 'raw',
@@ -100,7 +100,7 @@ test('stores nothing if the signal aborts at any point before the first request'
   expect(await files()).toBe(before)
 })
 
-test('where the service is away, the fault says so', async () => {
+test('throws unauthenticated for an unknown API key', async () => {
   const sending = createClient({ baseUrl: world.url, apiKey: 'assay_wrong' }).files.upload(new Blob(['x']), {
     context: 'raw',
     filename: 'a.txt',

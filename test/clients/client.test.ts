@@ -26,15 +26,15 @@ afterAll(async () => {
 
 const failureOf = async (call: Promise<unknown>): Promise<AssayError> => {
   const error = await call.then(
-    () => new Error('It succeeded.'),
-    (fault: unknown) => fault,
+    () => new Error('The call succeeded.'),
+    (error: unknown) => error,
   )
   expect(error).toBeInstanceOf(AssayError)
   return error as AssayError
 }
 
 describe('uploads', () => {
-  test('a path, a Blob, a File, bytes and a stream are kept, and come back as they went', async () => {
+  test('uploads and downloads a path, a Blob, a File, bytes and a stream', async () => {
     const path = join(folder, 'from-disk.txt')
     await writeFile(path, 'from a disk')
     const blob = new Blob(['from a blob'])
@@ -54,7 +54,7 @@ describe('uploads', () => {
     }
   })
 
-  test('progress is told in bytes, up to all of them', async () => {
+  test('reports progress in bytes up to the total', async () => {
     const size = 3_000_000
     const steps: number[] = []
     const name = 'a näme.txt'
@@ -71,23 +71,23 @@ describe('uploads', () => {
     expect(steps.at(-1)).toBe(size)
   })
 
-  test('a source without a name is refused before anything is sent', async () => {
+  test('throws before the first request if the source has no name', async () => {
     await expect(client.files.upload(new Blob(['x']), { context: 'notes' })).rejects.toThrow(/Set `filename`/)
   })
 
-  test('a refusal is an error with its code, typed details and request id', async () => {
+  test('throws a rejection with its code, typed details and request id', async () => {
     const error = await failureOf(client.files.upload(new File(['x'], 'a.exe'), { context: 'notes' }))
     expect(error).toMatchObject({ status: 422, code: 'invalid_extension', requestId: expect.stringMatching(/^req_/) })
     if (!isAssayError(error, 'invalid_extension')) throw error
     expect(error.details.allowed).toEqual(['txt'])
   })
 
-  test('a dry run gives the report and keeps nothing', async () => {
+  test('validate returns the report of a dry run', async () => {
     const report = await client.files.validate(new File([' '], 'a.txt'), { context: 'notes' })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'blank_file' })
   })
 
-  test('one that is given up is not kept', async () => {
+  test('stores nothing if the upload is aborted', async () => {
     const before = (await client.files.list()).pagination.total_items
     const reason = new Error('changed my mind')
     const options = { context: 'notes', filename: 'a.txt', signal: AbortSignal.abort(reason) }
@@ -96,7 +96,7 @@ describe('uploads', () => {
   })
 })
 
-test('contexts, keys, statistics and logs are there under their names', async () => {
+test('calls the methods for contexts, API keys, statistics, logs and the tenant', async () => {
   const context = { context_key: 'sdk', display_name: 'SDK', allowed_extensions: ['txt'], max_file_size_mb: 1 }
   expect(await client.contexts.create(context)).toMatchObject(context)
   expect(await client.contexts.update('sdk', { display_name: 'Renamed' })).toMatchObject({ display_name: 'Renamed' })
@@ -116,7 +116,7 @@ test('contexts, keys, statistics and logs are there under their names', async ()
   expect(await client.tenant.get()).toMatchObject({ tenant_id: tenant.tenantId })
 })
 
-test('each goes through all pages once', async () => {
+test('listAll iterates over all pages without duplicates', async () => {
   const own = await world.tenant()
   await own.context('many')
   const ids: string[] = []
@@ -127,8 +127,8 @@ test('each goes through all pages once', async () => {
   expect(seen).toEqual(ids)
 })
 
-describe('what fails in passing', () => {
-  /** A service that answers one after another of `answers`, then hangs up. */
+describe('retries', () => {
+  /** Starts a server that sends the given responses in turn, and closes every later connection. */
   async function scripted<T>(
     answers: [number, object][],
     work: (url: string, calls: { key: unknown }[]) => Promise<T>,
@@ -151,11 +151,14 @@ describe('what fails in passing', () => {
       await new Promise((closed) => server.close(closed))
     }
   }
-  const away: [number, object] = [503, { message: 'The store is away.', error: { code: 'storage_unavailable', details: {} } }]
-  const kept: [number, object] = [201, { data: { file_id: 'file_1' } }]
+  const unavailable: [number, object] = [
+    503,
+    { message: 'The storage is unavailable.', error: { code: 'storage_unavailable', details: {} } },
+  ]
+  const stored: [number, object] = [201, { data: { file_id: 'file_1' } }]
 
-  test('an upload is sent again under the key that it had', async () => {
-    await scripted([away, kept], async (baseUrl, calls) => {
+  test('retries an upload with the same idempotency key', async () => {
+    await scripted([unavailable, stored], async (baseUrl, calls) => {
       const file = await createClient({ baseUrl, apiKey: 'k' }).files.upload(new File(['x'], 'a.txt'), { context: 'notes' })
       expect(file.file_id).toBe('file_1')
       expect(calls).toHaveLength(2)
@@ -164,21 +167,21 @@ describe('what fails in passing', () => {
     })
   })
 
-  test('a stream is sent once, and what may not be repeated too', async () => {
-    await scripted([away, kept], async (baseUrl, calls) => {
+  test('does not retry streams and calls that are unsafe to repeat', async () => {
+    await scripted([unavailable, stored], async (baseUrl, calls) => {
       const once = createClient({ baseUrl, apiKey: 'k' })
       const stream = new Blob(['x']).stream()
       expect((await failureOf(once.files.upload(stream, { context: 'notes', filename: 'a.txt' }))).status).toBe(503)
       expect(calls).toHaveLength(1)
     })
-    await scripted([away, kept], async (baseUrl, calls) => {
+    await scripted([unavailable, stored], async (baseUrl, calls) => {
       expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.delete('file_1'))).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(1)
     })
   })
 
-  test('nothing but failures ends in the last of them', async () => {
-    await scripted([away, away, away, kept], async (baseUrl, calls) => {
+  test('throws the last error after all retries failed', async () => {
+    await scripted([unavailable, unavailable, unavailable, stored], async (baseUrl, calls) => {
       expect((await failureOf(createClient({ baseUrl, apiKey: 'k' }).files.list())).code).toBe('storage_unavailable')
       expect(calls).toHaveLength(3)
     })

@@ -1,5 +1,5 @@
 // node generate.mjs DOCUMENT FOLDER: generates a client with each of the three generators, and the types of the GraphQL documents
-// in sessions, as their guides say. Also generates the types that our own client's types must equal.
+// in `sessions`, as their guides describe. Also generates the types that the types of @assay/client must equal.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { generate as generateGraphql } from '@graphql-codegen/cli'
@@ -13,7 +13,7 @@ const blob = ts.factory.createTypeReferenceNode('Blob')
 
 mkdirSync(join(folder, 'openapi-typescript'), { recursive: true })
 const types = await openapiTS(JSON.parse(readFileSync(document, 'utf8')), {
-  // The generator calls binary strings strings; its guide names this hook for files.
+  // The generator types binary strings as `string`. Its guide recommends this hook for files.
   transform: (schema) => (schema.format === 'binary' ? blob : undefined),
 })
 writeFileSync(join(folder, 'openapi-typescript', 'api.ts'), astToString(types))
@@ -40,7 +40,7 @@ await generateGraphql(
         presetConfig: { fragmentMasking: false },
         config: {
           strictScalars: true,
-          // A file of the browser's, and not the schema's type of that name.
+          // The browser's `File`, not the schema type with this name.
           scalars: { DateTime: 'string', JSONObject: 'Record<string, unknown>', Long: 'number', Upload: 'globalThis.File' },
         },
       },

@@ -29,22 +29,22 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** The blocks of one guide, in their order. */
+/** Returns the code blocks of a guide, in order. */
 function blocksOf(title: string): string[] {
   const page = readFileSync(new URL('../../docs/guides.md', import.meta.url), 'utf8')
   const section = page.slice(page.indexOf(`\n## ${title}`)).split('\n## ')[1]!
   return [...section.matchAll(/^```\w*\n([\s\S]*?)^```$/gm)].map(([, text]) => text!)
 }
 
-describeWith('python3')('the guide for Python', () => {
-  test('uploads, downloads and reads a refusal, and prints what it shows', async () => {
+describeWith('python3')('guide for Python', () => {
+  test('uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Python')
     const { stdout } = await run(partPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
   })
 })
 
-test('the route of the guide for Next.js hands a form on, and the answer back', async () => {
+test('the Next.js route of the guide forwards a form and returns the response', async () => {
   const [route] = blocksOf('From a Next.js route')
   const { code } = await transform(route!, { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' } })
   writeFileSync(join(folder, 'route.mjs'), code)
@@ -63,8 +63,8 @@ test('the route of the guide for Next.js hands a form on, and the answer back', 
   ])
 })
 
-describeWith('go')('the guide for Go', () => {
-  test('uploads, downloads and reads a refusal, and prints what it shows', async () => {
+describeWith('go')('guide for Go', () => {
+  test('uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
@@ -73,7 +73,7 @@ describeWith('go')('the guide for Go', () => {
   })
 })
 
-describeWith('chromium')('the guide for a browser form', () => {
+describeWith('chromium')('guide for a browser form', () => {
   let backEnd: ChildProcess
   let url: string
   beforeAll(async () => {
@@ -87,7 +87,7 @@ describeWith('chromium')('the guide for a browser form', () => {
   })
   afterAll(() => void backEnd?.kill())
 
-  test('the back end streams the form on, links to what was kept, and says what was not', async () => {
+  test('the back end streams a form to the service, links the stored file, and shows a rejection', async () => {
     const browser = await openBrowser()
     try {
       const { page, complaints } = await pageOf(browser, url)
@@ -109,7 +109,7 @@ describeWith('chromium')('the guide for a browser form', () => {
   })
 })
 
-test('the guide for your own sign-in: its settings, its claims, and what they may', async () => {
+test('the guide for an external identity provider documents working settings and claims', async () => {
   const provider = await openIdentityProvider()
   const [settings, program, shown] = blocksOf('Behind your own sign-in')
   const given = Object.fromEntries([...settings!.matchAll(/(JWT_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]))
@@ -129,8 +129,8 @@ test('the guide for your own sign-in: its settings, its claims, and what they ma
   }
 })
 
-describeWith('curl')('the guide for resumable uploads', () => {
-  test('sends a file with curl, and goes on where it stopped', async () => {
+describeWith('curl')('guide for resumable uploads', () => {
+  test('uploads a file with curl and resumes it', async () => {
     const page = readFileSync(new URL('../../docs/resumable.md', import.meta.url), 'utf8')
     const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(page)!
     writeFileSync(join(folder, 'invoice.csv'), 'id,amount\n1,9.50\n')

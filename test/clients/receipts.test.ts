@@ -11,17 +11,17 @@ const run = promisify(execFile)
 const setup = new ReceiptSetup()
 const { folder } = setup
 
-/** The command of an auditor in another language: what it printed, and its exit status. */
+/** Exit status and output of a program, also if it fails. */
 const outcomeOf = (running: Promise<{ stdout: string }>) =>
   running.then(
     ({ stdout }) => ({ status: 0, stdout }),
     ({ code, stdout, stderr }) => ({ status: code as number, stdout: `${stdout}${stderr}` }),
   )
 
-describeWith('go')('Go’s own packages for transparency logs', () => {
+describeWith('go')('Go packages for transparency logs', () => {
   const program = join(folder, 'read-log')
   beforeAll(async () => {
-    // They are part of Go's own sources, under a name that only the toolchain may import.
+    // Copy the packages from Go's own sources. Their vendored path can be imported only by the toolchain.
     const vendored = join((await run(partPath('go'), ['env', 'GOROOT'])).stdout.trim(), 'src/cmd/vendor/golang.org/x/mod/sumdb')
     const sources = join(folder, 'x-mod')
     for (const name of ['note', 'tlog']) {
@@ -52,7 +52,7 @@ describeWith('go')('Go’s own packages for transparency logs', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     outcomeOf(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('read the log by an auditor’s token, find the signed root, and prove entries, growth and receipts', async () => {
+  test('verify checkpoint, entries, growth and receipts with an auditor token', async () => {
     const own = await setup.world.tenant()
     await own.context('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
@@ -68,7 +68,7 @@ describeWith('go')('Go’s own packages for transparency logs', () => {
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
-  test('find a changed entry', async () => {
+  test('detect a changed entry', async () => {
     const own = await setup.world.tenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
@@ -86,7 +86,7 @@ const python = await Promise.any(pythons.map((program) => run(program, ['-c', 'i
 )
 
 describeWhere(python !== undefined, 'Python’s cryptography is not installed (apt-get install python3-cryptography)')(
-  'the thirty lines of Python in docs/proof.md',
+  'Python program in docs/proof.md',
   () => {
     const page = readFileSync(new URL('../../docs/proof.md', import.meta.url), 'utf8')
     const program = /```python\n([\s\S]*?)```/.exec(page)![1]!
@@ -96,11 +96,11 @@ describeWhere(python !== undefined, 'Python’s cryptography is not installed (a
       return outcomeOf(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
     }
 
-    test('are thirty lines, besides the blank ones', () => {
+    test('has about thirty lines without blank ones', () => {
       expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
     })
 
-    test('prove a receipt, at every place of a log', async () => {
+    test('verifies receipts at different positions of a log', async () => {
       const ids: string[] = []
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
@@ -113,7 +113,7 @@ describeWhere(python !== undefined, 'Python’s cryptography is not installed (a
       }
     })
 
-    test('prove nothing of another file, or a receipt that was changed', async () => {
+    test('rejects another file and a changed receipt', async () => {
       const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
       const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })

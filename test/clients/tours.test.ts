@@ -26,7 +26,7 @@ interface Step {
   shown: string
 }
 
-/** What is typed, block by block, and what the page shows that it prints. */
+/** Returns the code blocks of a tour, each with its documented output. */
 function stepsOf(page: string, language: string): Step[] {
   const text = readFileSync(new URL(`docs/${page}`, root), 'utf8')
   const blocks = [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map(([, kind, content]) => ({ kind, content: content! }))
@@ -36,11 +36,11 @@ function stepsOf(page: string, language: string): Step[] {
   })
 }
 
-/** A text where `…` stands for whatever is there. */
+/** Converts documented output to a pattern. `…` matches any text. */
 const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-test('the tour with the SDK is a program that prints what the page shows', async () => {
+test('the SDK tour runs and prints the documented output', async () => {
   const tenant = await world.tenant()
   const steps = stepsOf('tour-sdk.md', 'ts')
   const program = steps
@@ -56,7 +56,7 @@ test('the tour with the SDK is a program that prints what the page shows', async
   expect(stdout.trim()).toMatch(pattern(steps.map(({ shown }) => shown).join('')))
 })
 
-test('the tour with the command line, typed as it stands, prints what the page shows', async () => {
+test('the command line tour runs and prints the documented output', async () => {
   const tenant = await world.tenant()
   await tenant.context('invoices', { allowed_extensions: ['csv', 'pdf', 'jpg'], max_file_size_mb: 10 })
   const steps = stepsOf('tour-cli.md', 'sh')

@@ -11,14 +11,14 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'assay-client-package-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('npm pack makes a package under 1 MB that works without the server', async () => {
+test('npm pack creates a package under 1 MB that runs without the server code', async () => {
   const pack = ['pack', '--json', '--pack-destination', folder, '--workspace', '@assay/client']
   const { stdout } = await run('npm', pack, { cwd: root })
   const [{ filename, size, files }] = JSON.parse(stdout) as [{ filename: string; size: number; files: { path: string }[] }]
   expect(size).toBeLessThan(1_000_000)
   expect(files.every(({ path }) => /^(dist\/|README\.md$|package\.json$)/.test(path))).toBe(true)
 
-  // What `npm install` of the archive makes, without the registry: the package and its one dependency.
+  // Installs the archive as `npm install` would, but without the registry: the package and its only dependency.
   const installed = join(folder, 'node_modules', '@assay', 'client')
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', join(folder, filename), '-C', installed, '--strip-components', '1'])

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { canonicalJson } from '../src/canonical-json.js'
 
-test('numbers, strings and literals are written as RFC 8785 (3.2.2) writes them', () => {
+test('serializes numbers, strings and literals as in RFC 8785, section 3.2.2', () => {
   const sample = JSON.parse(
     String.raw`{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}`,
   )
@@ -10,7 +10,7 @@ test('numbers, strings and literals are written as RFC 8785 (3.2.2) writes them'
   )
 })
 
-test('members are in the order of the UTF-16 units of their names, also inside (3.2.3)', () => {
+test('sorts members by UTF-16 code units, also in nested objects (RFC 8785, section 3.2.3)', () => {
   const names = ['\u20ac', '\r', '\ufb33', '1', '\u{1f600}', '\u0080', '\u00f6']
   const ordered = ['\r', '1', '\u0080', '\u00f6', '\u20ac', '\u{1f600}', '\ufb33']
   const written = canonicalJson([Object.fromEntries(names.map((name) => [name, name]))])
@@ -18,7 +18,7 @@ test('members are in the order of the UTF-16 units of their names, also inside (
   expect(written).toBe(`[{${ordered.map((name) => `${JSON.stringify(name)}:${JSON.stringify(name)}`).join(',')}}]`)
 })
 
-test('what is absent is left out, and what no text of PostgreSQL holds is replaced', () => {
+test('omits undefined members and replaces characters that PostgreSQL cannot store', () => {
   expect(canonicalJson({ b: undefined, a: 'x\0\ud800', at: new Date(0) })).toBe(
     '{"a":"x\ufffd\ufffd","at":"1970-01-01T00:00:00.000Z"}',
   )

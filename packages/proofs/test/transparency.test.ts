@@ -9,7 +9,7 @@ import { encodeEntryBundle, parseTilePath } from '../src/tiles.js'
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
-/** RFC 6962, section 2.1, word for word. */
+/** Literal implementation of RFC 6962, section 2.1. */
 function treeHash(entries: readonly string[]): Buffer {
   if (entries.length === 0) return sha256()
   if (entries.length === 1) return sha256(Buffer.of(0), Buffer.from(entries[0]!))
@@ -20,18 +20,18 @@ function treeHash(entries: readonly string[]): Buffer {
 
 const entriesOf = (count: number) => Array.from({ length: count }, (_, at) => `entry ${at}`)
 
-describe('the tree', () => {
-  test.each([0, 1, 2, 3, 5, 8, 255, 256, 257, 511, 600, 1025])('%d entries have the root of RFC 6962', (count) => {
+describe('Merkle tree', () => {
+  test.each([0, 1, 2, 3, 5, 8, 255, 256, 257, 511, 600, 1025])('computes the root of %d entries as in RFC 6962', (count) => {
     const entries = entriesOf(count)
     expect(new MemoryLog(entries).root()).toEqual(treeHash(entries))
   })
 
-  test('a frontier, the largest subtree first, has the root of the whole', () => {
+  test('computes the root from a frontier, largest subtree first', () => {
     const entries = entriesOf(13)
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
 
-  test('every entry of every small tree has a proof, which proves that entry and no other', () => {
+  test('proves every entry of trees with up to 40 entries, and no other entry', () => {
     for (let size = 1; size <= 40; size++) {
       const entries = entriesOf(size)
       const log = new MemoryLog(entries)
@@ -47,7 +47,7 @@ describe('the tree', () => {
     }
   })
 
-  test('a proof that is too long, too short, or of an entry beyond the end proves nothing', () => {
+  test('returns undefined for a proof of the wrong length or an index out of range', () => {
     const log = new MemoryLog(entriesOf(7))
     const leaf = log.leaves[3]!
     expect(computeRootFromProof(leaf, { index: 3, size: 7 }, [...log.proof(3), leaf])).toBeUndefined()
@@ -55,7 +55,7 @@ describe('the tree', () => {
     for (const index of [7, -1, Number.NaN]) expect(computeRootFromProof(leaf, { index, size: 7 }, log.proof(3))).toBeUndefined()
   })
 
-  test('whatever the range, its stored hashes stand side by side, cover it, and are few', () => {
+  test('covers any range with adjacent runs of stored hashes, each with fewer than 256 hashes', () => {
     const ranges = fc.tuple(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 40 })).map(([at, bits]) => {
       const length = 1 + (at % 2 ** Math.min(bits, 30))
       const aligned = 2 ** Math.ceil(Math.log2(length))
@@ -76,14 +76,14 @@ describe('the tree', () => {
   })
 })
 
-describe('the path of a tile', () => {
+describe('parseTilePath', () => {
   test.each([
     ['0/000', { level: 0, place: 0, width: 256 }],
     ['0/255.p/1', { level: 0, place: 255, width: 1 }],
     ['1/x001/234', { level: 1, place: 1234, width: 256 }],
     ['entries/x001/x234/067.p/255', { level: 'entries', place: 1234067, width: 255 }],
     ['63/999', { level: 63, place: 999, width: 256 }],
-  ])('%s', (path, tile) => expect(parseTilePath(path)).toEqual(tile))
+  ])('parses %s', (path, tile) => expect(parseTilePath(path)).toEqual(tile))
 
   test.each([
     '',
@@ -117,10 +117,10 @@ describe('the path of a tile', () => {
     '0/000\n',
     '0/٠٠٠',
     '0/x999/x999/x999/x999/x999/999',
-  ])('%j is none', (path) => expect(parseTilePath(path)).toBeUndefined())
+  ])('rejects %j', (path) => expect(parseTilePath(path)).toBeUndefined())
 })
 
-test('an entry bundle has each entry behind its length in two bytes', () => {
+test('encodes each entry of a bundle after its length in two bytes', () => {
   const longest = 'x'.repeat(65_535)
   const bundle = encodeEntryBundle(['é', '', longest])
   expect(bundle.subarray(0, 6)).toEqual(Buffer.from([0, 2, 0xc3, 0xa9, 0, 0]))
@@ -128,13 +128,13 @@ test('an entry bundle has each entry behind its length in two bytes', () => {
   expect(bundle.length).toBe(8 + 65_535)
 })
 
-describe('a checkpoint', () => {
+describe('checkpoint', () => {
   const root = new MemoryLog(['one']).root()
   const origin = 'files.example.org/log/ten_1'
   const key = newSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })
 
-  test('is a note with the origin, the size and the root, signed by the key of that name', () => {
+  test('is a note with origin, size and root, signed with the named key', () => {
     const note = parseNote(signNote(text, origin, key))!
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)
@@ -144,7 +144,7 @@ describe('a checkpoint', () => {
     expect(parseCheckpoint(note.text)).toEqual({ origin, size: 1, root })
   })
 
-  test('the verifier key begins with the name and the four bytes that its signatures begin with', () => {
+  test('formats a verifier key with its name and the key id of its signatures', () => {
     const [name, id, base64] = formatVerifierKey(origin, key.publicKey)
       .split('+', 2)
       .concat(formatVerifierKey(origin, key.publicKey).split('+').slice(2).join('+'))
@@ -158,7 +158,7 @@ describe('a checkpoint', () => {
     ['no break at the end', signNote(text, origin, key).trimEnd()],
     ['a line that is no signature', `${signNote(text, origin, key)}hello\n`],
     ['no text', ''],
-  ])('a note with %s is none', (_, note) => expect(parseNote(note)).toBeUndefined())
+  ])('rejects a note with %s', (_, note) => expect(parseNote(note)).toBeUndefined())
 
   test.each([
     '',
@@ -167,5 +167,5 @@ describe('a checkpoint', () => {
     'origin\n01\nAAAA\n',
     `origin\n-1\n${root.toString('base64')}\n`,
     `origin\n1\n${root.toString('hex')}\n`,
-  ])('the text %j is no checkpoint', (other) => expect(parseCheckpoint(other)).toBeUndefined())
+  ])('rejects the checkpoint text %j', (other) => expect(parseCheckpoint(other)).toBeUndefined())
 })

@@ -1,4 +1,4 @@
-// The package has its types in comments, which only compilers that read node_modules' JavaScript see.
+// The package has its types in JSDoc comments, which tsc does not read from node_modules.
 declare module 'apollo-upload-client/UploadHttpLink.mjs' {
   import type { ApolloLink } from '@apollo/client'
 

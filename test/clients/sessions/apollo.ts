@@ -25,10 +25,10 @@ const { data: listed, error } = await client.query({
   errorPolicy: 'all',
 })
 expectEqual([listed!.filesConnection!.totalCount, listed!.filesConnection!.edges.map((edge) => edge.node.id)], [1, [id]])
-// One root field was refused; the other is here all the same.
+// The error of one root field does not discard the data of the other.
 expectEqual(listed!.file, null)
 expectEqual(CombinedGraphQLErrors.is(error) && error.errors[0]!.extensions?.code, 'NOT_FOUND')
-// The cache knows the file by its id: what one query learnt, another finds.
+// The cache normalizes the file by its id, so that queries share it.
 expectEqual(Object.keys(client.cache.extract() as object).includes(`File:${id}`), true)
 const { data: found } = await client.query({ query: node, variables: { id } })
 const thing = found!.node!

@@ -1,11 +1,11 @@
-// Compiles only if the types of our own client (scripts/openapi-types.mjs) equal those of openapi-typescript.
+// Compiles only if the types of @assay/client (scripts/openapi-types.mjs) equal those of openapi-typescript.
 import type { components as Expected, operations as ExpectedOperations } from './generated/openapi-typescript/expected'
 import type { components as Own, operations as OwnOperations } from './generated/own'
 
-/** Replaces named types by their members, so that the two sides have no names to differ in. */
+/** Replaces named types by their members, because the names of the two sides differ. */
 type Expand<T> = T extends (infer Item)[] ? Expand<Item>[] : T extends object ? { [Key in keyof T]: Expand<T[Key]> } : T
 type Equal<A, B> = (<T>() => T extends Expand<A> ? 1 : 2) extends <T>() => T extends Expand<B> ? 1 : 2 ? true : false
-/** The keys whose types differ, or that only one side has. */
+/** Keys whose types differ, or that exist on one side only. */
 type Differences<A, B> = {
   [Key in keyof A | keyof B]: Key extends keyof A & keyof B ? (Equal<A[Key], B[Key]> extends true ? never : Key) : Key
 }[keyof A | keyof B]
