@@ -40,8 +40,8 @@ export function getCursorArguments(size = 25) {
 export function interceptLinkClicks(): void {
   document.addEventListener('click', (event) => {
     const link = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>('a[href]') : null
-    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
-    if (!link || !isPlain || event.defaultPrevented || link.target || link.hasAttribute('download')) return
+    const isPlainClick = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
+    if (!link || !isPlainClick || event.defaultPrevented || link.target || link.hasAttribute('download')) return
     if (link.origin !== location.origin || !isDashboardPath(link.pathname)) return
     event.preventDefault()
     navigate(link.pathname + link.search)

@@ -46,7 +46,7 @@ export async function startSession(): Promise<void> {
   await loadMe()
 }
 
-async function loadMe(): Promise<void> {
+export async function loadMe(): Promise<void> {
   const requestClient = client
   const { data, error } = await requestClient.query(meDocument, {}, { requestPolicy: 'network-only' }).toPromise()
   // The user signed in or out in the meantime, so this response is out of date.
@@ -96,9 +96,6 @@ export async function signOut(): Promise<void> {
   otherTabs.postMessage('out')
   navigate('/', { replace: true })
 }
-
-/** Loads the user again after a change of the own account. */
-export const refreshMe = loadMe
 
 async function requestSession(method: string, body?: object): Promise<ApiError | undefined> {
   try {

@@ -33,7 +33,7 @@ let activeUploads = 0
 let lastKey = 0
 
 export function addUploads(files: Iterable<File>, context: string): void {
-  const added = [...files].map(
+  const newUploads = [...files].map(
     (file): Upload => ({
       key: ++lastKey,
       file,
@@ -45,11 +45,11 @@ export function addUploads(files: Iterable<File>, context: string): void {
       connectionLosses: 0,
     }),
   )
-  uploads.value = [...added, ...uploads.peek()]
+  uploads.value = [...newUploads, ...uploads.peek()]
   startWaiting()
 }
 
-/** Repeats an upload. A rejected file may be accepted after a change of the context. */
+/** Repeats an upload. A rejected file may be accepted after the context has changed. */
 export function retry(upload: Upload): void {
   // A rejected upload needs a new key, because the service repeats the response to a known key.
   // A lost upload keeps its key, because it may have arrived.

@@ -4,8 +4,8 @@ const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB']
 
 /** Formats a number of bytes as the service does: base 1024, at most two decimals. */
 export function formatBytes(count: number): string {
-  const step = Math.min(count < 1 ? 0 : Math.floor(Math.log2(count) / 10), units.length - 1)
-  return `${(count / 1024 ** step).toLocaleString('en', { maximumFractionDigits: 2 })} ${units[step]}`
+  const unitIndex = Math.min(count < 1 ? 0 : Math.floor(Math.log2(count) / 10), units.length - 1)
+  return `${(count / 1024 ** unitIndex).toLocaleString('en', { maximumFractionDigits: 2 })} ${units[unitIndex]}`
 }
 
 export const formatNumber = (count: number): string => count.toLocaleString('en')
@@ -43,8 +43,8 @@ export function formatRelativeTime(iso: string, now = Date.now()): string {
 export function predictFullDate(points: readonly { timestamp: string; totalBytes: number }[], quotaBytes: number): Date | null {
   const [first, last] = [points[0], points.at(-1)]
   if (!first || !last || points.length < 2) return null
-  const perDay = (last.totalBytes - first.totalBytes) / (points.length - 1)
-  if (perDay <= 0) return null
-  const days = Math.max(0, quotaBytes - last.totalBytes) / perDay
-  return days > 3650 ? null : new Date(Date.now() + days * 86_400_000)
+  const bytesPerDay = (last.totalBytes - first.totalBytes) / (points.length - 1)
+  if (bytesPerDay <= 0) return null
+  const remainingDays = Math.max(0, quotaBytes - last.totalBytes) / bytesPerDay
+  return remainingDays > 3650 ? null : new Date(Date.now() + remainingDays * 86_400_000)
 }

@@ -23,15 +23,15 @@ const height = 170
 
 /** Time series chart. Only charts need uPlot, so it is loaded with the first one. */
 export function Chart({ title, total, times, series, format }: Props) {
-  const frame = useRef<HTMLDivElement>(null)
-  const library = useSignal<typeof uPlot | undefined>(undefined)
+  const container = useRef<HTMLDivElement>(null)
+  const uPlotLibrary = useSignal<typeof uPlot | undefined>(undefined)
   useEffect(() => {
-    void import('uplot').then((module) => (library.value = module.default))
-  }, [library])
+    void import('uplot').then((module) => (uPlotLibrary.value = module.default))
+  }, [uPlotLibrary])
   const dataKey = JSON.stringify([times, series])
   useEffect(() => {
-    const UPlot = library.value
-    const parent = frame.current
+    const UPlot = uPlotLibrary.value
+    const parent = container.current
     if (!UPlot || !parent) return
     const plot = new UPlot(
       toPlotOptions(UPlot, parent, series, format),
@@ -44,14 +44,14 @@ export function Chart({ title, total, times, series, format }: Props) {
       resizeObserver.disconnect()
       plot.destroy()
     }
-  }, [dataKey, library.value, theme.value])
+  }, [dataKey, uPlotLibrary.value, theme.value])
   return (
     <figure class="card chart" aria-label={texts.overview.chartLabel(title, total)}>
       <figcaption>
         <h3>{title}</h3>
         <strong>{total}</strong>
       </figcaption>
-      <div ref={frame} class="plot" />
+      <div ref={container} class="plot" />
     </figure>
   )
 }
@@ -110,11 +110,11 @@ function toPlotOptions(
       },
       ...series.map(({ title, isArea }, at): uPlot.Series => {
         const color = at === 0 ? line : resolveColor(parent, '--chart-2')
-        const shape = isArea
+        const seriesStyle = isArea
           ? { width: 1.5, fill: `${color}22`, paths: UPlot.paths.linear!() }
           : { width: 0, fill: color, paths: UPlot.paths.bars!({ size: [0.6, 24] }) }
         const value = (_plot: uPlot, point: number | null) => (point === null ? '' : format(point))
-        return { label: title, stroke: color, points: { show: false }, value, ...shape }
+        return { label: title, stroke: color, points: { show: false }, value, ...seriesStyle }
       }),
     ],
   }

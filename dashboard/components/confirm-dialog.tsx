@@ -18,22 +18,22 @@ interface Props {
 }
 
 /** Asks for confirmation of an action. Stays open and shows the error if the action fails. */
-export function ConfirmDialog({ title, warning, action: act, confirmationText: name, onConfirm: work, onClose }: Props) {
-  const typed = useSignal('')
+export function ConfirmDialog({ title, warning, action, confirmationText, onConfirm, onClose }: Props) {
+  const typedText = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
   const submit = async () => {
-    error.value = await work()
+    error.value = await onConfirm()
     if (!error.value) onClose()
   }
   return (
     <Dialog title={title} onClose={onClose}>
       <div class="body stack">
         <p>{warning}</p>
-        {name !== undefined && (
+        {confirmationText !== undefined && (
           <Field
-            label={texts.typeToConfirm(name)}
-            value={typed.value}
-            onInput={(value) => (typed.value = value)}
+            label={texts.typeToConfirm(confirmationText)}
+            value={typedText.value}
+            onInput={(value) => (typedText.value = value)}
             autocomplete="off"
           />
         )}
@@ -41,8 +41,8 @@ export function ConfirmDialog({ title, warning, action: act, confirmationText: n
       </div>
       <footer>
         <Button onClick={onClose}>{texts.cancel}</Button>
-        <Button kind="danger" disabled={name !== undefined && typed.value !== name} onClick={submit}>
-          {act}
+        <Button kind="danger" disabled={confirmationText !== undefined && typedText.value !== confirmationText} onClick={submit}>
+          {action}
         </Button>
       </footer>
     </Dialog>

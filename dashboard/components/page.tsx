@@ -13,7 +13,7 @@ interface Props {
 }
 
 /** Layout of a page: title, actions and content. Sets the title of the document too. */
-export function Page({ title, description: about, parent, actions, children }: Props) {
+export function Page({ title, description, parent, actions, children }: Props) {
   useEffect(() => {
     document.title = `${title} · ${texts.product}`
   }, [title])
@@ -28,7 +28,7 @@ export function Page({ title, description: about, parent, actions, children }: P
             </a>
           )}
           <h1>{title}</h1>
-          {about && <p class="description">{about}</p>}
+          {description && <p class="description">{description}</p>}
         </div>
         {actions && <div class="actions">{actions}</div>}
       </header>

@@ -11,7 +11,7 @@ import { Time } from '../components/time.js'
 import { texts } from '../texts.js'
 
 const t = texts.rescan
-const everyMs = 2_000
+const pollIntervalMs = 2_000
 
 const progressDocument = graphql(`
   query Rescan($key: String!) {
@@ -24,7 +24,7 @@ const rescanDocument = graphql(`mutation RescanContext($key: String!) { rescanCo
 
 /** Progress of the rescan of a context, and a button that starts one. */
 export function ContextRescan({ contextKey: key }: { contextKey: string }) {
-  const result = useQuery(progressDocument, { key }, { pollIntervalMs: everyMs })
+  const result = useQuery(progressDocument, { key }, { pollIntervalMs })
   const error = useSignal<ApiError | undefined>(undefined)
   const progress = result.data?.contextRescan
   if (!progress || progress.status === 'off') return null

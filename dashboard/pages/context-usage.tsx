@@ -16,7 +16,7 @@ const usageDocument = graphql(`
 export function ContextUsage() {
   const { data, error } = useQuery(usageDocument, {}, { pollIntervalMs: 30_000 })
   const list = data?.contexts?.data
-  const fullest = list
+  const fullestContexts = list
     ?.toSorted((a, b) => b.storageUsedBytes / b.storageQuotaMb - a.storageUsedBytes / a.storageQuotaMb)
     .slice(0, 6)
   return (
@@ -26,9 +26,9 @@ export function ContextUsage() {
         <a href="/contexts">{texts.all}</a>
       </header>
       <ErrorNotice error={error} />
-      {!fullest && !error && <Skeleton lines={3} />}
+      {!fullestContexts && !error && <Skeleton lines={3} />}
       <ul class="stack">
-        {fullest?.map(({ id, contextKey, displayName, storageQuotaMb, storageUsedBytes }) => (
+        {fullestContexts?.map(({ id, contextKey, displayName, storageQuotaMb, storageUsedBytes }) => (
           <li key={id}>
             <a href={`/contexts/${contextKey}`}>{displayName}</a>
             <Quota used={storageUsedBytes} quota={storageQuotaMb * 1024 * 1024} />

@@ -17,9 +17,9 @@ const t = texts.files
 export function DropZone() {
   const contexts = useContexts()
   const activeContexts = contexts.list.filter(({ status }) => status === 'active')
-  const chosen = useSignal('')
+  const manualSelection = useSignal('')
   // Default: the context that the file list is filtered by.
-  const selectedKey = chosen.value || query.value.get('context')
+  const selectedKey = manualSelection.value || query.value.get('context')
   const context = activeContexts.find(({ contextKey }) => contextKey === selectedKey) ?? activeContexts[0]
   if (contexts.isLoading) return null
   if (!context) return <NoContext />
@@ -30,7 +30,7 @@ export function DropZone() {
           label={t.uploadContext}
           value={context.contextKey}
           options={activeContexts.map(({ contextKey, displayName }) => [contextKey, displayName] as const)}
-          onChange={(value) => (chosen.value = value)}
+          onChange={(value) => (manualSelection.value = value)}
         />
         <p class="hint">{texts.acceptedFiles(context.allowedExtensions, context.maxFileSizeMb)}</p>
       </FileTarget>

@@ -17,7 +17,7 @@ export function PasswordForm() {
   const current = useSignal('')
   const next = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
-  const isDone = useSignal(false)
+  const isChanged = useSignal(false)
   const isBusy = useSignal(false)
   const fieldErrors = error.value ? toFieldErrors(error.value) : {}
   const submit = async (event: SubmitEvent) => {
@@ -25,14 +25,14 @@ export function PasswordForm() {
     isBusy.value = true
     error.value = (await mutate(changeDocument, { current: current.value, next: next.value })).error
     isBusy.value = false
-    isDone.value = !error.value
-    if (isDone.value) current.value = next.value = ''
+    isChanged.value = !error.value
+    if (isChanged.value) current.value = next.value = ''
   }
   return (
     <form class="card" onSubmit={submit}>
       <h2>{t.password}</h2>
       {error.value && Object.keys(fieldErrors).length === 0 && <ErrorNotice error={error.value} />}
-      {isDone.value && (
+      {isChanged.value && (
         <p class="notice good" role="status">
           {t.passwordChanged}
         </p>

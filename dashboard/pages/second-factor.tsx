@@ -6,12 +6,12 @@ import { Button } from '../components/button.js'
 import { Field } from '../components/field.js'
 import { CodeLine, ErrorNotice } from '../components/notices.js'
 import { SecretDialog } from '../components/secret-dialog.js'
-import { refreshMe } from '../session.js'
+import { loadMe } from '../session.js'
 import { texts } from '../texts.js'
 
 const t = texts.account
 
-const beginDocument = graphql(
+const startDocument = graphql(
   `mutation BeginSecondFactor($password: String!) { beginSecondFactor(password: $password) { secret uri } }`,
 )
 const confirmDocument = graphql(
@@ -30,7 +30,7 @@ export function SecondFactor() {
     event.preventDefault()
     isBusy.value = true
     if (!enrollment.value) {
-      const started = await mutate(beginDocument, { password: password.value })
+      const started = await mutate(startDocument, { password: password.value })
       error.value = started.error
       enrollment.value = started.data?.beginSecondFactor ?? undefined
     } else {
@@ -43,7 +43,7 @@ export function SecondFactor() {
   const finish = () => {
     enrollment.value = recoveryCodes.value = undefined
     password.value = code.value = ''
-    void refreshMe()
+    void loadMe()
   }
   return (
     <form class="card" onSubmit={submit}>

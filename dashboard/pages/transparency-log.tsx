@@ -36,7 +36,7 @@ export function TransparencyLog() {
   const result = useQuery(logDocument, {})
   const error = useSignal<ApiError | undefined>(undefined)
   const token = useSignal<string | undefined>(undefined)
-  const revoking = useSignal<Share | undefined>(undefined)
+  const shareToRevoke = useSignal<Share | undefined>(undefined)
   const log = result.data?.logCheckpoint
   const share = async () => {
     const { data, error: mutationError } = await mutate(shareDocument, {})
@@ -57,7 +57,7 @@ export function TransparencyLog() {
       title: texts.actions,
       kind: 'buttons',
       cell: (row) => (
-        <Button kind="quiet" onClick={() => (revoking.value = row)}>
+        <Button kind="quiet" onClick={() => (shareToRevoke.value = row)}>
           {t.revoke}
         </Button>
       ),
@@ -96,13 +96,13 @@ export function TransparencyLog() {
           onClose={() => (token.value = undefined)}
         />
       )}
-      {revoking.value && (
+      {shareToRevoke.value && (
         <ConfirmDialog
           title={t.revokeTitle}
-          warning={t.revokeWarning(revoking.value.shareId)}
+          warning={t.revokeWarning(shareToRevoke.value.shareId)}
           action={t.revoke}
-          onConfirm={() => revoke(revoking.value!.shareId)}
-          onClose={() => (revoking.value = undefined)}
+          onConfirm={() => revoke(shareToRevoke.value!.shareId)}
+          onClose={() => (shareToRevoke.value = undefined)}
         />
       )}
     </section>

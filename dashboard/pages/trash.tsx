@@ -56,7 +56,7 @@ export function Trash() {
   const page = Number(query.value.get('after') ?? query.value.get('before') ?? 1)
   const result = useQuery(trashDocument, { context: query.value.get('context'), page })
   const { list: contexts } = useContexts()
-  const purging = useSignal<TrashedFile | undefined>(undefined)
+  const fileToPurge = useSignal<TrashedFile | undefined>(undefined)
   const error = useSignal<ApiError | undefined>(undefined)
   const reloadOnSuccess = async (work: Promise<{ error?: ApiError | undefined }>) => {
     const { error: mutationError } = await work
@@ -66,9 +66,9 @@ export function Trash() {
   const restore = async ({ fileId: id }: TrashedFile) => {
     error.value = await reloadOnSuccess(mutate(restoreDocument, { id }))
   }
-  const columns = [...fileColumns, createActionColumn(restore, (file) => (purging.value = file))]
+  const columns = [...fileColumns, createActionColumn(restore, (file) => (fileToPurge.value = file))]
   const trash = result.data?.trash
-  const file = purging.value
+  const file = fileToPurge.value
   return (
     <Page title={t.title} description={t.about}>
       <Filters>
@@ -109,7 +109,7 @@ export function Trash() {
           action={t.purge}
           onConfirm={() => reloadOnSuccess(mutate(purgeDocument, { id: file.fileId }))}
           onClose={() => {
-            purging.value = undefined
+            fileToPurge.value = undefined
           }}
         />
       )}

@@ -15,15 +15,15 @@ type Contexts = ReturnType<typeof useContexts>['list']
 /** List of uploads with their progress and result. */
 export function UploadList({ contexts }: { contexts: Contexts }) {
   const states = uploads.value.map(({ state }) => state.value)
-  const accepted = states.filter(({ kind }) => kind === 'accepted').length
-  const rejected = states.filter(({ kind }) => kind === 'rejected' || kind === 'failed').length
-  const open = states.length - accepted - rejected
+  const acceptedCount = states.filter(({ kind }) => kind === 'accepted').length
+  const rejectedCount = states.filter(({ kind }) => kind === 'rejected' || kind === 'failed').length
+  const openCount = states.length - acceptedCount - rejectedCount
   return (
     <div class="card uploads">
       <header>
         <h2>{t.uploads}</h2>
         <span class="dim" role="status">
-          {t.summary(accepted, rejected, open)}
+          {t.summary(acceptedCount, rejectedCount, openCount)}
         </span>
         <Button kind="quiet" disabled={!states.some(isFinished)} onClick={clearFinished}>
           {t.clearFinished}

@@ -39,6 +39,6 @@ export const logsTexts = {
     },
     entityId: 'Entity ID',
     emptyTitle: 'No audit log entries yet',
-    empty: 'Changes of API keys, files, contexts and users are listed here.',
+    empty: 'Changes to API keys, files, contexts and users are listed here.',
   },
 } as const

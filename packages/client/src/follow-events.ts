@@ -36,13 +36,13 @@ export async function* followEvents(transport: Transport, options: EventsOptions
   }
   while (!signal?.aborted) {
     const connection = new AbortController()
-    const anySignal = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
+    const combinedSignal = signal ? AbortSignal.any([signal, connection.signal]) : connection.signal
     const headers = { Accept: 'text/event-stream' }
     const response = await transport.send({
       method: 'GET',
       path: withQuery(path, { after, ...filter }),
       headers,
-      signal: anySignal,
+      signal: combinedSignal,
       isRepeatable: true,
     })
     try {

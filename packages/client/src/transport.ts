@@ -79,7 +79,7 @@ export class Transport {
   /** Sends a request once and returns its response, whatever the status. */
   async fetchOnce({ method, url, headers, body, signal }: FetchRequest): Promise<Response> {
     const { apiKey } = this.#options
-    const sent = body ?? undefined
+    const sentBody = body ?? undefined
     const credential = typeof apiKey === 'function' ? await apiKey() : apiKey
     // If the signal is aborted already, fetch of Node.js 24 also causes an unhandled rejection, which ends the process.
     signal?.throwIfAborted()
@@ -87,8 +87,8 @@ export class Transport {
       method,
       headers: { Authorization: `Bearer ${credential}`, ...headers },
       redirect: 'error',
-      ...(sent !== undefined && { body: sent }),
-      ...(sent instanceof ReadableStream && ({ duplex: 'half' } as object)),
+      ...(sentBody !== undefined && { body: sentBody }),
+      ...(sentBody instanceof ReadableStream && ({ duplex: 'half' } as object)),
       ...(signal && { signal }),
     })
   }
@@ -104,8 +104,8 @@ export const unreachableMessage = (reason: string | undefined): string =>
 function toNetworkError(error: unknown, signal: AbortSignal | undefined): AssayError {
   if (signal?.aborted) throw signal.reason
   const { cause, message } = error as Error
-  const why = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message
-  return new AssayError('network_error', unreachableMessage(why), { cause: error })
+  const reason = cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : message
+  return new AssayError('network_error', unreachableMessage(reason), { cause: error })
 }
 
 // A retry can succeed: no response, too many calls, or an unavailable dependency.

@@ -46,12 +46,12 @@ export function parseKeySet(text: string): VerificationKey[] {
 
 /** Checks all statements of a receipt offline. If its signature is invalid, that is the only finding. */
 export async function checkReceipt({ receipt: jws, keys, file }: CheckReceiptInput): Promise<Finding[]> {
-  const signed = await verifySignature(jws, keys)
-  if ('proven' in signed) return [signed]
-  const { receipt, kid } = signed
-  const issued = new Date(receipt.iat * 1000).toISOString()
+  const signedReceipt = await verifySignature(jws, keys)
+  if ('proven' in signedReceipt) return [signedReceipt]
+  const { receipt, kid } = signedReceipt
+  const issuedAt = new Date(receipt.iat * 1000).toISOString()
   return [
-    proven(`${sanitize(receipt.iss)} issued this receipt for ${receipt.sub} at ${issued} and signed it with key ${kid}.`),
+    proven(`${sanitize(receipt.iss)} issued this receipt for ${receipt.sub} at ${issuedAt} and signed it with key ${kid}.`),
     ...(file ? [checkFile(receipt, file)] : []),
     checkEntry(receipt),
     ...checkLog(receipt, keys),
@@ -109,10 +109,10 @@ function checkEntry(receipt: Receipt): Finding {
     ['reason', receipt.reason, data.reason],
     ['uploaded_by', receipt.uploaded_by, data.uploaded_by],
   ]
-  const differing = comparisons.filter(([, one, other]) => (one ?? null) !== (other ?? null)).map(([name]) => name)
-  if (differing.length > 0) return unproven(`The log entry differs from the receipt in: ${differing.join(', ')}.`)
-  const what = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitize(receipt.reason ?? '')})`
-  return proven(`The log entry agrees with the receipt: '${sanitize(receipt.filename ?? '')}' was ${what}.`)
+  const differences = comparisons.filter(([, expected, actual]) => (expected ?? null) !== (actual ?? null)).map(([name]) => name)
+  if (differences.length > 0) return unproven(`The log entry differs from the receipt in: ${differences.join(', ')}.`)
+  const verdict = receipt.outcome === 'accepted' ? 'accepted' : `rejected (${sanitize(receipt.reason ?? '')})`
+  return proven(`The log entry agrees with the receipt: '${sanitize(receipt.filename ?? '')}' was ${verdict}.`)
 }
 
 function checkLog({ log, iss, tenant_id: tenantId }: Receipt, keys: readonly VerificationKey[]): Finding[] {

@@ -74,13 +74,13 @@ export const commands: Record<string, Command> = {
     async run(run) {
       const client = await run.client()
       let accepted = true
-      const sent = await runForEach(run, async (path) => {
+      const allAccepted = await runForEach(run, async (path) => {
         const report = await client.files.validate(path, { context: requireContext(run) })
         accepted &&= report.outcome === 'accepted'
         const failed = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')
         run.output.row({ file: path, ...report }, path, report.outcome, failed?.check, failed?.message)
       })
-      return sent && accepted
+      return allAccepted && accepted
     },
   },
   ls: {

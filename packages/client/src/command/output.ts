@@ -38,10 +38,10 @@ const barWidth = 30
 
 function createProgressBar(name: string): (progress: Progress) => void {
   return ({ sent, total }) => {
-    const done = total ? Math.floor((sent / total) * barWidth) : 0
-    const drawn = total
-      ? `[${'='.repeat(done)}${' '.repeat(barWidth - done)}] ${Math.floor((sent / total) * 100)} %`
+    const filled = total ? Math.floor((sent / total) * barWidth) : 0
+    const progressText = total
+      ? `[${'='.repeat(filled)}${' '.repeat(barWidth - filled)}] ${Math.floor((sent / total) * 100)} %`
       : `${sent} bytes`
-    process.stderr.write(`\r${sanitize(name)} ${drawn}${sent === total ? '\n' : ''}`)
+    process.stderr.write(`\r${sanitize(name)} ${progressText}${sent === total ? '\n' : ''}`)
   }
 }
