@@ -12,63 +12,26 @@ interface Means {
 
 export interface OpenFile extends FileUnderTest {
   recognisedMime(): Promise<string | null>
-  /** Begins the scan of a large file beside the other checks: the order in which they decide stays as it is. */
-  scanAhead(): void
-  /** Ends a scan that is no longer awaited: once the checks are through, nothing reads the content on their behalf. */
-  done(): void
   engine(): EngineIdentity | undefined
 }
 
-// Bytes. Below it, a scan costs less than it would cost to give one up, or is a part of the visit to the worker that reads the file.
-const scannedAhead = 4 * megabyte
-// A scanner that is asked over a socket works while the file is read here.
-const scannedAheadElsewhere = 16 * 1024
-
-/** One file on its way through the checks: each of its facts is found out once, when a check first asks. */
+/** One file on its way through the checks. Each result is computed once, when a check first needs it. */
 export function openFile(submission: Submission, means: Means): OpenFile {
-  const { content, rules, sizeBytes, signal } = submission
+  const { content, rules, sizeBytes, signal, owner } = submission
   const extension = extensionOf(submission.originalFilename)
   const tooLarge = !content || sizeBytes > rules.maxFileSizeMb * megabyte
+  const inVisit = rules.scanForViruses ? means.scanner.inVisit : undefined
   let findings: Promise<Findings | FailedLook> | undefined
   let scanned: Scan | undefined
-  let scanning: Promise<Scan> | undefined
-  let isScanning = false
-  const stop = new AbortController()
-  const stopped = () => stop.abort(signal.reason)
-  const { inVisit } = means.scanner
-  const ahead = sizeBytes >= (inVisit ? scannedAhead : scannedAheadElsewhere)
-  const scan = () => (scanning ??= begin())
-  const begin = async () => {
-    // Not AbortSignal.any: on a signal as old as the process Node 20 keeps a trace of every one derived from it.
-    signal.addEventListener('abort', stopped, { once: true })
-    if (signal.aborted) stopped()
-    isScanning = true
-    try {
-      return await scanWith(means.scanner, content!, { signal: stop.signal, owner: submission.owner })
-    } finally {
-      isScanning = false
-    }
-  }
   return {
     submission,
     extension,
     tooLarge,
-    findings: () =>
-      (findings ??= means.look.at(submission, content!, extension, rules.scanForViruses && !ahead ? inVisit : undefined)),
+    findings: () => (findings ??= means.look.at(submission, content!, extension, inVisit)),
     scan: async () => {
       const found = await findings
       const visit = found && 'scan' in found ? found.scan : undefined
-      return (scanned = visit ? await scanOf(visit, means.scanner) : await scan())
-    },
-    scanAhead: () => {
-      if (tooLarge || !rules.scanForViruses || !ahead || !rules.allowedExtensions.includes(extension)) return
-      // Thrown where the virus check asks for it; where an earlier check decides, it never is.
-      scan().catch(() => {})
-    },
-    done: () => {
-      signal.removeEventListener('abort', stopped)
-      // Not where it is through: an abort makes an error, with its stack.
-      if (isScanning) stop.abort()
+      return (scanned = visit ? await scanOf(visit, means.scanner) : await scanWith(means.scanner, content!, { signal, owner }))
     },
     recognisedMime: async () => {
       const found = await findings

@@ -29,9 +29,7 @@ export function createValidator({ pool: shared, ...options }: ValidatorOptions):
     pool,
     validate: async (submission) => {
       const file = openFile(submission, { look, scanner })
-      file.scanAhead()
-      const judged = await runChecks(file).finally(file.done)
-      return reportOn(file, judged, await engineOf(submission, scanner, file.engine()))
+      return reportOn(file, await runChecks(file), await engineOf(submission, scanner, file.engine()))
     },
     close: async () => {
       if (!shared) await pool.close()

@@ -1,0 +1,94 @@
+import { describe, expect, test } from '@jest/globals'
+import { Metrics, measuredScanner } from '../../src/api/http/metrics.js'
+import { createValidator } from '../../src/inspection/engine/validator.js'
+import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
+import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
+import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
+import { scannerUnavailable } from '../../src/platform/errors/errors.js'
+import type { Content } from '../../src/platform/spool/content.js'
+import { eicar } from '../support/eicar.js'
+import { ScriptedScanner, submission } from '../support/validation.js'
+
+const mebibyte = 1_048_576
+const text = (size: number, head: Buffer | string = 'text') =>
+  Buffer.concat([Buffer.from(head), Buffer.alloc(size, 'text\n')]).subarray(0, size)
+
+test('a measured scanner still scans in the worker that reads the file, and its time is counted', async () => {
+  const pool = new WorkerPool({ workers: 1 })
+  const engine = await YaraScanner.open({ pool })
+  const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])
+  const separateScan = { scan: () => Promise.reject(new Error('a separate scan')) }
+  const scanner = measuredScanner(Object.assign(engine, separateScan), metrics)
+  const validator = createValidator({ scanner, pool })
+  try {
+    for (const size of [100_000, 5 * mebibyte]) {
+      const report = await validator.validate(submission('a.csv', text(size, eicar), { scanForViruses: true }))
+      expect(report.reason).toBe('virus_detected')
+    }
+    expect((await metrics.scan.get()).values).toContainEqual(
+      expect.objectContaining({ metricName: 'assay_scan_duration_seconds_count', value: 2 }),
+    )
+  } finally {
+    await engine.close()
+    await pool.close()
+  }
+})
+
+/** Counts its scans, each of which runs until its signal is aborted. */
+class EndlessScanner implements VirusScanner {
+  started = 0
+  onStart = () => {}
+
+  async scan(_: Content, { signal }: { signal: AbortSignal }): Promise<never> {
+    this.started++
+    return new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      this.onStart()
+    })
+  }
+
+  async identity(): Promise<never> {
+    throw scannerUnavailable('down')
+  }
+
+  async passesOver() {
+    return []
+  }
+
+  async prove() {}
+  async close() {}
+}
+
+describe('a scanner outside the process', () => {
+  test.each([
+    ['the context does not scan', 'a.txt', { scanForViruses: false }],
+    ['the extension is not allowed', 'a.txt', { allowedExtensions: ['pdf'] }],
+    ['the file is too large', 'a.txt', { maxFileSizeMb: 0.5 }],
+    ['another check rejects the file', 'a.pdf', {}],
+  ])('does not scan if %s', async (_, name, rules) => {
+    const scanner = new EndlessScanner()
+    const validator = createValidator({ scanner, workers: 1 })
+    const report = await validator.validate(submission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
+    await validator.close()
+    expect([report.engine, scanner.started]).toEqual([null, 0])
+  })
+
+  test('stops when the client disconnects', async () => {
+    const scanner = new EndlessScanner()
+    const validator = createValidator({ scanner, workers: 1 })
+    const client = new AbortController()
+    scanner.onStart = () => client.abort(new Error('disconnected'))
+    const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, client.signal)
+    await expect(validator.validate(file)).rejects.toThrow('disconnected')
+    expect(scanner.started).toBe(1)
+    await validator.close()
+  })
+
+  test('does not scan for a client that disconnected before', async () => {
+    const scanner = new ScriptedScanner({ verdict: 'clean' })
+    const validator = createValidator({ scanner, workers: 1 })
+    const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, AbortSignal.abort(new Error('disconnected')))
+    await expect(validator.validate(file)).rejects.toThrow('disconnected')
+    await validator.close()
+  })
+})
