@@ -21,7 +21,7 @@ import { StoredContents } from './features/rescan/stored-contents.js'
 import type { ServiceEvents } from './features/service-events.js'
 import { openServices, type Services } from './features/services.js'
 import { bootstrap } from './features/tenants/bootstrap.js'
-import { createValidator } from './inspection/engine/validator.js'
+import { createInspector, type Inspector } from './inspection/engine/inspect.js'
 import { findLocalClamd, openScanner } from './inspection/scanners/index.js'
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
 import { memoryLimit } from './inspection/workers/memory-limit.js'
@@ -59,12 +59,12 @@ export async function createApp(parts: AppParts): Promise<App> {
   const spool = await Spool.open({ directory: spoolFolder })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
-  const validator = createValidator({ scanner, pool: workers })
+  const inspector = createInspector({ scanner, pool: workers })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
   const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
-  const uploads = new UploadService({ ...services, validator, storage: uploadStorage, tenantRoom: services.tenants.room })
+  const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, tenantRoom: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
-  const rescanner = rescannerOf(parts, { services, scanner, spool })
+  const rescanner = rescannerOf(parts, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadCuts(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
   const components = { tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
@@ -91,7 +91,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     announceStop: handlers.announceStop,
     endStreams: handlers.endStreams,
     close: () =>
-      closeInOrder([rescanner, maintenance, downloadCuts, handlers, validator, scanner, workers, services, spool, tracing]),
+      closeInOrder([rescanner, maintenance, downloadCuts, handlers, inspector, scanner, workers, services, spool, tracing]),
   }
 }
 
@@ -154,10 +154,11 @@ function openWorkers({ config, logger, siblings }: AppParts, contents: string): 
 
 function rescannerOf(
   { config, database, logger, siblings }: AppParts,
-  parts: { services: Services; scanner: VirusScanner; spool: Spool },
+  parts: { services: Services; inspector: Inspector; scanner: VirusScanner; spool: Spool },
 ): Rescanner {
-  const { services, scanner } = parts
+  const { services, inspector, scanner } = parts
   return new Rescanner({
+    inspector,
     scanner,
     queue: new RescanQueue(database.pool),
     rescans: services.rescans,

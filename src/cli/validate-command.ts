@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import type { ValidationReport, Validator } from '../inspection/checks/check.js'
-import { extensionOf } from '../inspection/engine/file-under-test.js'
+import { createInspector, extensionOf, type Inspector } from '../inspection/engine/inspect.js'
 import { openLocalContent } from '../inspection/engine/local-content.js'
-import { createValidator } from '../inspection/engine/validator.js'
+import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { megabyte, mostMegabytes } from '../platform/units.js'
 import { type Labelled, rate, readLabels } from './error-rates.js'
@@ -47,21 +46,21 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
   if (flags.includes('--help') || (paths.length === 0 && !labels)) return failed(io, usage)
   const scan = !flags.includes('--no-scan')
   const scanner = !scan ? unused : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
-  const validator = createValidator({ scanner, ...(parts.workers && { workers: parts.workers }) })
+  const inspector = createInspector({ scanner, ...(parts.workers && { workers: parts.workers }) })
   try {
     let allAccepted = true
-    if (labels) allAccepted = await printRates(await readLabels(labels), validator, scan, io)
+    if (labels) allAccepted = await printRates(await readLabels(labels), inspector, scan, io)
     for (const path of paths) {
       const accepted = (await stat(path)).isDirectory()
-        ? await printFolder(path, validator, scan, io)
-        : await printFile(path, validator, scan, io)
+        ? await printFolder(path, inspector, scan, io)
+        : await printFile(path, inspector, scan, io)
       allAccepted &&= accepted
     }
     return allAccepted ? 0 : 1
   } catch (error) {
     return failed(io, error instanceof Error ? error.message : String(error))
   } finally {
-    await validator.close()
+    await inspector.close()
     await scanner.close()
   }
 }
@@ -71,19 +70,19 @@ function failed(io: CommandIo, message: string): number {
   return 1
 }
 
-async function printFile(path: string, validator: Validator, scan: boolean, io: CommandIo): Promise<boolean> {
-  const report = await validateFile(path, validator, scan)
+async function printFile(path: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+  const report = await validateFile(path, inspector, scan)
   io.out(JSON.stringify(inWireSpelling(report), null, 2))
   return report.outcome === 'accepted'
 }
 
-async function printFolder(folder: string, validator: Validator, scan: boolean, io: CommandIo): Promise<boolean> {
+async function printFolder(folder: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   const counts = new Map<string, number>()
   let bytes = 0
   const start = performance.now()
   for await (const path of filesBelow(folder)) {
     const begun = performance.now()
-    const report = await validateFile(path, validator, scan)
+    const report = await validateFile(path, inspector, scan)
     const result = report.reason ?? 'accepted'
     counts.set(result, (counts.get(result) ?? 0) + 1)
     bytes += report.sizeBytes
@@ -99,10 +98,10 @@ async function printFolder(folder: string, validator: Validator, scan: boolean, 
   return total === (counts.get('accepted') ?? 0)
 }
 
-async function printRates(files: Labelled[], validator: Validator, scan: boolean, io: CommandIo): Promise<boolean> {
+async function printRates(files: Labelled[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   let [sound, refused, broken, passed] = [0, 0, 0, 0]
   for (const file of files) {
-    const report = await validateFile(file.path, validator, scan)
+    const report = await validateFile(file.path, inspector, scan)
     const accepted = report.outcome === 'accepted'
     if (file.sound) sound++
     else broken++
@@ -124,7 +123,7 @@ function decisive(report: ValidationReport): string {
   return (check?.message ?? '').replaceAll(/\s+/g, ' ')
 }
 
-async function validateFile(path: string, validator: Validator, scan: boolean): Promise<ValidationReport> {
+async function validateFile(path: string, inspector: Inspector, scan: boolean): Promise<ValidationReport> {
   const content = await openLocalContent(path)
   const extension = extensionOf(basename(path))
   const rules = {
@@ -138,7 +137,7 @@ async function validateFile(path: string, validator: Validator, scan: boolean): 
     rejectActiveContent: false,
     acceptUnscanned: false,
   }
-  return validator.validate({
+  return inspector.inspect({
     originalFilename: basename(path),
     rules,
     content,
@@ -182,4 +181,4 @@ const never = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
 /** Stands where --no-scan leaves no scanner: no check asks it. */
-const unused: VirusScanner = { scan: never, identity: never, passesOver: never, prove: never, close: async () => {} }
+const unused: VirusScanner = { scan: never, identity: never, unsupportedContainers: never, prove: never, close: async () => {} }

@@ -3,19 +3,19 @@ import type { EngineSetup, Scanned } from './scanners/yara/scanning.js'
 import type { WorkerFailure } from './workers/work.js'
 
 export interface Job {
-  /** The file; the content comes apart where it is held in memory. */
+  /** Undefined if the content is in memory: it is then passed separately. */
   path: string | undefined
   size: number
   extension: string
   blank: boolean
   deadlineMs: number
-  /** With what it is scanned by the same worker, where it is to be; damage does not keep a lenient context from it. */
+  /** Set if the same worker scans the file. `damaged`: also if the file is damaged, because the context accepts that. */
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
 export interface RecognitionFinding {
   recognised: Recognition
-  /** 'docx', 'text', …; null where nothing is recognised. */
+  /** Such as 'docx' or 'text'. Null if the type is unknown. */
   type: string | null
   mime: string | null
   fits: boolean
@@ -28,17 +28,17 @@ export interface SoundnessFinding {
   durationMs: number
 }
 
-/** What a worker has found. What a failing check made superfluous is null. */
+/** What a file contains. A member is null if an earlier check fails. */
 export interface Findings {
   recognition: RecognitionFinding
   blankness: { blank: boolean; durationMs: number } | null
   soundness: SoundnessFinding | null
-  /** Where the worker that read it has scanned it as well. */
+  /** Set if the worker that read the file also scanned it. */
   scan?: { scanned: Scanned; durationMs: number }
 }
 
-/** Two workers in a row ended over one file. */
-export interface FailedLook {
+/** Two workers failed on the file, one after the other. */
+export interface WorkerFailureResult {
   failure: WorkerFailure
   durationMs: number
 }

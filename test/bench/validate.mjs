@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
-import { createValidator } from '../../dist/inspection/engine/validator.js'
+import { createInspector } from '../../dist/inspection/engine/inspect.js'
 import { openScanner } from '../../dist/inspection/scanners/index.js'
 import { WorkerPool } from '../../dist/inspection/workers/worker-pool.js'
 import { bareReaders } from './support/bare-readers.mjs'
@@ -15,7 +15,7 @@ const milliseconds = Number(process.argv[3] ?? 1) * 1000
 const inFlight = 8
 const pool = new WorkerPool()
 const scanner = await openScanner('yara:', { pool })
-const validator = createValidator({ scanner, pool })
+const inspector = createInspector({ scanner, pool })
 
 const content = (bytes) => ({
   size: bytes.length,
@@ -38,7 +38,7 @@ function validating(extension, files, on) {
   return (at) => {
     const file = contents[at % contents.length]
     const { signal } = new AbortController()
-    return validator.validate({ originalFilename: `a.${extension}`, rules, content: file, sizeBytes: file.size, signal })
+    return inspector.inspect({ originalFilename: `a.${extension}`, rules, content: file, sizeBytes: file.size, signal })
   }
 }
 
@@ -104,7 +104,7 @@ try {
     )
   }
 } finally {
-  await validator.close()
+  await inspector.close()
   await scanner.close()
   await pool.close()
 }

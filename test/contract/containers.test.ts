@@ -6,7 +6,7 @@ import * as made from '../../packages/formats/test/support/samples/containers.js
 import { chm, udf } from '../../packages/formats/test/support/samples/images-of-disks.js'
 import { compound, doc, docx, packed as packedDocument } from '../../packages/formats/test/support/samples/office.js'
 import { attachingPdf } from '../../packages/formats/test/support/samples/pdf.js'
-import { createValidator } from '../../src/inspection/engine/validator.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { containers } from '../../src/inspection/scanners/containers.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
@@ -131,9 +131,9 @@ describeWith('clamd')('under ClamAV', () => {
     ['tar', () => tarOf([{ name: 'a.wim', data: begun('MSWIM\0\0\0') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofZstd, 'hex') })],
   ])('what it passes over in a .%s makes the scan incomplete', async (extension, make) => {
-    const validator = createValidator({ scanner, workers: 1 })
-    const report = await validator.validate(submission(`a.${extension}`, await make(), { scanForViruses: true }))
-    await validator.close()
+    const inspector = createInspector({ scanner, workers: 1 })
+    const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
+    await inspector.close()
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks.at(-1)?.message).toContain('does not unpack')
   })

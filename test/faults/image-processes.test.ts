@@ -9,22 +9,22 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { tiff } from '../../packages/formats/test/support/samples/image.js'
-import type { ValidationReport } from '../../src/inspection/checks/check.js'
-import { createValidator, type ValidatorOptions } from '../../src/inspection/engine/validator.js'
+import { createInspector, type InspectorOptions } from '../../src/inspection/engine/inspect.js'
+import type { ValidationReport } from '../../src/inspection/report.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
 // The processes are real and run the compiled engine; only what stands in for libvips goes wrong, and that for real.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
-const open: ReturnType<typeof createValidator>[] = []
+const open: ReturnType<typeof createInspector>[] = []
 let folder = ''
 let whole: Buffer
 
-const start = (options: Partial<ValidatorOptions> = {}) => {
+const start = (options: Partial<InspectorOptions> = {}) => {
   const scanner = new ScriptedScanner({ verdict: 'clean' })
-  const validator = createValidator({ scanner, decoderModule, workers: 2, deadlineMs: 20_000, graceMs: 200, ...options })
-  open.push(validator)
-  return validator
+  const inspector = createInspector({ scanner, decoderModule, workers: 2, deadlineMs: 20_000, graceMs: 200, ...options })
+  open.push(inspector)
+  return inspector
 }
 
 /** A whole TIFF; what the decoder does with it stands behind it. */
@@ -46,7 +46,7 @@ beforeAll(async () => {
   whole = await tiff('none')
 })
 afterEach(async () => {
-  await Promise.all(open.splice(0).map((validator) => validator.close()))
+  await Promise.all(open.splice(0).map((inspector) => inspector.close()))
 })
 afterAll(() => rm(folder, { recursive: true }))
 
@@ -56,7 +56,7 @@ const expectWorkerFailure = (report: ValidationReport, worker: string) => {
     check: 'corrupt_file',
     outcome: 'failed',
     evidence: { worker, attempts: 2 },
-    message: expect.stringContaining('fresh worker'),
+    message: expect.stringContaining('two workers'),
   })
 }
 
@@ -67,28 +67,28 @@ describe('native code that goes wrong over an image takes only that image with i
     // What a process holds can be read on Linux; elsewhere the deadline ends it.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
   ])('%s: refused after one retry, images in flight beside it are judged, and so are later ones', async (deed, worker) => {
-    const validator = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
-    const bad = validator.validate(image(deed))
-    const good = await Promise.all(Array.from({ length: 6 }, () => validator.validate(image())))
+    const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
+    const bad = inspector.inspect(image(deed))
+    const good = await Promise.all(Array.from({ length: 6 }, () => inspector.inspect(image())))
     expect(good.map(({ outcome }) => outcome)).toEqual(Array(6).fill('accepted'))
     expectWorkerFailure(await bad, worker)
-    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
-    expect(validator.pool.threads).toBeLessThanOrEqual(2)
+    expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
+    expect(inspector.pool.threads).toBeLessThanOrEqual(2)
   })
 
   test('one that crashes it once is forgiven: a fresh process decodes it', async () => {
-    expect(await start().validate(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
+    expect(await start().inspect(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('a process killed from outside while nothing is under way is replaced unnoticed', async () => {
-    const validator = start({ workers: 1 })
-    await validator.validate(image())
-    const before = validator.pool.processes
+    const inspector = start({ workers: 1 })
+    await inspector.inspect(image())
+    const before = inspector.pool.processes
     expect(before).toHaveLength(1)
     process.kill(before[0]!, 'SIGKILL')
     await untilGone(before)
-    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
-    expect(validator.pool.processes).not.toEqual(before)
+    expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
+    expect(inspector.pool.processes).not.toEqual(before)
   })
 
   const killedAtStart = async (name: string, condition: string) => {
@@ -104,39 +104,39 @@ describe('native code that goes wrong over an image takes only that image with i
   }
 
   test('one that is killed as it starts is replaced, and the image judged', async () => {
-    const validator = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
-    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+    const inspector = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
+    expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('one that is killed at each start: an answer that invites to come back, and no verdict', async () => {
-    const validator = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
-    await expect(validator.validate(image())).rejects.toMatchObject({ code: 'overloaded' })
+    const inspector = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
+    await expect(inspector.inspect(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
 
   test('one that is being ended from outside as it is asked is replaced, and the image judged', async () => {
-    const validator = start({ workers: 1 })
-    await validator.validate(image())
-    for (const pid of validator.pool.processes) process.kill(pid, 'SIGKILL')
-    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+    const inspector = start({ workers: 1 })
+    await inspector.inspect(image())
+    for (const pid of inspector.pool.processes) process.kill(pid, 'SIGKILL')
+    expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('where no process can be started no image is blamed: an error and no verdict', async () => {
-    const validator = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
+    const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     const told = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
-    await expect(validator.validate(image())).rejects.toMatchObject(told)
-    expect(await validator.validate(submission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
+    await expect(inspector.inspect(image())).rejects.toMatchObject(told)
+    expect(await inspector.inspect(submission('a.txt', Buffer.from('words\n')))).toMatchObject({ outcome: 'accepted' })
   })
 })
 
 describe('the processes', () => {
   test('are no more than the workers, and none before the first image', async () => {
-    const validator = start()
-    await validator.validate(submission('a.txt', Buffer.from('words\n')))
-    expect(validator.pool.processes).toEqual([])
+    const inspector = start()
+    await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
+    expect(inspector.pool.processes).toEqual([])
     const seen = new Set<number>()
     const judged = Array.from({ length: 12 }, () =>
-      validator.validate(image()).then(({ outcome }) => {
-        for (const pid of validator.pool.processes) seen.add(pid)
+      inspector.inspect(image()).then(({ outcome }) => {
+        for (const pid of inspector.pool.processes) seen.add(pid)
         return outcome
       }),
     )
@@ -147,11 +147,11 @@ describe('the processes', () => {
 
   const onLinux = process.platform === 'linux' ? test : test.skip
   onLinux('hold no more than they may together: of two images that are too much at once, one is tried again alone', async () => {
-    const validator = start({ processMemoryMb: 600 })
+    const inspector = start({ processMemoryMb: 600 })
     const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
-    const look = setInterval(() => alive.push(validator.pool.processes.length), 5)
-    const reports = await Promise.all([validator.validate(held), validator.validate(held)])
+    const look = setInterval(() => alive.push(inspector.pool.processes.length), 5)
+    const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(look)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
     // One of the two was ended.
@@ -159,21 +159,21 @@ describe('the processes', () => {
   })
 
   test('end when there is nothing to do, and start again', async () => {
-    const validator = start({ idleMs: 50 })
-    await validator.validate(image())
-    const pids = validator.pool.processes
+    const inspector = start({ idleMs: 50 })
+    await inspector.inspect(image())
+    const pids = inspector.pool.processes
     await untilGone(pids)
-    while (validator.pool.threads > 0) await pause(20)
-    expect(validator.pool.processes).toEqual([])
-    expect(await validator.validate(image())).toMatchObject({ outcome: 'accepted' })
+    while (inspector.pool.threads > 0) await pause(20)
+    expect(inspector.pool.processes).toEqual([])
+    expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
   test('end when the pool is closed, whatever they do', async () => {
-    const validator = start()
-    const refused = expect(validator.validate(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
-    while (validator.pool.processes.length === 0) await pause(5)
-    const pids = validator.pool.processes
-    await validator.close()
+    const inspector = start()
+    const refused = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
+    while (inspector.pool.processes.length === 0) await pause(5)
+    const pids = inspector.pool.processes
+    await inspector.close()
     await refused
     expect(pids.filter(isAlive)).toEqual([])
   })
@@ -192,7 +192,7 @@ describe('the processes', () => {
 
   test('know no secrets and none of our Node options', async () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
-    const report = await start().validate(image('tell'))
+    const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
     const told = JSON.parse(report.checks[3]!.message.match(/\{.*\}/)![0])
     expect(told.env.filter((name: string) => !/^(TMPDIR$|VIPS|UV_|MALLOC_|NODE_CHANNEL_|__)/.test(name))).toEqual([])
@@ -211,7 +211,7 @@ describe('the processes', () => {
     }`
 
   /** What a decoder that an image has taken over gets at: a file, the home, others' secrets, the network, the contents. */
-  const taken = async (options: Partial<ValidatorOptions>) => {
+  const taken = async (options: Partial<InspectorOptions>) => {
     await writeFile(join(folder, 'spy.mjs'), spy)
     const secret = join(await mkdtemp(join(tmpdir(), 'assay-secret-')), 'master.key')
     await writeFile(secret, 'secret')
@@ -219,7 +219,7 @@ describe('the processes', () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const spying = start({ ...options, decoderModule: pathToFileURL(join(folder, 'spy.mjs')).href })
-    const report = await spying.validate(image(`${secret} ${port}`)).finally(() => server.close())
+    const report = await spying.inspect(image(`${secret} ${port}`)).finally(() => server.close())
     await rm(dirname(secret), { recursive: true })
     return report.checks[3]!.message
   }
@@ -232,8 +232,8 @@ describe('the processes', () => {
     expect(await taken({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
     const real = start({ decoderModule: undefined, sandbox: openSandbox(folder) })
     const large = await onDisk(join(folder, 'large.tif'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
-    expect(await real.validate(submission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
-    expect(await real.validate(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.inspect(submission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
+    expect(await real.inspect(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('leave no folder behind: what killed services left is removed, of the living, of other hosts and of other names it is not', async () => {
@@ -259,14 +259,14 @@ describe('the processes', () => {
   })
 
   test('may print what they like: it reaches nobody and blocks nothing', async () => {
-    expect(await start().validate(image('shout'))).toMatchObject({ outcome: 'accepted' })
+    expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
   test('read large images where they lie, brackets in the name or not', async () => {
-    const validator = start()
+    const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await onDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
-      expect(await validator.validate(submission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
+      expect(await inspector.inspect(submission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
     }
   })
 })

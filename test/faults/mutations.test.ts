@@ -4,10 +4,10 @@ import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import { heic } from '../../packages/formats/test/support/samples/heic.js'
 import { webp } from '../../packages/formats/test/support/samples/image.js'
 import * as text from '../../packages/formats/test/support/samples/text.js'
-import { createValidator } from '../../src/inspection/engine/validator.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
-const engine = createValidator({
+const engine = createInspector({
   scanner: new ScriptedScanner({ verdict: 'clean' }),
   deadlineMs: 20_000,
   workers: 2,
@@ -76,7 +76,7 @@ test('hundreds of seeded mutations: always a report, no worker dies or hangs ove
   for (const [extension, make] of Object.entries(samples)) {
     const sound = await make()
     const reports = await Promise.all(
-      Array.from({ length: 25 }, () => engine.validate(submission(`a.${extension}`, mutated(sound, random)))),
+      Array.from({ length: 25 }, () => engine.inspect(submission(`a.${extension}`, mutated(sound, random)))),
     )
     for (const { reason, checks } of reports) {
       tally[reason ?? 'accepted'] = (tally[reason ?? 'accepted'] ?? 0) + 1
@@ -87,7 +87,7 @@ test('hundreds of seeded mutations: always a report, no worker dies or hangs ove
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
   expect(engine.pool.threads).toBeGreaterThan(0)
   // What native code decodes, in a process.
-  expect(await engine.validate(submission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
+  expect(await engine.inspect(submission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
   // Memory back to where it was: what held it is gone.
   const held = engine.pool.processes
   expect(held.length).toBeGreaterThan(0)

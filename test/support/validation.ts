@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import type { Submission, ValidationRules } from '../../src/inspection/checks/check.js'
+import type { Submission, ValidationRules } from '../../src/inspection/report.js'
 import type { ScanVerdict } from '../../src/inspection/scanners/verdict.js'
 import type { EngineIdentity, VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import type { Content } from '../../src/platform/spool/content.js'
@@ -21,7 +21,7 @@ export async function onDisk(path: string, bytes: Buffer): Promise<Content> {
   return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
 }
 
-/** A file for the validator, all checks but the scan on, its own extension allowed. */
+/** A file for the inspector, all checks but the scan on, its own extension allowed. */
 export function submission(
   originalFilename: string,
   content: Content | Buffer,
@@ -78,7 +78,7 @@ export class ScriptedScanner implements VirusScanner {
     return this.engine
   }
 
-  async passesOver(): Promise<string[]> {
+  async unsupportedContainers(): Promise<string[]> {
     return []
   }
 

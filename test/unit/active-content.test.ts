@@ -10,7 +10,7 @@ import { compound, doc, docx, openDocument, packed, xls, xlsx } from '../../pack
 import { attachingPdf, pdfOf } from '../../packages/formats/test/support/samples/pdf.js'
 import { svg } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
-import { createValidator } from '../../src/inspection/engine/validator.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { zipOf } from '../support/eicar.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
@@ -52,9 +52,9 @@ const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([pi
 
 describe('active content is named in the evidence', () => {
   test('passed or not, and also where the context does not mind damage', async () => {
-    const validator = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
+    const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
-      (await validator.validate(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
+      (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
     const evidence = { active_content: ['VBA macros'] }
     const name = 'word/vbaProject.bin'
     const whole = packed({ ...docx(), [name]: 'macros' })
@@ -65,7 +65,7 @@ describe('active content is named in the evidence', () => {
       expect(await lineOf('a.docm', damaged)).toMatchObject({ outcome: 'failed', evidence })
       expect(await lineOf('a.docm', damaged, { rejectCorruptFiles: false })).toMatchObject({ outcome: 'skipped', evidence })
     } finally {
-      await validator.close()
+      await inspector.close()
     }
   })
 

@@ -38,7 +38,7 @@ describe('a row for a new block reason', () => {
   })
 
   test('gives it a place in the order of judging, where its check is missed', async () => {
-    const { orderedChecks } = await import('../../src/inspection/checks/index.js')
+    const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })
 })

@@ -4,20 +4,20 @@ import { encrypted7z } from '../../packages/formats/test/support/samples/archive
 import * as basic from '../../packages/formats/test/support/samples/basic.js'
 import { pngClaiming } from '../../packages/formats/test/support/samples/image.js'
 import * as text from '../../packages/formats/test/support/samples/text.js'
-import type { ValidationRules } from '../../src/inspection/checks/check.js'
-import { createValidator } from '../../src/inspection/engine/validator.js'
-import { Beside } from '../../src/inspection/scanners/beside.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
+import type { ValidationRules } from '../../src/inspection/report.js'
+import { CombinedScanner } from '../../src/inspection/scanners/combined-scanner.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { blockReasons } from '../../src/platform/errors/block-reasons.js'
 import { scannerUnavailable } from '../../src/platform/errors/errors.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
 const clean = new ScriptedScanner({ verdict: 'clean' })
-const engine = createValidator({ scanner: clean })
+const engine = createInspector({ scanner: clean })
 afterAll(() => engine.close())
 
 const judge = (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
-  engine.validate(submission(name, content, rules))
+  engine.inspect(submission(name, content, rules))
 const reasonOf = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) =>
   (await judge(name, content, rules)).reason
 const decisive = async (name: string, content: Buffer, rules: Partial<ValidationRules> = {}) => {
@@ -28,7 +28,7 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
 describe('the report', () => {
   test('an accepted file: all five checks in order, each with its outcome, message and time', async () => {
     const bytes = basic.png()
-    const report = await engine.validate(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
+    const report = await engine.inspect(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
       outcome: 'accepted',
       reason: null,
@@ -46,11 +46,11 @@ describe('the report', () => {
 
   test('checks after a failure are skipped, and so is the scan: nobody asked the scanner', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
-    const own = createValidator({ scanner })
-    const report = await own.validate(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
+    const own = createInspector({ scanner })
+    const report = await own.inspect(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
     await own.close()
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'passed', 'failed', 'skipped'])
-    expect(report.checks[4]?.message).toBe('Not looked at, because of corrupt_file.')
+    expect(report.checks[4]?.message).toBe('Skipped because of corrupt_file.')
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 
@@ -149,12 +149,12 @@ describe('size, blank', () => {
 
   test('an upload that was cut off is size_exceeded; its name is judged first', async () => {
     const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
-    expect(await engine.validate({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
+    expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',
       checksum: null,
       detectedContentType: 'text/plain',
     })
-    expect(await engine.validate({ ...cut, originalFilename: 'a.exe', sizeBytes: 1_048_600 })).toMatchObject({
+    expect(await engine.inspect({ ...cut, originalFilename: 'a.exe', sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'invalid_extension',
     })
   })
@@ -196,7 +196,7 @@ describe('polyglots', () => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap: 'polyglot' },
-      message: expect.stringContaining('trap (polyglot)'),
+      message: expect.stringContaining('malicious construction (polyglot)'),
     })
   })
 
@@ -228,8 +228,8 @@ describe('traps in text are corrupt_file, and the message names them', () => {
 
 describe('virus', () => {
   const scan = async (scanner: VirusScanner) => {
-    const own = createValidator({ scanner })
-    return own.validate(submission('a.txt', Buffer.from('words'), { scanForViruses: true })).finally(() => own.close())
+    const own = createInspector({ scanner })
+    return own.inspect(submission('a.txt', Buffer.from('words'), { scanForViruses: true })).finally(() => own.close())
   }
   const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
   const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
@@ -249,7 +249,7 @@ describe('virus', () => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
       outcome: 'incomplete',
-      message: 'Scripted 1.0 could not look at all of it: the archive is encrypted.',
+      message: 'Scripted 1.0 could not scan all of it: the archive is encrypted.',
     })
   })
 
@@ -258,14 +258,14 @@ describe('virus', () => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
       outcome: 'incomplete',
-      message: 'A part of it is encrypted, which no scanner could look at.',
+      message: 'A part of it is encrypted, which no scanner can scan.',
     })
   })
 
   test('a context may accept that: the check says incomplete, and the file is kept', async () => {
-    const own = createValidator({ scanner: incomplete })
+    const own = createInspector({ scanner: incomplete })
     const rules = { scanForViruses: true, acceptUnscanned: true }
-    const report = await own.validate(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
+    const report = await own.inspect(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
     expect(report).toMatchObject({ outcome: 'accepted', reason: null })
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
@@ -278,15 +278,17 @@ describe('virus', () => {
 
   test('a file refused already does not need a scanner that is up', async () => {
     const down = scannerUnavailable('clamd is down')
-    const own = createValidator({ scanner: new ScriptedScanner(down, down) })
+    const own = createInspector({ scanner: new ScriptedScanner(down, down) })
     expect(
-      await own.validate(submission('a.pdf', Buffer.from('x'), { scanForViruses: true })).finally(() => own.close()),
+      await own.inspect(submission('a.pdf', Buffer.from('x'), { scanForViruses: true })).finally(() => own.close()),
     ).toMatchObject({ reason: 'corrupt_file', engine: null })
   })
 
   test('two scanners: a virus outweighs an incomplete look, which outweighs clean', async () => {
-    expect((await scan(new Beside(incomplete, infected))).reason).toBe('virus_detected')
-    expect((await scan(new Beside(clean, incomplete))).reason).toBe('scan_incomplete')
-    expect((await scan(new Beside(clean, clean))).checks[4]?.message).toBe('Nothing found by Scripted + Scripted 1.0 + 1.0.')
+    expect((await scan(new CombinedScanner(incomplete, infected))).reason).toBe('virus_detected')
+    expect((await scan(new CombinedScanner(clean, incomplete))).reason).toBe('scan_incomplete')
+    expect((await scan(new CombinedScanner(clean, clean))).checks[4]?.message).toBe(
+      'Nothing found by Scripted + Scripted 1.0 + 1.0.',
+    )
   })
 })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
-import { createValidator } from '../../src/inspection/engine/validator.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
 import { clean, eicar, inMemory } from '../support/eicar.js'
@@ -116,12 +116,12 @@ test('a finding without a name is incomplete, no virus', async () => {
 })
 
 test('the report says when the scanner was proved', async () => {
-  const validator = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
+  const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
-    const { checks } = await validator.validate(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
+    const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
     expect(checks.at(-1)).toMatchObject({ outcome: 'passed', evidence: { scanner_proved_at: '2026-11-21T12:00:00.000Z' } })
   } finally {
-    await validator.close()
+    await inspector.close()
   }
 })
 

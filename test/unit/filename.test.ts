@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { cleanFilename } from '../../src/features/files/filename.js'
-import { extensionOf } from '../../src/inspection/engine/file-under-test.js'
+import { extensionOf } from '../../src/inspection/engine/inspect.js'
 
 const kept: [string, string][] = [
   ['a.txt', 'a.txt'],

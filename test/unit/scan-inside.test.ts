@@ -10,7 +10,7 @@ import { cpio, oldCpio, rar5 } from '../../packages/formats/test/support/samples
 import { compound, doc, encryptedPackage } from '../../packages/formats/test/support/samples/office.js'
 import { pdf, pdfOf, protectedPdf } from '../../packages/formats/test/support/samples/pdf.js'
 import { examine } from '../../src/inspection/engine/examine.js'
-import { createValidator } from '../../src/inspection/engine/validator.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { Search } from '../../src/inspection/scanners/yara/search.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { clean, cleanWith, eicar, inMemory, zipOf } from '../support/eicar.js'
@@ -213,8 +213,8 @@ describe('nothing is called clean that was not seen', () => {
 })
 
 describe('what its reader cannot open without a password is incomplete, whatever the scanner says', () => {
-  const validator = createValidator({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
-  afterAll(() => validator.close())
+  const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
+  afterAll(() => inspector.close())
   const secret = zipOf({ name: 'a', bytes: text, encrypted: true })
   const encryptedOdt = () =>
     zip([
@@ -235,14 +235,14 @@ describe('what its reader cannot open without a password is incomplete, whatever
     ['an OpenDocument text', 'a.odt', encryptedOdt],
   ])('%s', async (_, name, make) => {
     const bytes = await make()
-    const scanned = await validator.validate(submission(name, bytes, { scanForViruses: true }))
+    const scanned = await inspector.inspect(submission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(scanned.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { scanner_proved_at: expect.any(String) } })
-    expect((await validator.validate(submission(name, bytes))).outcome).toBe('accepted')
+    expect((await inspector.inspect(submission(name, bytes))).outcome).toBe('accepted')
     const strict = { rejectEncryptedFiles: true }
-    expect((await validator.validate(submission(name, bytes, strict))).reason).toBe('encrypted_file')
+    expect((await inspector.inspect(submission(name, bytes, strict))).reason).toBe('encrypted_file')
     const lenient = { scanForViruses: true, acceptUnscanned: true }
-    expect((await validator.validate(submission(name, bytes, lenient))).outcome).toBe('accepted')
+    expect((await inspector.inspect(submission(name, bytes, lenient))).outcome).toBe('accepted')
   })
 })
 

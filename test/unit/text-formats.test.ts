@@ -7,7 +7,7 @@ import { JsonScanner } from '../../packages/formats/src/text/json-scanner.js'
 import { readText, textSign } from '../../packages/formats/src/text/text.js'
 import { readSvg, readXml } from '../../packages/formats/src/text/xml.js'
 import * as sample from '../../packages/formats/test/support/samples/text.js'
-import { isBlank } from '../../src/inspection/engine/blankness.js'
+import { isBlank } from '../../src/inspection/engine/examine.js'
 
 const read = (reader: FormatReader, content: Buffer | string) => {
   const bytes = Buffer.from(content as string)

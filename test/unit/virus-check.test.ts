@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { Metrics, measuredScanner } from '../../src/api/http/metrics.js'
-import { createValidator } from '../../src/inspection/engine/validator.js'
+import { createInspector } from '../../src/inspection/engine/inspect.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
@@ -19,10 +19,10 @@ test('a measured scanner still scans in the worker that reads the file, and its 
   const metrics = new Metrics({} as ConstructorParameters<typeof Metrics>[0])
   const separateScan = { scan: () => Promise.reject(new Error('a separate scan')) }
   const scanner = measuredScanner(Object.assign(engine, separateScan), metrics)
-  const validator = createValidator({ scanner, pool })
+  const inspector = createInspector({ scanner, pool })
   try {
     for (const size of [100_000, 5 * mebibyte]) {
-      const report = await validator.validate(submission('a.csv', text(size, eicar), { scanForViruses: true }))
+      const report = await inspector.inspect(submission('a.csv', text(size, eicar), { scanForViruses: true }))
       expect(report.reason).toBe('virus_detected')
     }
     expect((await metrics.scan.get()).values).toContainEqual(
@@ -51,7 +51,7 @@ class EndlessScanner implements VirusScanner {
     throw scannerUnavailable('down')
   }
 
-  async passesOver() {
+  async unsupportedContainers() {
     return []
   }
 
@@ -67,28 +67,28 @@ describe('a scanner outside the process', () => {
     ['another check rejects the file', 'a.pdf', {}],
   ])('does not scan if %s', async (_, name, rules) => {
     const scanner = new EndlessScanner()
-    const validator = createValidator({ scanner, workers: 1 })
-    const report = await validator.validate(submission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
-    await validator.close()
+    const inspector = createInspector({ scanner, workers: 1 })
+    const report = await inspector.inspect(submission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
+    await inspector.close()
     expect([report.engine, scanner.started]).toEqual([null, 0])
   })
 
   test('stops when the client disconnects', async () => {
     const scanner = new EndlessScanner()
-    const validator = createValidator({ scanner, workers: 1 })
+    const inspector = createInspector({ scanner, workers: 1 })
     const client = new AbortController()
     scanner.onStart = () => client.abort(new Error('disconnected'))
     const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, client.signal)
-    await expect(validator.validate(file)).rejects.toThrow('disconnected')
+    await expect(inspector.inspect(file)).rejects.toThrow('disconnected')
     expect(scanner.started).toBe(1)
-    await validator.close()
+    await inspector.close()
   })
 
   test('does not scan for a client that disconnected before', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
-    const validator = createValidator({ scanner, workers: 1 })
+    const inspector = createInspector({ scanner, workers: 1 })
     const file = submission('a.txt', text(5 * mebibyte), { scanForViruses: true }, AbortSignal.abort(new Error('disconnected')))
-    await expect(validator.validate(file)).rejects.toThrow('disconnected')
-    await validator.close()
+    await expect(inspector.inspect(file)).rejects.toThrow('disconnected')
+    await inspector.close()
   })
 })

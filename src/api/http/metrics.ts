@@ -171,11 +171,11 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
       traced('scan', () => scanner.scan(content, options)),
     ),
   identity: () => scanner.identity(),
-  passesOver: (kinds, options) => scanner.passesOver(kinds, options),
+  unsupportedContainers: (kinds, options) => scanner.unsupportedContainers(kinds, options),
   prove: () => scanner.prove(),
   close: () => scanner.close(),
   isSandboxed: scanner.isSandboxed ?? false,
-  inVisit: scanner.inVisit && { ...scanner.inVisit, took: (ms) => metrics.scan.observe(ms / 1000) },
+  scanInWorker: scanner.scanInWorker && { ...scanner.scanInWorker, took: (ms) => metrics.scan.observe(ms / 1000) },
 })
 
 /** What an upload needs of the store, with its times in the metrics. */

@@ -11,7 +11,7 @@ import {
   type Stretch,
   stretchOf,
 } from '../../api/graphql/page.js'
-import type { ValidationReport } from '../../inspection/checks/check.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import { monthStart } from '../../ledger/partitions.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'

@@ -11,7 +11,7 @@ import {
   placeOf,
   stretchOf,
 } from '../../api/graphql/page.js'
-import type { ValidationReport } from '../../inspection/checks/check.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { maySeeContext } from '../../platform/actor.js'
 import { badCursor, cursorOf, idAt, keyAt } from '../../platform/cursors.js'

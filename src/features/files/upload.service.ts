@@ -1,6 +1,6 @@
 import type { Attempt } from '../../access/admission.js'
-import type { ValidationReport, Validator } from '../../inspection/checks/check.js'
-import { extensionOf } from '../../inspection/engine/file-under-test.js'
+import { extensionOf, type Inspector } from '../../inspection/engine/inspect.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -53,7 +53,7 @@ interface UploadInput {
 /** Receives, inspects, stores and commits files (specification section 4, contract section 6). */
 export class UploadService {
   readonly #contexts: FileContextService
-  readonly #validator: Validator
+  readonly #inspector: Inspector
   readonly #blobs: UploadBlobs
   readonly #ledger: Ledger
   readonly #idempotency: IdempotencyService
@@ -62,14 +62,14 @@ export class UploadService {
   constructor(
     parts: UploadBlobsParts & {
       contexts: FileContextService
-      validator: Validator
+      inspector: Inspector
       ledger: Ledger
       idempotency: IdempotencyService
       tenantRoom: TenantRoom
     },
   ) {
     this.#contexts = parts.contexts
-    this.#validator = parts.validator
+    this.#inspector = parts.inspector
     this.#blobs = new UploadBlobs(parts)
     this.#ledger = parts.ledger
     this.#idempotency = parts.idempotency
@@ -223,7 +223,7 @@ export class UploadService {
     const { signal } = attempt.call
     const owner = attempt.actor.tenantId
     const file = { originalFilename: filename, sizeBytes, ...(content && { content }), ...(announced && { announced }) }
-    return traced('checks', () => this.#validator.validate({ ...file, rules: policy, signal, owner }))
+    return traced('checks', () => this.#inspector.inspect({ ...file, rules: policy, signal, owner }))
   }
 
   /** The rejection is counted, and is in the log with its report, before the caller learns of it. */

@@ -1,6 +1,6 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
-import type { ValidationReport } from '../../inspection/checks/check.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import { fileAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { removeForGood } from '../../ledger/removal.js'

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { ValidationReport } from '../../inspection/checks/check.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import { isVersioned } from '../../inspection/scanners/signatures.js'
 import { isDone, type Lease, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { ValidationReport } from '../../inspection/checks/check.js'
-import { reportUnscanned, scanAgain } from '../../inspection/engine/scan-again.js'
+import { type Inspector, reportUnscanned, toRescan } from '../../inspection/engine/inspect.js'
+import type { ValidationReport } from '../../inspection/report.js'
 import { type Signatures, signaturesOf } from '../../inspection/scanners/signatures.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import { background } from '../../inspection/workers/fair-queue.js'
@@ -32,6 +32,7 @@ const failures = {
 }
 
 interface Parts {
+  inspector: Inspector
   scanner: VirusScanner
   queue: RescanQueue
   rescans: RescanService
@@ -184,14 +185,15 @@ export class Rescanner {
     if (file.attempts > maxAttempts)
       return this.#giveUp(batch, file, signatures, { failure: file.failure ?? failures.stopped, reason: file.failure })
     await this.#pace.pass(file.sizeBytes, signal)
-    let report: ValidationReport | undefined
+    let report: ValidationReport
     try {
-      const content = await this.#open(batch, file)
-      if (!content) return await this.#unreadable(batch, file)
+      const opened = await this.#open(batch, file)
+      if (!opened) return await this.#unreadable(batch, file)
       try {
-        report = await scanAgain(this.#parts.scanner, { ...file, ...content }, { signal, owner: background })
+        const { content } = opened
+        report = await this.#parts.inspector.inspect(toRescan({ ...file, content, signal, owner: background }))
       } finally {
-        await content.dispose()
+        await opened.dispose()
       }
     } catch (error) {
       signal.throwIfAborted()

@@ -1,5 +1,6 @@
 import {
   binaryTypeFor,
+  checkDeadline,
   checkWithoutReader,
   defaultLimits,
   detect,
@@ -16,7 +17,6 @@ import {
   textTypeFor,
 } from '@assay/formats'
 import type { Findings, Job } from '../findings.js'
-import { isBlank } from './blankness.js'
 
 /** Replaces the reader of an extension. Only tests provide any. */
 export type ReaderOverrides = Record<string, FormatReader>
@@ -79,4 +79,56 @@ async function timed<T>(work: () => T | Promise<T>): Promise<{ result: T; durati
   const start = performance.now()
   const result = await work()
   return { result, durationMs: Math.round((performance.now() - start) * 100) / 100 }
+}
+
+const blankByte = new Uint8Array(256)
+for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
+
+/**
+ * True for nothing but whitespace, NUL and byte-order marks (contract, section 6), in any Unicode encoding. Reads the first bytes
+ * separately: they decide for nearly every file.
+ */
+export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
+  const start = source.read(0, startBytes)
+  const encoding = encodingOf(start)
+  // A printable ASCII character needs no decoder.
+  if (encoding === 'utf-8' && start.some((byte) => byte > 0x20 && byte < 0x7f)) return false
+  const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true })
+  try {
+    for (const chunk of startFirst(source)) {
+      checkDeadline(limits)
+      if (allBlankBytes(chunk)) continue
+      if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(chunk, { stream: true }))) return false
+    }
+    // Throws if the content ends within a character.
+    decoder.decode()
+    return true
+  } catch (error) {
+    if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return false
+    throw error
+  }
+}
+
+const startBytes = 4096
+
+function* startFirst(source: RandomAccessSource): Generator<Buffer> {
+  yield source.read(0, startBytes)
+  yield* source.chunks(startBytes)
+}
+
+const zeros = Buffer.alloc(64 * 1024)
+
+function allBlankBytes(chunk: Buffer): boolean {
+  // Disk images and failed copies contain gigabytes of zeros.
+  if (chunk.length === zeros.length && chunk.equals(zeros)) return true
+  for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
+  return true
+}
+
+const utf32be = Buffer.from([0, 0, 0xfe, 0xff])
+
+const encodingOf = (start: Buffer): string => {
+  if (start[0] === 0xff && start[1] === 0xfe) return 'utf-16le'
+  const big = (start[0] === 0xfe && start[1] === 0xff) || start.subarray(0, 4).equals(utf32be)
+  return big ? 'utf-16be' : 'utf-8'
 }

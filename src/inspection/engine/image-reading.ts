@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type Decoded, type DecodeTask, decodeImagesWith } from '@assay/formats/image'
-import { pathUnderTest } from './reading.js'
+import { currentPath } from './reading.js'
 
 export { read } from './reading.js'
 
@@ -8,13 +8,13 @@ interface DecoderModule {
   decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded>
 }
 
-// Where tests have another decoder: the URL of a module with an export `decodeImage`.
+// Tests pass the URL of a module with an export `decodeImage`.
 const module = new URL(import.meta.url).searchParams.get('decoder')
 const { decodeImage }: DecoderModule = await import(module ?? '@assay/formats/image/libvips')
 
 decodeImagesWith(async (source, task) => {
-  const path = pathUnderTest()
+  const path = currentPath()
   if (path === undefined) return decodeImage(source.whole(source.size), task)
-  // libvips takes what stands in brackets at the end of a name for options.
+  // libvips reads brackets at the end of a file name as options.
   return decodeImage(path.endsWith(']') ? await readFile(path) : path, task)
 })

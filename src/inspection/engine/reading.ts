@@ -5,44 +5,43 @@ import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 import { examine, type ReaderOverrides } from './examine.js'
 
-// Where tests have other readers: the URL of a module with an export `readers`.
+// Tests pass the URL of a module with an export `readers`.
 const module = new URL(import.meta.url).searchParams.get('readers')
 const overrides: ReaderOverrides = module ? (await import(module)).readers : {}
 
 let scanning: Promise<typeof import('../scanners/yara/scanning.js')> | undefined
 let path: string | undefined
-let imageMet = false
+let hasImage = false
 decodeImagesWith(async () => {
-  imageMet = true
+  hasImage = true
   return { outcome: 'too_slow' }
 })
 
-/** What a visit to a worker gives. `image`: it takes native code to read, which a thread does not run. */
-export interface Visit {
+export interface ReadResult {
   findings: Findings
+  /** The file contains an image that needs native code, which a thread does not run. */
   image: boolean
 }
 
-/** What is found in a file and, where that is wanted, what a scan of it finds. */
-export async function read(job: Job, call: WorkerCall): Promise<Visit> {
-  imageMet = false
+/** Reads a file in a worker and, on request, scans it. */
+export async function read(job: Job, call: WorkerCall): Promise<ReadResult> {
+  hasImage = false
   path = job.path
   const file = call.bytes ? undefined : new FileSource(job.path!, job.extension)
   const source = file ?? new MemorySource(call.bytes!, job.extension)
   try {
     const scan = await openScan(source, job, call)
-    const limits = scan ? limitsBeside(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
+    const limits = scan ? limitsDuring(scan, job.deadlineMs) : defaultLimits(job.deadlineMs)
     const findings = await examine(source, job, overrides, limits, scan?.search.observer)
-    const image = imageMet
-    const wanted = scan && (image || isKept(findings, job.scan!.damaged))
-    return { findings: wanted ? { ...findings, scan: await finished(scan) } : findings, image }
+    const image = hasImage
+    const isScanned = scan && (image || passesOtherChecks(findings, job.scan!.damaged))
+    return { findings: isScanned ? { ...findings, scan: await finishScan(scan) } : findings, image }
   } finally {
     file?.close()
   }
 }
 
-/** Whether no other check refuses it, so that the scan decides. */
-const isKept = ({ blankness, soundness }: Findings, damaged: boolean): boolean =>
+const passesOtherChecks = ({ blankness, soundness }: Findings, damaged: boolean): boolean =>
   !blankness?.blank && soundness !== null && (soundness.verdict.sound || (damaged && !soundness.verdict.maliciousConstruction))
 
 async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerCall): Promise<OpenScan | undefined> {
@@ -51,8 +50,8 @@ async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerC
   return openScan(source, scan.setup, call)
 }
 
-/** The time that the scan takes while the reader unpacks is not the reader's. */
-function limitsBeside({ search }: OpenScan, deadlineMs: number): ReaderLimits {
+/** Adds the time of the scan to the reader's deadline: the scan runs while the reader unpacks. */
+function limitsDuring({ search }: OpenScan, deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = defaultLimits(deadlineMs)
   return {
     ...limits,
@@ -62,10 +61,11 @@ function limitsBeside({ search }: OpenScan, deadlineMs: number): ReaderLimits {
   }
 }
 
-async function finished({ search, finish }: OpenScan): Promise<Findings['scan']> {
+async function finishScan({ search, finish }: OpenScan): Promise<Findings['scan']> {
   const { spentMs } = search
   const start = performance.now()
   return { scanned: await finish(), durationMs: spentMs + performance.now() - start }
 }
 
-export const pathUnderTest = (): string | undefined => path
+/** Path of the file that this worker reads. Undefined if its content is in memory. */
+export const currentPath = (): string | undefined => path

@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises'
 import type { WorkerPool } from '../workers/worker-pool.js'
-import { Beside } from './beside.js'
 import { type ClamdAddress, parseClamdUrl } from './clamd/address.js'
 import { type ClamdOptions, ClamdScanner } from './clamd/clamd.js'
 import { askClamd } from './clamd/commands.js'
 import { openClamscan } from './clamscan/clamscan.js'
+import { CombinedScanner } from './combined-scanner.js'
 import { NoScanner } from './none.js'
 import type { ScannerLogger, VirusScanner } from './virus-scanner.js'
 import { readRulesDir } from './yara/rules-dir.js'
@@ -35,7 +35,7 @@ export async function openScanner(url: string, options: ScannerOptions = {}): Pr
   const clamav = url.startsWith('clamscan:')
     ? await openClamscan(url, { pool: options.pool, ...logger })
     : new ClamdScanner(parseScannerUrl(url), { pool: options.pool, ...options.clamd, ...logger })
-  return options.rulesDir ? new Beside(clamav, await yara()) : clamav
+  return options.rulesDir ? new CombinedScanner(clamav, await yara()) : clamav
 }
 
 function parseScannerUrl(url: string): ClamdAddress[] {

@@ -19,7 +19,7 @@ export class NoScanner implements VirusScanner {
     return { name: 'none', version: '', signaturesVersion: '', signaturesDate: null }
   }
 
-  async passesOver(kinds: readonly string[]): Promise<string[]> {
+  async unsupportedContainers(kinds: readonly string[]): Promise<string[]> {
     return [...kinds]
   }
 

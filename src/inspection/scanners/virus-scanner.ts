@@ -18,7 +18,7 @@ export interface ScanOptions {
 }
 
 /** With what a worker scans a file that it has open, by `scanSource`. */
-export interface VisitScan {
+export interface WorkerScan {
   setup: EngineSetup
   deadlineOf(size: number): number
   /** Is told how long each scan took. */
@@ -30,11 +30,11 @@ export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   identity(): Promise<EngineIdentity>
   /** Which of these containers it would not look into where they lie in another one. Throws `scannerUnavailable`. */
-  passesOver(kinds: readonly string[], options: ScanOptions): Promise<string[]>
+  unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]>
   prove(): Promise<void>
   close(): Promise<void>
   /** Where the validator's own workers can scan what they read, in one visit. */
-  readonly inVisit?: VisitScan | undefined
+  readonly scanInWorker?: WorkerScan | undefined
   /** Whether scans run in a sandbox, which sees files of the spool and no other. */
   readonly isSandboxed?: boolean
 }

@@ -7,7 +7,7 @@ interface BlockReasonRow {
 
 /**
  * Why a file is refused (contract, section 6), in the order in which it is judged. A new reason is a row here, a check in
- * src/inspection/checks, and what `npm run migration:reason` writes; codes, statuses, the schemas and the statistics follow.
+ * src/inspection/checks.ts, and what `npm run migration:reason` writes; codes, statuses, the schemas and the statistics follow.
  */
 const rows = {
   invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },

@@ -75,7 +75,7 @@ export class ClamdScanner implements VirusScanner {
     )
   }
 
-  async passesOver(kinds: readonly string[], { signal: asked, owner }: ScanOptions): Promise<string[]> {
+  async unsupportedContainers(kinds: readonly string[], { signal: asked, owner }: ScanOptions): Promise<string[]> {
     if (kinds.length === 0) return []
     return this.#untilClosed(asked, (signal) =>
       this.#withDaemon({ signal, owner }, async (daemon) => {

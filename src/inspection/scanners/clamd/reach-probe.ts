@@ -14,7 +14,7 @@ export async function reachProbe(largest: number, total: number): Promise<Conten
   const zeros = await packedZeros()
   const plan = () => planOf(zeros, largest, total)
   let size = endRecord(0, 0, 0).length
-  // Beside its bytes a member has a header, and its record in the directory: 30 and 46 bytes, and its name in each.
+  // CombinedScanner its bytes a member has a header, and its record in the directory: 30 and 46 bytes, and its name in each.
   for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,

@@ -6,7 +6,7 @@ import type { Content } from '../../../platform/spool/content.js'
 import { NotStarted, type Work, WorkerFailed } from '../../workers/work.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { ScanVerdict } from '../verdict.js'
-import { type ScanOptions, scannedOrThrow, type VisitScan } from '../virus-scanner.js'
+import { type ScanOptions, scannedOrThrow, type WorkerScan } from '../virus-scanner.js'
 import { type EngineKind, FaultyRules } from './engine.js'
 import type { RuleSource } from './rules.js'
 import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
@@ -49,7 +49,7 @@ export class ScanWork {
   }
 
   /** For workers of another's: undefined where scans want processes of their own, or another module. */
-  inVisit(): VisitScan | undefined {
+  scanInWorker(): WorkerScan | undefined {
     const { deadlineOf, module } = this.#options
     return this.#work.apart || module ? undefined : { setup: this.#setup, deadlineOf }
   }

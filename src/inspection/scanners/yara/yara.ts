@@ -9,7 +9,7 @@ import { memoryContent } from '../../../platform/spool/content.js'
 import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
-import type { EngineIdentity, ScanOptions, VirusScanner, VisitScan } from '../virus-scanner.js'
+import type { EngineIdentity, ScanOptions, VirusScanner, WorkerScan } from '../virus-scanner.js'
 import { directoryOf, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
@@ -46,7 +46,7 @@ const patience = (size: number) => 60_000 + size / 10_000
 
 /** VirusTotal's YARA-X inside the process, with rules of our own: no virus scanner with a vendor's signatures, and it says so. */
 export class YaraScanner implements VirusScanner {
-  readonly inVisit: VisitScan | undefined
+  readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
   readonly #work: ScanWork
   readonly #ownPool: WorkerPool | undefined
@@ -68,7 +68,7 @@ export class YaraScanner implements VirusScanner {
     this.isSandboxed = parts.work.isSandboxed
     this.#ownPool = parts.ownPool
     // The WebAssembly engine takes its memory once, in a pool of its own.
-    this.inVisit = parts.ownPool ? undefined : parts.work.inVisit()
+    this.scanInWorker = parts.ownPool ? undefined : parts.work.scanInWorker()
     this.#inline = parts.inline
     this.#smallLimits = parts.smallLimits
     this.#identity = parts.identity
@@ -112,7 +112,7 @@ export class YaraScanner implements VirusScanner {
   }
 
   /** What it does not look into has made the scan incomplete already, wherever it lay. */
-  async passesOver(): Promise<string[]> {
+  async unsupportedContainers(): Promise<string[]> {
     return []
   }
 

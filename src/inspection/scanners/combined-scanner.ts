@@ -3,7 +3,7 @@ import type { ScanVerdict } from './verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner } from './virus-scanner.js'
 
 /** Two scanners on every file: clamd, and the operator's own rules beside it. Clean is what both call clean. */
-export class Beside implements VirusScanner {
+export class CombinedScanner implements VirusScanner {
   readonly #first: VirusScanner
   readonly #second: VirusScanner
 
@@ -35,8 +35,11 @@ export class Beside implements VirusScanner {
   }
 
   /** What either does not look into: clean is what both have seen. */
-  async passesOver(kinds: readonly string[], options: ScanOptions): Promise<string[]> {
-    const passed = await Promise.all([this.#first.passesOver(kinds, options), this.#second.passesOver(kinds, options)])
+  async unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]> {
+    const passed = await Promise.all([
+      this.#first.unsupportedContainers(kinds, options),
+      this.#second.unsupportedContainers(kinds, options),
+    ])
     return [...new Set(passed.flat())]
   }
 

@@ -1,0 +1,250 @@
+import { types } from '@assay/formats'
+import { type BlockReason, blockReasons, type PolicyRefusal } from '../platform/errors/block-reasons.js'
+import { shown } from '../platform/errors/errors.js'
+import { megabyte } from '../platform/units.js'
+import type { Findings, SoundnessFinding, WorkerFailureResult } from './findings.js'
+import type { CheckOutcome, Submission, ValidationRules } from './report.js'
+import type { ScanVerdict } from './scanners/verdict.js'
+import type { EngineIdentity } from './scanners/virus-scanner.js'
+import type { WorkerFailure } from './workers/work.js'
+
+/** What the checks use of one file. Expensive results are computed once, when a check first needs them. */
+export interface FileChecks {
+  readonly submission: Submission
+  /** Last extension of the name in lower case, without the dot. Empty if there is none. */
+  readonly extension: string
+  /** True if the upload was stopped at the limit, or is larger than the context allows. Its content is then not read. */
+  readonly tooLarge: boolean
+  findings(): Promise<Findings | WorkerFailureResult>
+  /** Evidence of the format's reader. */
+  evidence(): Promise<Record<string, unknown> | undefined>
+  scan(): Promise<Scan>
+}
+
+export interface Scan {
+  engine: EngineIdentity
+  verdict: ScanVerdict
+  unsupportedContainers(kinds: readonly string[]): Promise<string[]>
+  durationMs: number
+}
+
+export interface CheckVerdict {
+  outcome: CheckOutcome
+  message: string
+  /** Set if the context's policy rejects the file, and not the check itself. */
+  refusal?: PolicyRefusal
+  /** Small, in snake_case: copied into the report and into the details of the error. */
+  evidence?: Record<string, unknown>
+  /** Set if it was measured closer to the work than around the check. */
+  durationMs?: number
+}
+
+/** A check decides one block reason (contract, section 6). */
+type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
+
+/** The extension is allowed, and the detected content type matches it. */
+const extension: Check = async (file) => {
+  const { rules } = file.submission
+  const name = shown(file.extension)
+  if (!rules.allowedExtensions.includes(file.extension)) {
+    const allowed = rules.allowedExtensions
+    const what = name === '' ? 'A file name without an extension' : `Extension '${name}'`
+    const message = `${what} is not allowed in context '${rules.contextKey}'; allowed: ${allowed.join(', ')}.`
+    return { outcome: 'failed', message, evidence: { extension: name, allowed } }
+  }
+  const isAllowed = `Extension '${file.extension}' is allowed`
+  const notRead = (why: string): CheckVerdict => ({
+    outcome: 'passed',
+    message: `${isAllowed}; the content was not read, ${why}.`,
+    evidence: { extension: file.extension },
+  })
+  if (file.tooLarge) return notRead('because the file is too large')
+  const findings = await file.findings()
+  if ('failure' in findings) return notRead('because reading it failed')
+  const { type, mime, fits, durationMs } = findings.recognition
+  const evidence = { extension: file.extension, recognised: type, content_type: mime }
+  const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'is of no other known type'
+  if (fits) return { outcome: 'passed', message: `${isAllowed}, and the content ${found}.`, evidence, durationMs }
+  const usual = types[type!]?.extensions[0]
+  const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
+  return {
+    outcome: 'failed',
+    message: `The content ${found}, which does not match the extension '.${name}'.${hint}`,
+    evidence,
+    durationMs,
+  }
+}
+
+const typeNames: Record<string, string> = {
+  exe: 'a Windows program',
+  elf: 'a Linux program',
+  macho: 'a macOS program',
+  class: 'a Java program',
+  pdf: 'a PDF document',
+  text: 'text',
+  'zip-damaged': 'a damaged ZIP archive',
+  ole: 'an OLE compound file',
+  'encrypted-ooxml': 'an Office document with a password',
+  'raw-photo': 'a raw photo',
+  'mp4-audio': 'MPEG-4 audio',
+  'iso-damaged': 'an incomplete MPEG-4 file',
+  'mov-mp4': 'a QuickTime or MPEG-4 video',
+  'ogg-audio': 'Ogg audio',
+  'ogg-opus': 'Ogg Opus audio',
+  'ogg-video': 'an Ogg video',
+}
+
+/** At most as many bytes as the context allows (contract, section 4). */
+const size: Check = ({ submission, tooLarge }) => {
+  const { sizeBytes, rules } = submission
+  const limit = rules.maxFileSizeMb * megabyte
+  const evidence = { size_bytes: sizeBytes, limit_bytes: limit }
+  if (!tooLarge) return { outcome: 'passed', message: `${sizeBytes} bytes, of at most ${limit}.`, evidence }
+  const isKnown = submission.content || submission.announced
+  const found = isKnown ? `The file has ${sizeBytes} bytes` : `The upload was stopped after ${Math.max(sizeBytes, limit)} bytes`
+  const allowed = `context '${rules.contextKey}' allows ${rules.maxFileSizeMb} MB (${limit} bytes)`
+  return { outcome: 'failed', message: `${found}; ${allowed}.`, evidence }
+}
+
+/** Not empty, and not only whitespace, NUL and byte-order marks. */
+const blank: Check = async (file) => {
+  const { sizeBytes, rules } = file.submission
+  const evidence = { size_bytes: sizeBytes }
+  if (!rules.rejectBlankFiles) return { outcome: 'skipped', message: `Context '${rules.contextKey}' accepts blank files.` }
+  if (sizeBytes === 0) return { outcome: 'failed', message: 'The file is empty: it has no bytes.', evidence }
+  const findings = await file.findings()
+  if ('failure' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be read.' }
+  const { blank, durationMs } = findings.blankness
+  if (!blank) return { outcome: 'passed', message: 'The file has content.', durationMs }
+  const message = `The file is blank: nothing but whitespace, NUL bytes and byte-order marks in ${sizeBytes} bytes.`
+  return { outcome: 'failed', message, evidence, durationMs }
+}
+
+/** A common program for the type can open the file, it is no malicious construction, and the context's policy accepts what it contains. */
+const corrupt: Check = async (file) => {
+  const { rules } = file.submission
+  const findings = await file.findings()
+  // These two are rejected even if the context accepts damaged files: a file that ends its reader, and a malicious construction.
+  if ('failure' in findings) return afterWorkerFailure(findings)
+  const { soundness } = findings
+  if (!soundness) return { outcome: 'skipped', message: 'The content was not read.' }
+  const isMalicious = !soundness.verdict.sound && soundness.verdict.maliciousConstruction
+  const verdict = afterReading(soundness, file.extension)
+  if (verdict.outcome === 'failed' && (rules.rejectCorruptFiles || isMalicious)) return verdict
+  const evidence = policyEvidence(soundness)
+  const refusal = rejectionByPolicy(evidence, rules)
+  if (refusal) return { ...refusal, outcome: 'failed', evidence, durationMs: soundness.durationMs }
+  if (rules.rejectCorruptFiles) return verdict
+  return {
+    outcome: 'skipped',
+    message: `Context '${rules.contextKey}' accepts damaged files. The file is no malicious construction.`,
+    evidence,
+  }
+}
+
+type PolicyEvidence = { encrypted?: true; active_content?: string[] }
+
+function policyEvidence({ verdict }: SoundnessFinding): PolicyEvidence {
+  const { encrypted, active_content } = verdict.evidence ?? {}
+  return { ...(encrypted === true && { encrypted }), ...(Array.isArray(active_content) && { active_content }) }
+}
+
+function rejectionByPolicy(
+  { encrypted, active_content }: PolicyEvidence,
+  rules: ValidationRules,
+): { refusal: PolicyRefusal; message: string } | undefined {
+  const rejects = `Context '${rules.contextKey}' rejects such files.`
+  if (rules.rejectEncryptedFiles && encrypted)
+    return { refusal: 'encrypted_file', message: `The file, or a part of it, requires a password. ${rejects}` }
+  if (rules.rejectActiveContent && active_content)
+    return { refusal: 'active_content', message: `The file contains active content (${active_content.join(', ')}). ${rejects}` }
+  return undefined
+}
+
+function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
+  const evidence = { reader, ...verdict.evidence }
+  if (!verdict.sound) {
+    const trap = verdict.maliciousConstruction
+    const type = extension ? `.${extension} file` : 'file'
+    const named = trap ? `The file is a malicious construction (${trap})` : `Not a valid ${type}`
+    const message = `${named}: ${verdict.problem.replace(/\.$/, '')}.`
+    return { outcome: 'failed', message, evidence: trap ? { ...evidence, trap } : evidence, durationMs }
+  }
+  const notes = verdict.notes ?? []
+  const message = reader ? `The ${reader} reader opens it` : 'No reader knows this type, so it was not opened'
+  return {
+    outcome: 'passed',
+    message: `${[message, ...notes].join('; ')}.`,
+    evidence: notes.length > 0 ? { ...evidence, notes } : evidence,
+    durationMs,
+  }
+}
+
+const workerFailures: Record<WorkerFailure, string> = {
+  died: 'two workers that read it crashed',
+  hung: 'two workers did not read it within the deadline',
+  out_of_memory: 'two workers that read it exceeded their memory limit',
+}
+
+const afterWorkerFailure = ({ failure, durationMs }: WorkerFailureResult): CheckVerdict => ({
+  outcome: 'failed',
+  message: `The file cannot be read safely: ${workerFailures[failure]}.`,
+  evidence: { worker: failure, attempts: 2 },
+  durationMs,
+})
+
+/** The scanner finds no virus, and has scanned all of the file. */
+const virus: Check = async (file) => {
+  const { rules } = file.submission
+  if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
+  const scan = await file.scan()
+  const unscanned = scan.verdict.verdict === 'clean' ? await unscannedPart(file, scan) : undefined
+  return { ...(unscanned ? incompleteScan(scan, unscanned) : afterScan(scan)), durationMs: scan.durationMs }
+}
+
+/** What a clean scan leaves open: parts that need a password, and containers that the engine does not unpack. */
+async function unscannedPart(file: FileChecks, { engine, unsupportedContainers }: Scan): Promise<string | undefined> {
+  const evidence = await file.evidence()
+  if (evidence?.encrypted === true) return 'a part of it is encrypted, which no scanner can scan'
+  const unsupported = await unsupportedContainers((evidence?.holds as string[] | undefined) ?? [])
+  return unsupported.length > 0 ? `it holds ${unsupported.join(', ')}, which ${engine.name} does not unpack` : undefined
+}
+
+function incompleteScan(scan: Scan, cause: string): CheckVerdict {
+  const message = `${cause[0]!.toUpperCase()}${cause.slice(1)}.`
+  return { outcome: 'incomplete', message, evidence: { cause, engine: engineName(scan), ...proofEvidence(scan) } }
+}
+
+function afterScan(scan: Scan): CheckVerdict {
+  const { verdict } = scan
+  const [engine, proof] = [engineName(scan), proofEvidence(scan)]
+  if (verdict.verdict === 'infected') {
+    const { signature } = verdict
+    return { outcome: 'failed', message: `Virus found by ${engine}: ${signature}.`, evidence: { signature, engine, ...proof } }
+  }
+  if (verdict.verdict === 'incomplete') {
+    const cause = verdict.reason
+    const message = `${engine} could not scan all of it: ${cause.replace(/\.$/, '')}.`
+    return { outcome: 'incomplete', message, evidence: { cause, engine, ...proof } }
+  }
+  const notes = verdict.note ? [verdict.note] : []
+  const message = [`Nothing found by ${engine}`, ...notes].join('; ').replace(/\.$/, '')
+  return { outcome: 'passed', message: `${message}.`, evidence: { engines: [engine], ...proof, ...(verdict.note && { notes }) } }
+}
+
+const engineName = ({ engine: { name, version } }: Scan): string => `${name} ${version}`.trim()
+
+const proofEvidence = ({ verdict }: Scan): { scanner_proved_at?: string } =>
+  verdict.provedAt ? { scanner_proved_at: verdict.provedAt.toISOString() } : {}
+
+/** A new block reason does not compile until it has a check. */
+const checks: Record<BlockReason, Check> = {
+  invalid_extension: extension,
+  size_exceeded: size,
+  blank_file: blank,
+  corrupt_file: corrupt,
+  virus_detected: virus,
+}
+
+/** In the order in which they run (contract, section 6). */
+export const orderedChecks: readonly [BlockReason, Check][] = blockReasons.map((reason) => [reason, checks[reason]])

@@ -1,0 +1,204 @@
+import { mimeOfExtension } from '@assay/formats'
+import { currentTime } from '../../platform/clock.js'
+import type { Content } from '../../platform/spool/content.js'
+import { megabyte } from '../../platform/units.js'
+import { type CheckVerdict, type FileChecks, orderedChecks, type Scan } from '../checks.js'
+import type { Findings, WorkerFailureResult } from '../findings.js'
+import type { CheckReport, RejectionReason, Submission, ValidationReport } from '../report.js'
+import { type EngineIdentity, type ScanOptions, scannedOrThrow, type VirusScanner } from '../scanners/virus-scanner.js'
+import { WorkerPool, type WorkerPoolOptions } from '../workers/worker-pool.js'
+import { ContentReader, type ContentReaderOptions } from './content-reader.js'
+
+/** Inspects files for uploads, dry runs, resumable uploads, rescans and the command line. */
+export interface Inspector {
+  /** Throws `scannerUnavailable`, or `overloaded` if the queue is full. Every other result is a report. */
+  inspect(submission: Submission): Promise<ValidationReport>
+  close(): Promise<void>
+}
+
+export interface InspectorOptions extends Partial<ContentReaderOptions>, Partial<WorkerPoolOptions> {
+  scanner: VirusScanner
+  /** A pool that others use too, and that they close. Without it, the inspector opens its own pool. */
+  pool?: WorkerPool
+}
+
+export function createInspector({ pool: shared, ...options }: InspectorOptions): Inspector & { pool: WorkerPool } {
+  const pool = shared ?? new WorkerPool(options)
+  const reader = new ContentReader(pool, { deadlineMs: 30_000, graceMs: 2_000, ...options })
+  const { scanner } = options
+  return {
+    pool,
+    inspect: async (submission) => {
+      const file = startChecks(submission, { reader, scanner })
+      const { reports, rejected } = await runChecks(file)
+      const engine = submission.rules.scanForViruses ? (file.scannedBy() ?? (await identityOf(scanner))) : null
+      return {
+        ...(submission.earlier ?? (await describeContent(file))),
+        outcome: rejected ? 'rejected' : 'accepted',
+        reason: rejected ?? null,
+        checks: reports,
+        engine,
+        validatedAt: currentTime().toISOString(),
+      }
+    },
+    close: async () => {
+      if (!shared) await pool.close()
+    },
+  }
+}
+
+interface StartedChecks extends FileChecks {
+  detectedMime(): Promise<string | null>
+  /** Undefined if the file was not scanned. */
+  scannedBy(): EngineIdentity | undefined
+}
+
+function startChecks(
+  submission: Submission,
+  { reader, scanner }: { reader: ContentReader; scanner: VirusScanner },
+): StartedChecks {
+  const { content, rules, sizeBytes, signal, owner, earlier } = submission
+  const extension = extensionOf(submission.originalFilename)
+  const scanInWorker = rules.scanForViruses ? scanner.scanInWorker : undefined
+  let findings: Promise<Findings | WorkerFailureResult> | undefined
+  let scan: Scan | undefined
+  const readFindings = () => (findings ??= reader.read(submission, content!, extension, scanInWorker))
+  return {
+    submission,
+    extension,
+    tooLarge: !content || sizeBytes > rules.maxFileSizeMb * megabyte,
+    findings: readFindings,
+    evidence: async () => {
+      if (earlier) return earlier.checks.find(({ check }) => check === 'corrupt_file')?.evidence
+      const found = await readFindings()
+      return 'soundness' in found ? found.soundness?.verdict.evidence : undefined
+    },
+    scan: async () => {
+      const found = await findings
+      const inWorker = found && 'scan' in found ? found.scan : undefined
+      scan = inWorker ? await toScan(inWorker, scanner) : await scanContent(scanner, content!, { signal, owner })
+      return scan
+    },
+    detectedMime: async () => {
+      const found = await findings
+      return found && 'recognition' in found ? found.recognition.mime : null
+    },
+    scannedBy: () => scan?.engine,
+  }
+}
+
+/** After the last dot, in lower case. A name with a dot at its start only has none. */
+export function extensionOf(filename: string): string {
+  const dot = filename.lastIndexOf('.')
+  return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
+}
+
+/** The scan of the worker that read the file. */
+async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
+  scanner.scanInWorker?.took?.(durationMs)
+  // The worker's scan is incomplete if it met an unsupported container.
+  const unsupportedContainers = async () => []
+  return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), unsupportedContainers, durationMs }
+}
+
+async function scanContent(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
+  const start = performance.now()
+  const verdict = await scanner.scan(content, options)
+  const unsupportedContainers = (kinds: readonly string[]) => scanner.unsupportedContainers(kinds, options)
+  return { engine: await scanner.identity(), verdict, unsupportedContainers, durationMs: performance.now() - start }
+}
+
+/** Runs the checks in their order. The first failure skips the rest. */
+async function runChecks(file: FileChecks): Promise<{ reports: CheckReport[]; rejected: RejectionReason | undefined }> {
+  const { earlier, rules } = file.submission
+  const reports: CheckReport[] = []
+  let rejected: RejectionReason | undefined
+  for (const [reason, check] of orderedChecks) {
+    if (earlier && reason !== 'virus_detected') {
+      reports.push(...earlier.checks.filter((each) => each.check === reason))
+      continue
+    }
+    const start = performance.now()
+    const verdict: CheckVerdict = rejected
+      ? { outcome: 'skipped', message: `Skipped because of ${rejected}.` }
+      : await check(file)
+    const { outcome, message, evidence = {}, durationMs = performance.now() - start } = verdict
+    reports.push({ check: reason, outcome, message, evidence, durationMs: Math.round(durationMs * 100) / 100 })
+    if (outcome === 'failed') rejected = verdict.refusal ?? reason
+    else if (outcome === 'incomplete' && !rules.acceptUnscanned) rejected = 'scan_incomplete'
+  }
+  return { reports, rejected }
+}
+
+async function describeContent(file: StartedChecks) {
+  const { content, sizeBytes, rules } = file.submission
+  return {
+    detectedContentType: (await file.detectedMime()) ?? mimeOfExtension(file.extension),
+    sizeBytes,
+    checksum: content && !file.tooLarge ? `sha256:${content.sha256}` : null,
+    rulesVersion: rules.rulesVersion ?? null,
+  }
+}
+
+const identityTimeoutMs = 1000
+
+/** The engine that would have scanned the file. Null if the scanner is unavailable: the report does not wait for it. */
+async function identityOf(scanner: VirusScanner): Promise<EngineIdentity | null> {
+  let timer: NodeJS.Timeout | undefined
+  const timedOut = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, identityTimeoutMs, null)
+  })
+  try {
+    return await Promise.race([scanner.identity(), timedOut])
+  } catch {
+    return null
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+interface StoredFile {
+  originalFilename: string
+  content: Content
+  /** Its latest report. */
+  report: ValidationReport
+  signal: AbortSignal
+  owner: string
+}
+
+/** A rescan of an accepted file. Only a virus rejects it: an incomplete scan does not. */
+export const toRescan = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
+  originalFilename,
+  content,
+  sizeBytes: content.size,
+  earlier: report,
+  signal,
+  owner,
+  rules: {
+    contextKey: '',
+    allowedExtensions: [],
+    maxFileSizeMb: Number.POSITIVE_INFINITY,
+    rejectBlankFiles: false,
+    rejectCorruptFiles: false,
+    scanForViruses: true,
+    rejectEncryptedFiles: false,
+    rejectActiveContent: false,
+    acceptUnscanned: true,
+  },
+})
+
+/** The report on a file that no attempt could scan. `scan_failed` distinguishes it from a scan that a password or a limit made incomplete. */
+export function reportUnscanned(
+  earlier: ValidationReport,
+  { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },
+): ValidationReport {
+  const line: CheckReport = {
+    check: 'virus_detected',
+    outcome: 'incomplete',
+    message: `The file was not scanned again: ${attempts} attempts failed. ${reason}`,
+    evidence: { cause: reason, attempts, scan_failed: true },
+    durationMs: 0,
+  }
+  const checks = earlier.checks.map((check) => (check.check === 'virus_detected' ? line : check))
+  return { ...earlier, outcome: 'accepted', reason: null, checks, engine, validatedAt: currentTime().toISOString() }
+}
