@@ -53,6 +53,23 @@ describe('uploads by the multipart request specification', () => {
     })
   })
 
+  test('an upload succeeds after its context was created and enabled in the same request', async () => {
+    const document = `mutation ($file: Upload!) {
+      unknown: uploadFile(file: $file, context: "later") { fileId }
+      createContext(input: { contextKey: "later", displayName: "Later", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextKey }
+      off: updateContext(contextKey: "later", input: { status: disabled }) { status }
+      disabled: uploadFile(file: $file, context: "later") { fileId }
+      on: updateContext(contextKey: "later", input: { status: active }) { status }
+      accepted: uploadFile(file: $file, context: "later") { contextKey }
+    }`
+    const { body } = await user.graphqlUpload(document, {}, 'a.txt', 'text')
+    expect(body.errors.map(({ path, extensions }: any) => [path[0], extensions.code])).toEqual([
+      ['unknown', 'NOT_FOUND'],
+      ['disabled', 'CONFLICT'],
+    ])
+    expect(body.data).toMatchObject({ unknown: null, disabled: null, accepted: { contextKey: 'later' } })
+  })
+
   test('without Apollo-Require-Preflight it is refused', async () => {
     const form = new FormData()
     form.append('operations', JSON.stringify({ query: upload, variables: { file: null, context: 'notes' } }))

@@ -9,7 +9,7 @@ import type { Content } from '../../src/platform/spool/content.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-export const inMemory = (bytes: Buffer): Content => ({
+const inMemory = (bytes: Buffer): Content => ({
   size: bytes.length,
   sha256: sha256(bytes),
   bytes,

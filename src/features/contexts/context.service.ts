@@ -25,7 +25,7 @@ export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
   readonly #maxUploadMb: number
-  readonly #found = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
+  readonly #contextsInUse = new WeakMap<Actor, Map<string, Promise<FileContext | undefined>>>()
 
   constructor(parts: { db: Database; ledger: Ledger; maxUploadMb: number }) {
     this.#db = parts.db
@@ -118,12 +118,17 @@ export class FileContextService {
     return rows[0] && maySeeContext(actor, rows[0].contextId) ? rows[0] : undefined
   }
 
-  /** As `find`, but once for each actor, which is once for each request: an upload asks while its parts arrive, and again when they are there. */
-  findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
-    const known = this.#found.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
-    this.#found.set(actor, known)
-    const found = known.get(contextKey) ?? this.find(actor, contextKey)
-    known.set(contextKey, found)
+  /**
+   * As `find`, but reads the rules of a usable context once for each actor object, which is once for each request. Other results are read
+   * again: an earlier mutation of the same request may have created or enabled the context.
+   */
+  async findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
+    const contexts = this.#contextsInUse.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
+    this.#contextsInUse.set(actor, contexts)
+    const known = await contexts.get(contextKey)
+    if (known?.status === 'active') return known
+    const found = this.find(actor, contextKey)
+    contexts.set(contextKey, found)
     return found
   }
 
