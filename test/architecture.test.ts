@@ -38,9 +38,7 @@ const wiring = ['features/services', 'features/resolvers', 'features/handlers']
 
 /** Imports of another feature's file that is neither a service nor types, each with its reason. */
 const exceptions: Record<string, string> = {
-  'features/files/upload-blobs -> features/contexts/storage-path': 'a context defines how its storage path is built',
-  'features/uploads/tus-request -> features/files/filename':
-    'a file name is checked together with the other fields of a creation',
+  'features/files/upload.service -> features/contexts/storage-path': 'a context defines how its storage path is built',
 }
 
 interface Import {

@@ -6,7 +6,7 @@ import type { Actor } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentAnswer } from './entry.js'
-import { Outrun } from './refusals.js'
+import { StaleWriteError } from './refusals.js'
 
 /** How long an answer is replayed. */
 const replayHours = 24
@@ -70,7 +70,7 @@ export class IdempotencyService {
       } catch (error) {
         await this.#free(id, token)
         // Another request took the key while this one was held up, and was answered: its answer is the one that counts.
-        if (!(error instanceof Outrun) || error.by !== 'answer') throw error
+        if (!(error instanceof StaleWriteError) || error.reason !== 'answer') throw error
       } finally {
         clearInterval(renewed)
       }

@@ -9,7 +9,7 @@ import type { Fold } from './fold.js'
 import type { Waiting } from './group-commit.js'
 import { moveStatement } from './move.js'
 import { MoveLanes } from './move-lanes.js'
-import { Outrun, type Refusal, refusalOf } from './refusals.js'
+import { type Refusal, refusalOf, StaleWriteError } from './refusals.js'
 
 export type Transaction = Prisma.TransactionClient
 
@@ -82,7 +82,7 @@ export class Ledger {
 
   /**
    * Resolves when the entry is durable, and rejects when it was refused (which is then in the log), when it could not be written
-   * (which is not), and with `Outrun` where what it rests on was taken meanwhile.
+   * (which is not), and with `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
     return traced('ledger wait', () => this.#commit(entry))
@@ -191,7 +191,7 @@ export class Ledger {
   #refuse({ entry, reject }: Waiting, refusal: Refusal): void {
     const error = refusalOf(refusal, entry)
     const refuse = () => reject(error)
-    if (error instanceof Outrun || !entry.call) refuse()
+    if (error instanceof StaleWriteError || !entry.call) refuse()
     else this.#appends.push({ entry: { call: failed(entry.call, error) }, resolve: refuse, reject: refuse })
   }
 }

@@ -32,31 +32,31 @@ export type Refusal = { n: number } & (
 )
 
 /**
- * Not for the caller, and not in the log: another request with the same Idempotency-Key was answered first, the lease of the blob's
- * path ran out, or the context's rules are others than those it was judged by. What called the ledger can still go on.
+ * Internal: the caller of the ledger retries. Another request with the same Idempotency-Key was answered first, the lease of the blob's
+ * path expired, or the rules of the context changed.
  */
-export class Outrun extends Error {
-  override readonly name = 'Outrun'
-  constructor(readonly by: keyof typeof outrunBy) {
-    super(outrunBy[by])
+export class StaleWriteError extends Error {
+  override readonly name = 'StaleWriteError'
+  constructor(readonly reason: keyof typeof staleReasons) {
+    super(staleReasons[reason])
   }
 }
 
-const outrunBy = {
-  answer: 'The Idempotency-Key was answered first by another request.',
-  sweep: 'The lease of the blob’s path ran out.',
-  rules: 'The context was changed, or is gone.',
+const staleReasons = {
+  answer: 'Another request with the same Idempotency-Key was answered first.',
+  sweep: 'The lease of the blob path expired.',
+  rules: 'The context was changed or deleted.',
 }
 
-export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayError | Outrun {
+export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayError | StaleWriteError {
   switch (refusal.why) {
     case 'answered':
-      return new Outrun('answer')
+      return new StaleWriteError('answer')
     case 'swept':
-      return new Outrun('sweep')
+      return new StaleWriteError('sweep')
     case 'rules':
     case 'no_context':
-      return new Outrun('rules')
+      return new StaleWriteError('rules')
     case 'no_file':
       return notFound('file', deletion!.file.fileId)
     case 'on_hold':

@@ -63,7 +63,9 @@ describe('uploads by the multipart request specification', () => {
       accepted: uploadFile(file: $file, context: "later") { contextKey }
     }`
     const { body } = await user.graphqlUpload(document, {}, 'a.txt', 'text')
-    expect(body.errors.map(({ path, extensions }: any) => [path[0], extensions.code])).toEqual([
+    expect(
+      body.errors.map(({ path, extensions }: { path: string[]; extensions: { code: string } }) => [path[0], extensions.code]),
+    ).toEqual([
       ['unknown', 'NOT_FOUND'],
       ['disabled', 'CONFLICT'],
     ])

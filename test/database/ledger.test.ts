@@ -13,7 +13,7 @@ afterEach(() => books.expectExact())
 afterAll(() => books.close())
 
 const codeOf = (outcome: PromiseSettledResult<void>) =>
-  outcome.status === 'fulfilled' ? 'done' : (outcome.reason.by ?? outcome.reason.code)
+  outcome.status === 'fulfilled' ? 'done' : (outcome.reason.reason ?? outcome.reason.code)
 const commitAll = (ledger: Ledger, entries: Entry[]) => Promise.allSettled(entries.map((entry) => ledger.commit(entry)))
 const callsOf = async (userAgent: string) =>
   (await books.rows<{ n: number }>('SELECT count(*) AS n FROM call_logs WHERE user_agent = $1', [userAgent]))[0]!.n

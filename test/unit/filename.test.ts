@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
-import { cleanFilename } from '../../src/features/files/filename.js'
 import { extensionOf } from '../../src/inspection/engine/inspect.js'
+import { cleanFilename } from '../../src/platform/plain-text.js'
 
 const kept: [string, string][] = [
   ['a.txt', 'a.txt'],

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { blobPlaceOf, templateFault } from '../../src/features/contexts/storage-path.js'
+import { blobFolder, templateFault } from '../../src/features/contexts/storage-path.js'
 
 test.each([
   '{context_key}/{year}/{month}',
@@ -43,7 +43,7 @@ test.each([
 
 test('a place is the tenant and the filled template, in UTC', () => {
   const file = { tenantId: 'ten_1', contextKey: 'notes', createdAt: new Date('2026-03-01T00:30:00+02:00') }
-  expect(blobPlaceOf({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
-  expect(blobPlaceOf({ ...file, template: 'x' })).toBe('ten_1/x')
-  expect(blobPlaceOf({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026')
+  expect(blobFolder({ ...file, template: '{context_key}/{year}/{month}' })).toBe('ten_1/notes/2026/02')
+  expect(blobFolder({ ...file, template: 'x' })).toBe('ten_1/x')
+  expect(blobFolder({ ...file, template: '{year}/{year}' })).toBe('ten_1/2026/2026')
 })

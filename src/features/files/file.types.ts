@@ -5,6 +5,8 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
 import { Metadata, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/scalars.js'
+import type { UploadedFile } from '../../ledger/entry.js'
+import type { Actor } from '../../platform/actor.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 import type { IncomingFile } from '../../platform/spool/incoming-file.js'
 
@@ -217,4 +219,29 @@ export class DeleteFilesArgs {
     { minItems: 1, maxItems: mostDeleted },
   )
   fileIds!: string[]
+}
+
+/** The response to an upload. */
+export const toFile = (file: UploadedFile, actor: Actor): File => ({
+  fileId: file.fileId,
+  originalFilename: file.originalFilename,
+  contentType: file.contentType,
+  sizeBytes: file.sizeBytes,
+  contextKey: file.contextKey,
+  checksum: `sha256:${file.checksum}`,
+  metadata: file.metadata,
+  uploadedBy: actor.id,
+  uploadedByName: actor.kind === 'api_key' ? actor.name : null,
+  downloadCount: 0,
+  lastDownloadedAt: null,
+  createdAt: file.createdAt,
+  updatedAt: file.createdAt,
+  contextId: file.contextId,
+  tenantId: file.tenantId,
+})
+
+/** The response to an upload, from its stored JSON. */
+export const fromStoredResponse = (response: Record<string, unknown>): File => {
+  const file = response as unknown as File
+  return { ...file, createdAt: new Date(file.createdAt), updatedAt: new Date(file.updatedAt) }
 }

@@ -4,42 +4,40 @@ import type { ValidationReport } from '../../inspection/report.js'
 import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { Outrun, overContextQuota, overTenantQuota } from '../../ledger/refusals.js'
+import type { PathLeases } from '../../ledger/path-leases.js'
+import { overContextQuota, overTenantQuota, StaleWriteError } from '../../ledger/refusals.js'
+import type { Actor } from '../../platform/actor.js'
 import { countedAs } from '../../platform/errors/block-reasons.js'
 import { AssayError, conflict, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { idTime, newId } from '../../platform/ids.js'
+import { cleanFilename } from '../../platform/plain-text.js'
+import type { Content } from '../../platform/spool/content.js'
 import type { IncomingFile } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
+import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { traced } from '../../platform/telemetry/tracing.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { FileContext } from '../contexts/context.types.js'
-import type { File } from './file.types.js'
-import { cleanFilename } from './filename.js'
-import { placeFor, UploadBlobs, type UploadBlobsParts } from './upload-blobs.js'
-import { revived, toFile } from './uploaded-answer.js'
+import { blobFolder } from '../contexts/storage-path.js'
+import { type File, fromStoredResponse, toFile } from './file.types.js'
 
 // The rules of a context may change during an upload, and the lease of a path may expire if the store is slow.
 const maxTries = 3
 
-/** What is checked: a received file, or the size that the client announces before it sends the file. */
-type Checked = Pick<Spooled, 'content' | 'sizeBytes'> & { announced?: boolean }
-
-/** A received file on its way through the checks into the store. */
+/** A file on its way through the checks into the store. */
 interface Received {
   policy: FileContext
   filename: string
   spooled: Spooled
 }
 
-/** The tenant's quota and what it holds of it, in bytes. */
-type TenantRoom = (actor: Attempt['actor']) => Promise<{ quota: number; held: number }>
-
-/** A file that is yet to come: `sizeBytes` is null where that is not known yet. */
+/** A file that the client announces. */
 interface Announcement {
   context: string
   filename: string
+  /** Null if the client does not know it yet. */
   sizeBytes: number | null
 }
 
@@ -50,30 +48,23 @@ interface UploadInput {
   idempotencyKey?: string | null
 }
 
-/** Receives, inspects, stores and commits files (specification section 4, contract section 6). */
-export class UploadService {
-  readonly #contexts: FileContextService
-  readonly #inspector: Inspector
-  readonly #blobs: UploadBlobs
-  readonly #ledger: Ledger
-  readonly #idempotency: IdempotencyService
-  readonly #tenantRoom: TenantRoom
+interface Parts {
+  contexts: FileContextService
+  inspector: Inspector
+  storage: Pick<BlobStorage, 'put' | 'remove'>
+  paths: PathLeases
+  ledger: Ledger
+  idempotency: IdempotencyService
+  /** Quota and used storage of the tenant, in bytes. */
+  tenantRoom(actor: Actor): Promise<{ quota: number; held: number }>
+}
 
-  constructor(
-    parts: UploadBlobsParts & {
-      contexts: FileContextService
-      inspector: Inspector
-      ledger: Ledger
-      idempotency: IdempotencyService
-      tenantRoom: TenantRoom
-    },
-  ) {
-    this.#contexts = parts.contexts
-    this.#inspector = parts.inspector
-    this.#blobs = new UploadBlobs(parts)
-    this.#ledger = parts.ledger
-    this.#idempotency = parts.idempotency
-    this.#tenantRoom = parts.tenantRoom
+/** Receives, inspects, stores and commits files (specification, section 4; contract, section 6). */
+export class UploadService {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   /** Throws the failed check, `quota_exceeded`, or the reason why the file could not be checked or stored. Nothing is stored then. */
@@ -86,12 +77,17 @@ export class UploadService {
       const metadata = input.metadata ?? {}
       const checksum = spooled.content?.sha256 ?? null
       const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
-      return await this.#idempotency.once(
+      return await this.#parts.idempotency.once(
         attempt.actor,
         { key, operation: 'uploadFile', request },
         {
-          perform: (answer) => this.#retryIfStale(attempt, received, (current) => this.#keep(attempt, current, metadata, answer)),
-          replay: (response) => revived(attempt, response),
+          perform: (answer) =>
+            this.#retryIfStale(attempt, received, (current) => this.#inspectAndStore(attempt, current, metadata, answer)),
+          replay: (response) => {
+            const file = fromStoredResponse(response)
+            attempt.involve({ fileId: file.fileId })
+            return file
+          },
         },
       )
     } finally {
@@ -99,30 +95,34 @@ export class UploadService {
     }
   }
 
-  /** The report that an upload would get. Stores nothing, uses no quota, and counts nothing as blocked. */
+  /** Returns the report that an upload would get. Stores nothing, uses no quota, and counts nothing as blocked. */
   async validate(attempt: Attempt, input: { file: IncomingFile; context: string }): Promise<ValidationReport> {
-    const { policy, filename, spooled } = await this.#receive(attempt, input)
+    const received = await this.#receive(attempt, input)
     try {
-      return await this.#inspect(attempt, { policy, filename }, spooled)
+      return await this.#inspect(attempt, received)
     } finally {
-      await spooled.dispose()
+      await received.spooled.dispose()
     }
   }
 
-  /** Throws what is known before the first byte: an unknown context, a rejected name or size, a quota. All of it is checked again at the end. */
+  /**
+   * Throws what can be rejected before the first byte: an unknown context, the file name, the size, a quota. All of it is checked again
+   * after the last byte.
+   */
   async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
     const policy = await this.#policyInForce(attempt, input.context)
     const filename = cleanFilename(input.filename)
     const limit = policy.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
     if (!policy.allowedExtensions.includes(extensionOf(filename)) || sizeBytes > limit) {
-      const report = await this.#inspect(attempt, { policy, filename }, { sizeBytes, announced: true })
+      const report = await this.#inspect(attempt, { policy, filename, spooled: { sizeBytes } }, { announced: true })
       throw await this.#reject(attempt, { policy, filename }, report)
     }
     const room = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
     if (room.held + sizeBytes > room.quota && sizeBytes > 0) throw overContextQuota(policy.contextKey, room, sizeBytes)
-    const all = await this.#tenantRoom(attempt.actor)
-    if (all.held + sizeBytes > all.quota && sizeBytes > 0) throw overTenantQuota(attempt.actor, all, sizeBytes)
+    const tenantRoom = await this.#parts.tenantRoom(attempt.actor)
+    if (tenantRoom.held + sizeBytes > tenantRoom.quota && sizeBytes > 0)
+      throw overTenantQuota(attempt.actor, tenantRoom, sizeBytes)
     return { filename, limit }
   }
 
@@ -136,7 +136,8 @@ export class UploadService {
   /** The rules of the context. They are read once per request, except for a retry. */
   async #policyInForce(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
-    const context = await (isRetry ? this.#contexts.find(actor, contextKey) : this.#contexts.findOnce(actor, contextKey))
+    const { contexts } = this.#parts
+    const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findOnce(actor, contextKey))
     if (!context) throw notFound('context', contextKey)
     attempt.involve({ context })
     if (context.status !== 'active')
@@ -150,27 +151,27 @@ export class UploadService {
       try {
         return await work(current)
       } catch (error) {
-        if (!(error instanceof Outrun)) throw error
+        if (!(error instanceof StaleWriteError)) throw error
         attempt.outcome = { status: 'running' }
         // Another request with the same Idempotency-Key was answered first.
-        if (error.by === 'answer') throw error
-        if (tries === maxTries) throw storageUnavailable('The upload took too long and was given up; nothing was stored.')
+        if (error.reason === 'answer') throw error
+        if (tries === maxTries) throw storageUnavailable('The upload took too long. The file was not stored. Retry later.')
         current = { ...received, policy: await this.#policyInForce(attempt, current.policy.contextKey, { isRetry: true }) }
       }
     }
   }
 
-  async #keep(
+  async #inspectAndStore(
     attempt: Attempt,
     { policy, filename, spooled }: Received,
     metadata: Record<string, unknown>,
     answer?: (response: Record<string, unknown>) => IdempotentAnswer,
   ): Promise<File> {
-    const report = await this.#inspect(attempt, { policy, filename }, spooled)
+    const report = await this.#inspect(attempt, { policy, filename, spooled })
     faultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
-      // The transaction of an accepted upload compares the rules. Of a file that was cut off, other rules cannot inspect the rest.
+      // The transaction of an accepted upload compares the rules. A file that was stopped at the size limit cannot be inspected again.
       if (content) await this.#assertInForce(attempt, policy)
       throw await this.#reject(attempt, { policy, filename }, report)
     }
@@ -179,8 +180,8 @@ export class UploadService {
     const fileId = newId('file')
     const createdAt = idTime(fileId)
     const contentType = report.detectedContentType ?? 'application/octet-stream'
-    const place = placeFor(actor, policy, createdAt)
-    const blobPath = await this.#ledger.before('move', this.#blobs.store(attempt, place, { content, contentType }))
+    const folder = blobFolder({ ...policy, template: policy.storagePathTemplate, createdAt })
+    const blobPath = await this.#parts.ledger.before('move', this.#storeBlob(attempt, folder, content, contentType))
     const file: UploadedFile = {
       fileId,
       tenantId: actor.tenantId,
@@ -200,33 +201,54 @@ export class UploadService {
     attempt.involve({ fileId })
     const accepted = toFile(file, actor)
     const entry = { ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) }
-    await this.#ledger.commit(entry).catch((error) => this.#blobs.removeRejected(place, blobPath, error))
+    await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejected(folder, blobPath, error))
     faultPoint('upload.committed')
     return accepted
   }
 
-  /** Throws `Outrun` if the rules changed during the upload, and the error of a context that is disabled or deleted. */
+  /** Throws `StaleWriteError` if the rules changed during the upload, and the error of a context that is disabled or deleted. */
   async #assertInForce(attempt: Attempt, policy: FileContext): Promise<void> {
     const current = await this.#policyInForce(attempt, policy.contextKey, { isRetry: true })
     const isSame =
       current.contextId === policy.contextId &&
       current.rulesVersion === policy.rulesVersion &&
       current.updatedAt.getTime() === policy.updatedAt.getTime()
-    if (!isSame) throw new Outrun('rules')
+    if (!isSame) throw new StaleWriteError('rules')
   }
 
   #inspect(
     attempt: Attempt,
-    { policy, filename }: { policy: FileContext; filename: string },
-    { content, sizeBytes, announced }: Checked,
+    { policy, filename, spooled }: Omit<Received, 'spooled'> & { spooled: Pick<Spooled, 'content' | 'sizeBytes'> },
+    options: { announced?: true } = {},
   ): Promise<ValidationReport> {
-    const { signal } = attempt.call
-    const owner = attempt.actor.tenantId
-    const file = { originalFilename: filename, sizeBytes, ...(content && { content }), ...(announced && { announced }) }
-    return traced('checks', () => this.#inspector.inspect({ ...file, rules: policy, signal, owner }))
+    const { content, sizeBytes } = spooled
+    const file = { originalFilename: filename, sizeBytes, ...(content && { content }), ...options }
+    const caller = { signal: attempt.call.signal, owner: attempt.actor.tenantId }
+    return traced('checks', () => this.#parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
-  /** The rejection is counted, and is in the log with its report, before the caller learns of it. */
+  /** Stores the file under a path that is in the garbage journal: if no commit claims the path, the sweep deletes the blob. */
+  async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
+    const { paths, storage } = this.#parts
+    faultPoint('upload.journaling')
+    const path = await paths.take(attempt.actor.tenantId, folder)
+    faultPoint('upload.journaled')
+    await storage.put(path, content, { contentType, signal: attempt.call.signal })
+    faultPoint('upload.stored')
+    return path
+  }
+
+  /** Deletes the blob if the commit was rejected, and throws its error. If the outcome is unknown, the blob may belong to a file. */
+  async #removeRejected(folder: string, path: string, error: unknown): Promise<never> {
+    const { paths, storage } = this.#parts
+    const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
+    const isOverQuota = error instanceof AssayError && error.code === 'quota_exceeded'
+    if (isStale && error.reason === 'sweep') paths.forget(folder)
+    if (isStale || isOverQuota) await storage.remove(path).catch(() => {})
+    throw error
+  }
+
+  /** Commits the rejection: call log entry, counter, report and event. Returns the error for the caller. */
   async #reject(
     attempt: Attempt,
     { policy, filename }: { policy: FileContext; filename: string },
@@ -236,7 +258,7 @@ export class UploadService {
     const { actor, contextId } = attempt
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')
-    const error = rejected(reason, decisive?.message ?? 'The file was refused.', decisive?.evidence ?? {})
+    const error = rejected(reason, decisive?.message ?? 'The file was rejected.', decisive?.evidence ?? {})
     const counted = countedAs(reason)
     const apiKeyId = actor.kind === 'api_key' ? actor.id : null
     const rejection = {
@@ -251,7 +273,7 @@ export class UploadService {
       validation: report,
     }
     const blocked = counted && { tenantId: actor.tenantId, contextId, apiKeyId, reason: counted }
-    await this.#ledger.commit({ ...attempt.fail(error, report), blocked, rejection })
+    await this.#parts.ledger.commit({ ...attempt.fail(error, report), blocked, rejection })
     return error
   }
 }

@@ -5,8 +5,8 @@ import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json
 import { refuseEncoding, unsupported } from '../../api/bodies/request-body.js'
 import { faultsOf } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldFault } from '../../platform/errors/errors.js'
+import { cleanFilename } from '../../platform/plain-text.js'
 import { UploadFileArgs } from '../files/file.types.js'
-import { cleanFilename } from '../files/filename.js'
 
 export const tusVersion = '1.0.0'
 export const extensions = ['creation', 'creation-with-upload', 'creation-defer-length', 'checksum', 'expiration', 'termination']
