@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { countNonTextControls } from '../../packages/formats/src/text/text.js'
-import { type Anchor, AnchorSearch } from '../../src/inspection/scanners/yara/anchors.js'
+import type { Anchor } from '../../src/inspection/scanners/yara/rules.js'
+import { AnchorSearch } from '../../src/inspection/scanners/yara/script-search.js'
 
 const anchors: Anchor[] = [
   { text: 'PowerShell', nocase: true },

@@ -1,5 +1,4 @@
 import { eicar } from '../eicar.js'
-import type { Anchor } from './anchors.js'
 
 export interface RuleSource {
   origin: string
@@ -22,12 +21,20 @@ rule assay_eicar {
   condition: $a
 }`
 
+/** A string that is cheap to find and without which a rule part cannot match. */
+export interface Anchor {
+  text: string
+  nocase?: boolean
+  /** For a short string: it must begin within this number of bytes from the start. */
+  within?: number
+}
+
 export interface RulePart {
-  /** Without any of these none of the strings can match. Absent: they are looked for from where another part has been seen. */
+  /** None of the strings can match without one of these. Absent: the strings are searched once another part has matched. */
   anchors?: Anchor[]
   strings: string
   condition?: string
-  /** Only looked for in the first window of a file; without it the rule is done with. */
+  /** Searched in the first window of a file only. Without a match, the rule does not match. */
   atStart?: boolean
 }
 

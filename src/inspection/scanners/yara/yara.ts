@@ -16,35 +16,34 @@ import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
 import { ScanWork } from './scan-work.js'
 import type { EngineFacts } from './scanning.js'
-import { Search } from './search.js'
-import { findIn } from './windows.js'
+import { findIn, Search } from './search.js'
 
 export interface YaraOptions {
-  /** Unset: native where its binding loads, else WebAssembly. */
+  /** Default: native if its binding loads, otherwise WebAssembly. */
   kind?: EngineKind
   operators?: OperatorRules
-  /** Shared with others, and theirs to close; the WebAssembly engine has one of its own all the same, for its memory. */
+  /** A pool that others use too, and that they close. The WebAssembly engine has its own, because of its memory. */
   pool?: WorkerPool | undefined
   workers?: number
   limits?: Partial<WalkLimits>
   maxWaiting?: number
   deadlineOf?(size: number): number
   idleMs?: number
-  /** Stands in for the module with which workers scan. */
+  /** Replaces the module with which workers scan, for tests. */
   module?: URL
 }
 
 /**
- * Up to here the native engine looks at a file on the event loop: measured, 64 KiB take it less than 0.2 ms, and handing them to a worker
- * costs more than looking. Not with an operator's rules, whose cost is unknown.
+ * Size up to which the native engine scans a file on the event loop: 64 KiB take less than 0.2 ms, and the transfer to a worker takes longer.
+ * With an operator's rules, whose cost is unknown, no file is scanned there.
  */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000
 
-/** Slow disks and nested archives included; a worker that needs longer hangs. */
-const patience = (size: number) => 60_000 + size / 10_000
+/** Includes slow disks and nested archives. A worker that takes longer hangs. */
+const defaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 
-/** VirusTotal's YARA-X inside the process, with rules of our own: no virus scanner with a vendor's signatures, and it says so. */
+/** VirusTotal's YARA-X in this process, with rules of our own. It does not have the signatures of a virus scanner, and reports that. */
 export class YaraScanner implements VirusScanner {
   readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
@@ -52,7 +51,7 @@ export class YaraScanner implements VirusScanner {
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
-  /** Of archives that are looked at on the event loop; undefined where none are. */
+  /** Limits of archives that are scanned on the event loop. Undefined if none are. */
   readonly #smallLimits: WalkLimits | undefined
   #provedUntil = 0
   #closed = false
@@ -67,7 +66,7 @@ export class YaraScanner implements VirusScanner {
     this.#work = parts.work
     this.isSandboxed = parts.work.isSandboxed
     this.#ownPool = parts.ownPool
-    // The WebAssembly engine takes its memory once, in a pool of its own.
+    // The WebAssembly engine runs in its own pool, so that its memory is allocated once.
     this.scanInWorker = parts.ownPool ? undefined : parts.work.scanInWorker()
     this.#inline = parts.inline
     this.#smallLimits = parts.smallLimits
@@ -84,7 +83,7 @@ export class YaraScanner implements VirusScanner {
       kind,
       operators,
       limits,
-      deadlineOf: options.deadlineOf ?? patience,
+      deadlineOf: options.deadlineOf ?? defaultDeadlineMs,
       module: options.module,
     })
     try {
@@ -104,14 +103,14 @@ export class YaraScanner implements VirusScanner {
 
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     options.signal.throwIfAborted()
-    return this.#look(content) ?? (await this.#lookInside(content)) ?? this.#scan(content, options)
+    return this.#scanInline(content) ?? (await this.#scanSmallArchive(content)) ?? this.#scan(content, options)
   }
 
   async identity(): Promise<EngineIdentity> {
     return this.#identity
   }
 
-  /** What it does not look into has made the scan incomplete already, wherever it lay. */
+  /** None: a scan that meets an unsupported container is incomplete. */
   async unsupportedContainers(): Promise<string[]> {
     return []
   }
@@ -119,7 +118,7 @@ export class YaraScanner implements VirusScanner {
   async prove(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
-    // Both ways that an upload may go: here, and to a worker.
+    // Both paths of an upload: on the event loop and in a worker.
     const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(zippedEicar()), options)]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
@@ -139,12 +138,12 @@ export class YaraScanner implements VirusScanner {
     try {
       return await this.#work.scan(content, options)
     } catch (error) {
-      throw this.#closed ? scannerUnavailable('The scanner is being closed.', error) : error
+      throw this.#closed ? scannerUnavailable('The scanner is shutting down.', error) : error
     }
   }
 
-  /** The verdict on a small file that holds nothing to unpack; undefined for every other. */
-  #look({ bytes }: Content): ScanVerdict | undefined {
+  /** Scans a small file without containers. Undefined for every other file. */
+  #scanInline({ bytes }: Content): ScanVerdict | undefined {
     if (!this.#inline || !bytes || bytes.length > inlineBytes) return undefined
     if (mayHold(bytes)) return undefined
     const signature = findIn(bytes, this.#inline.find)
@@ -153,8 +152,8 @@ export class YaraScanner implements VirusScanner {
     return { verdict: 'clean', provedAt }
   }
 
-  /** The verdict on a small archive; undefined where it takes more than may be done here. */
-  async #lookInside({ bytes }: Content): Promise<ScanVerdict | undefined> {
+  /** Scans a small archive. Undefined for every other file, and if the archive exceeds the limits of the event loop. */
+  async #scanSmallArchive({ bytes }: Content): Promise<ScanVerdict | undefined> {
     const limits = this.#smallLimits
     const source = limits && this.#inline && bytes && new MemorySource(bytes)
     if (!source || !isSmallArchive(source)) return undefined
@@ -163,10 +162,10 @@ export class YaraScanner implements VirusScanner {
   }
 }
 
-/** The WebAssembly engine takes some 70 MB for each worker, the native one next to nothing. */
+/** The WebAssembly engine uses about 70 MB per worker, the native one almost nothing. */
 function poolFor(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs }: YaraOptions): WorkerPool {
-  const most = workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1)
-  return new WorkerPool({ workers: most, maxQueue, ...(idleMs !== undefined && { idleMs }) })
+  const maxWorkers = workers ?? (kind === 'native' ? Math.min(4, availableParallelism()) : 1)
+  return new WorkerPool({ workers: maxWorkers, maxQueue, ...(idleMs !== undefined && { idleMs }) })
 }
 
 function identityOf(facts: EngineFacts, operators: OperatorRules | undefined): EngineIdentity {
