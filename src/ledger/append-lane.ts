@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { idTime, newId } from '../platform/ids.js'
 import { added, usageColumns, usageOf } from './counters.js'
-import { callRow, databaseJson, type Entry } from './entry.js'
+import type { Entry } from './entry.js'
 import {
   commitGroup,
   LockedOut,
@@ -13,6 +13,7 @@ import {
   unavailable,
   type Waiting,
 } from './group-commit.js'
+import { callRow, databaseJson } from './rows.js'
 
 const maxLockAttempts = 10
 const maxRunning = 2

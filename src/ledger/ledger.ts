@@ -4,7 +4,7 @@ import { sqlFault } from '../platform/db/sql-errors.js'
 import { outcomeUnknown } from '../platform/errors/errors.js'
 import { traced } from '../platform/telemetry/tracing.js'
 import { AppendLane } from './append-lane.js'
-import { type Entry, failed, movedTenant } from './entry.js'
+import { type Entry, failed } from './entry.js'
 import type { Fold } from './fold.js'
 import type { Waiting } from './group-commit.js'
 import { moveStatement } from './move.js'
@@ -195,3 +195,7 @@ export class Ledger {
     else this.#appends.push({ entry: { call: failed(entry.call, error) }, resolve: refuse, reject: refuse })
   }
 }
+
+/** Tenant whose lock the entry needs. Undefined if it only adds rows. */
+const movedTenant = ({ upload, rejection, deletion, audit, answer }: Entry): string | undefined =>
+  upload?.file.tenantId ?? rejection?.actor.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId

@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg'
 import { idTime, newId } from '../platform/ids.js'
 import { usageOf } from './counters.js'
-import { auditRow, auditsOf, callRow, databaseJson, type Entry, fileRow, removedRow } from './entry.js'
-import { eventsOf } from './events.js'
+import type { Entry } from './entry.js'
 import { type Statement, Unwritable } from './group-commit.js'
 import type { Refusal } from './refusals.js'
+import { auditRow, auditsOf, callRow, databaseJson, eventsOf, fileRow, removedRow } from './rows.js'
 
 /** One statement for entries of one tenant. A database function checks them in order and writes them under the tenant's lock. */
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({

@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto'
+import { canonicalJson } from '@assay/proofs'
+import { idTime, newId } from '../platform/ids.js'
+import { type AuditRow, type CallRow, type Entry, fileAudit, type RejectedUpload, type UploadedFile } from './entry.js'
+import { type EventType, typeOfAudit } from './event-types.js'
+
+/** Row of a call. Its time is the time of its id. */
+export function callRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
+  const callId = newId('call')
+  const at = idTime(callId)
+  return {
+    callId,
+    at,
+    row: {
+      call_id: callId,
+      tenant_id: call.tenantId,
+      api_key_id: call.apiKeyId,
+      api_key_name: call.apiKeyName,
+      operation: call.operation,
+      status: call.status,
+      file_id: call.fileId,
+      context_key: call.contextKey,
+      error_code: call.errorCode,
+      error_message: call.errorMessage,
+      ...(call.validation !== null && { validation: call.validation }),
+      ip_address: call.ipAddress,
+      user_agent: call.userAgent,
+      created_at: at.toISOString(),
+    },
+  }
+}
+
+/** Row of a file, with its report and its uploader. */
+export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
+  file_id: file.fileId,
+  context_id: file.contextId,
+  original_filename: file.originalFilename,
+  content_type: file.contentType,
+  size_bytes: file.sizeBytes,
+  checksum: file.checksum,
+  blob_path: file.blobPath,
+  metadata: file.metadata,
+  uploaded_by: actor.id,
+  uploaded_by_name: actor.kind === 'api_key' ? actor.name : null,
+  uploader_kind: actor.kind,
+  created_at: file.createdAt.toISOString(),
+  validated_at: file.createdAt.toISOString(),
+  report: file.validation,
+  rules_version: file.rulesVersion,
+  rules_at: file.rulesAt.toISOString(),
+})
+
+export const removedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
+  file_id: file.fileId,
+  deleted_by: actor.id,
+  deleted_by_type: actor.kind,
+})
+
+/** Audit entries of an upload, a deletion or a change. */
+export const auditsOf = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
+  ...audit,
+  ...(upload ? [creationOf(upload)] : []),
+  ...(deletion ? [deletionOf(deletion)] : []),
+]
+
+const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedFile }): AuditRow => ({
+  actor,
+  tenantId: file.tenantId,
+  auditType: 'file',
+  action: 'created',
+  entityType: 'file',
+  entityId: file.fileId,
+  entityName: file.originalFilename,
+  details: {
+    context_key: file.contextKey,
+    size_bytes: file.sizeBytes,
+    content_type: file.contentType,
+    checksum: `sha256:${file.checksum}`,
+  },
+})
+
+const deletionOf = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
+  fileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
+
+/** Row of an audit log entry. Its time is the time of its id: at midnight it may be on the day after its call. */
+export function auditRow(row: AuditRow) {
+  const auditId = newId('aud')
+  return {
+    audit_id: auditId,
+    audit_type: row.auditType,
+    action: row.action,
+    entity_type: row.entityType,
+    entity_id: row.entityId,
+    entity_name: row.entityName,
+    performed_by_id: row.actor.id,
+    performed_by_name: row.actor.name,
+    performed_by_email: row.actor.email,
+    performed_by_type: row.actor.kind,
+    performed_by_scopes: row.actor.scopes,
+    details: row.details,
+    ip_address: row.actor.ip,
+    user_agent: row.actor.userAgent,
+    created_at: idTime(auditId).toISOString(),
+  }
+}
+
+/** An event. The database adds its number and its time. `data` is canonical JSON. */
+interface EventRow {
+  event_id: string
+  type: EventType
+  subject: string
+  context_key: string | null
+  data: string
+  checks?: object
+}
+
+const maxValueBytes = 1024
+const maxDataBytes = 60_000
+
+/** Events of an entry. An accepted upload and its audit log entry are one event. */
+export function eventsOf(entry: Entry, callId: string | null): EventRow[] {
+  const events: EventRow[] = []
+  if (entry.upload) events.push(acceptedOf(entry.upload))
+  if (entry.rejection) events.push(rejectedOf(entry.rejection, callId))
+  for (const row of auditsOf({ ...entry, upload: undefined })) events.push(changeOf(row))
+  return events
+}
+
+function acceptedOf({ actor, file }: NonNullable<Entry['upload']>): EventRow {
+  const data = canonicalJson({
+    file_id: file.fileId,
+    original_filename: file.originalFilename,
+    content_type: file.contentType,
+    size_bytes: file.sizeBytes,
+    checksum: `sha256:${file.checksum}`,
+    context_key: file.contextKey,
+    rules_version: file.rulesVersion,
+    uploaded_by: actor.id,
+  })
+  return eventOf('file.accepted', {
+    subject: file.fileId,
+    contextKey: file.contextKey,
+    data,
+    checks: checksSummary(file.validation),
+  })
+}
+
+function rejectedOf({ actor, ...upload }: RejectedUpload, callId: string | null): EventRow {
+  const data = canonicalJson({
+    call_id: callId,
+    original_filename: upload.originalFilename,
+    size_bytes: upload.sizeBytes,
+    checksum: upload.checksum,
+    context_key: upload.contextKey,
+    rules_version: upload.rulesVersion,
+    reason: upload.reason,
+    message: bounded(upload.message),
+    uploaded_by: actor.id,
+  })
+  return eventOf('file.rejected', {
+    subject: callId,
+    contextKey: upload.contextKey,
+    data,
+    checks: checksSummary(upload.validation),
+  })
+}
+
+function changeOf(row: AuditRow): EventRow {
+  const { entityType, entityId, entityName, actor, details } = row
+  const contextKey = row.contextKey ?? (entityType === 'context' ? entityName : null)
+  const facts = {
+    ...named(row),
+    ...(contextKey !== null && { context_key: contextKey }),
+    [`${entityType === 'security' ? 'subject' : entityType}_id`]: entityId,
+    performed_by_id: actor.id,
+    performed_by_type: actor.kind,
+  }
+  let data = canonicalJson({
+    ...Object.fromEntries(Object.entries(details).map(([name, value]) => [name, boundedChange(name, value)])),
+    ...facts,
+  })
+  if (Buffer.byteLength(data) > maxDataBytes) data = canonicalJson({ ...facts, changed: hashOf(canonicalJson(details)) })
+  return eventOf(typeOfAudit(row), { subject: entityId, contextKey, data })
+}
+
+const nameFields: Readonly<Record<string, string>> = { file: 'original_filename', api_key: 'name' }
+
+const named = ({ entityType, entityName }: AuditRow) => (nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {})
+
+/** Bounds the values of a change, each field's before and after separately. */
+function boundedChange(name: string, value: unknown): unknown {
+  if (name !== 'changed' || typeof value !== 'object' || value === null) return bounded(value)
+  const sides = (field: unknown) =>
+    typeof field === 'object' && field !== null
+      ? Object.fromEntries(Object.entries(field).map(([side, inner]) => [side, bounded(inner)]))
+      : bounded(field)
+  return Object.fromEntries(Object.entries(value).map(([field, change]) => [field, sides(change)]))
+}
+
+/** Replaces a long value by its hash. */
+function bounded(value: unknown): unknown {
+  const text = canonicalJson(value)
+  return Buffer.byteLength(text) > maxValueBytes ? hashOf(text) : value
+}
+
+const hashOf = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
+
+/** Checks of a verdict and the engine. */
+function checksSummary(validation: unknown): object {
+  const { checks = [], engine = null } = (validation ?? {}) as { checks?: { check: string; outcome: string }[]; engine?: unknown }
+  return { checks: checks.map(({ check, outcome }) => ({ check, outcome })), engine }
+}
+
+function eventOf(
+  type: EventType,
+  { subject, contextKey, data, checks }: { subject: string | null; contextKey: string | null; data: string; checks?: object },
+): EventRow {
+  const eventId = newId('evt')
+  return { event_id: eventId, type, subject: subject ?? eventId, context_key: contextKey, data, ...(checks && { checks }) }
+}
+
+// jsonb accepts neither NUL nor half a surrogate pair, although both are valid in JSON.
+const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
+
+/** JSON that PostgreSQL's jsonb accepts: invalid characters in strings become U+FFFD. Input that must be stored exactly is rejected earlier. */
+export function databaseJson(value: unknown): string {
+  const json = JSON.stringify(value)
+  return invalidInJsonb.test(json)
+    ? JSON.stringify(value, (_key, inner) =>
+        typeof inner === 'string' ? inner.toWellFormed().replaceAll('\0', '\ufffd') : inner,
+      )
+    : json
+}
