@@ -45,9 +45,8 @@ type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 /** The extension is allowed, and the detected content type matches it. */
 const extension: Check = async (file) => {
   const { rules } = file.submission
-  const name = shown(file.extension)
   if (!rules.allowedExtensions.includes(file.extension)) {
-    const allowed = rules.allowedExtensions
+    const [name, allowed] = [shown(file.extension), rules.allowedExtensions]
     const what = name === '' ? 'A file name without an extension' : `Extension '${name}'`
     const message = `${what} is not allowed in context '${rules.contextKey}'; allowed: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
@@ -69,7 +68,7 @@ const extension: Check = async (file) => {
   const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
   return {
     outcome: 'failed',
-    message: `The content ${found}, which does not match the extension '.${name}'.${hint}`,
+    message: `The content ${found}, which does not match the extension '.${shown(file.extension)}'.${hint}`,
     evidence,
     durationMs,
   }

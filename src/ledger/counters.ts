@@ -24,25 +24,25 @@ const fileColumns = [
 export const usageColumns = [...callColumns, ...fileColumns, ...blockReasons]
 export type UsageColumn = (typeof callColumns)[number] | (typeof fileColumns)[number] | BlockReason
 
-/** The bucket of running totals: no time at all. */
+/** Bucket of the running totals. */
 export const totalBucket = new Date(0)
 
 export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 3_600_000) * 3_600_000)
 export const dayOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 86_400_000) * 86_400_000)
 
-/** Older hours are dropped: their days stay. */
+/** Older hours are deleted. Their days stay. */
 export const hoursKeptDays = 400
 
-/** From here on there are hours: before, what breaks a day is counted by rows. */
+/** Start of the stored hours. Earlier parts of a day are counted by rows. */
 export const hoursSince = (now: Date): Date => new Date(dayOf(now).getTime() - hoursKeptDays * 86_400_000)
 
-/** What one delta counts for: the tenant, its key, its context; and in the hour, its day and the total. */
+/** Each delta counts for the tenant, its API key and its context, in the hour, the day and the total. */
 export const spread = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
 /**
- * The counters as they are at this moment: folded, and not yet folded, in the snapshot of the statement that reads it. Several rows
- * may stand for one bucket: readers add them up.
+ * The current counters: folded and not yet folded, in the snapshot of the statement that reads them. A bucket may have several rows,
+ * which readers add up.
  */
 export const usageNow = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}
@@ -52,7 +52,7 @@ export type UsageDelta = { tenant_id: string; api_key_id: string | null; context
   Record<UsageColumn, number>
 >
 
-/** What an entry adds to the counters, `at` being the moment of its call: one row, or two where its file is of another hour. */
+/** The counts that an entry adds. `at`: time of its call. Two rows if its file is of another hour. */
 export function usageOf({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const count = (
@@ -69,7 +69,7 @@ export function usageOf({ call, blocked, upload, deletion, download }: Entry, at
   }
   if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
   if (blocked) count(blocked, at, { [blocked.reason]: 1 })
-  // By the time that the file's row shows, so that a recount of the rows gives the same hours.
+  // By the time in the file's row, so that a recount of the rows gives the same hours.
   if (upload)
     count({ ...upload.file, apiKeyId: keyOnly(upload.actor.id) }, upload.file.createdAt, {
       files_uploaded: 1,
@@ -85,7 +85,7 @@ export function usageOf({ call, blocked, upload, deletion, download }: Entry, at
   return rows
 }
 
-/** Users are no subject of the counters: what they do is not a call (contract §5). */
+/** Only API keys have counters: actions of users are not calls (contract, section 5). */
 const keyOnly = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
 /** One row for each tenant, key, context and hour of a group. */

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Database } from '../platform/db/client.js'
 import type { EventType } from './event-types.js'
 
-/** An event as the journal has it; `entry` is the whole of it as canonical JSON, exactly what its leaf in the log is made of. */
+/** An event of the journal. `entry` is the whole event as canonical JSON, the input of its leaf in the log. */
 export interface JournalEvent {
   sequence: number
   type: EventType
@@ -10,7 +10,7 @@ export interface JournalEvent {
   entry: string
 }
 
-/** Where to read from (`after`, exclusive), and what to leave out. */
+/** Selects events: those after the sequence `after`, filtered by type and context. */
 export interface Wanted {
   tenantId: string
   after: number
@@ -22,7 +22,7 @@ export interface Wanted {
 
 export interface JournalPage {
   events: JournalEvent[]
-  /** Up to here nothing that is wanted is missing: the next page begins behind it. */
+  /** Sequence up to which the page is complete: the next page starts after it. */
   through: number
   /** The journal's length. */
   lastSequence: number
@@ -34,11 +34,11 @@ interface Row {
   sequence: number | null
 }
 
-const mostAtOnce = 200
-/** A reader that follows a busy journal reads so often at most, and more at once. */
+const maxPageEvents = 200
+/** Minimum pause of a reader that follows a busy journal. It then reads more events per page. */
 const betweenReadsMs = 100
 
-/** Reads the journals: a page behind any position, or all that comes. */
+/** Reads journals: one page after any position, or all new events. */
 export class JournalService {
   readonly #pool: Pool
   readonly #durability: Database['durability']
@@ -50,7 +50,7 @@ export class JournalService {
     this.#wakes = new JournalWakes(pool)
   }
 
-  /** To be called when a transaction that may have written events of the tenant is committed. */
+  /** Call this after the commit of a transaction that may have written events of the tenant. */
   committed(tenantId: string): void {
     this.#wakes.wake(tenantId)
   }
@@ -59,7 +59,7 @@ export class JournalService {
     this.#wakes.close()
   }
 
-  /** In ascending order; costs the same anywhere in a journal of any length. */
+  /** In ascending order. The cost does not depend on the position or the length of the journal. */
   async page({ tenantId, after, types = null, contexts = null, limit }: Wanted & { limit: number }): Promise<JournalPage> {
     const durable = await this.#durability.expression()
     const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
@@ -76,10 +76,10 @@ export class JournalService {
     return { events, lastSequence, through: read.length < limit ? Math.max(after, lastSequence) : read.at(-1)!.sequence }
   }
 
-  /** Pages as they come, each behind the one before, until `signal` ends it; those without an event only tell how far it is read. */
+  /** Pages of new events, until `signal` is aborted. A page without events only reports the position. */
   async *follow({
     signal,
-    limit = mostAtOnce,
+    limit = maxPageEvents,
     ...wanted
   }: Wanted & { signal: AbortSignal; limit?: number }): AsyncGenerator<JournalPage> {
     const listener = this.#wakes.listen(wanted.tenantId)
@@ -115,7 +115,7 @@ const rest = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', done, { once: true })
   })
 
-// The journal's length is of the same snapshot: what is not on the page up to it is not wanted.
+// The length of the journal is of the same snapshot: the page is complete up to it.
 const around = (durable: string, events: string) => `
 SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
@@ -123,7 +123,7 @@ FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = 
 const eventsOfAllTypes =
   'SELECT sequence, type, context_key, entry FROM journal WHERE tenant_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3'
 
-// Of each type the first few by an index, so that a rare type is found at once in a long journal.
+// The first events of each type come from an index, so that a rare type is found fast in a long journal.
 const eventsOfTypes = `
   SELECT e.sequence, e.type, e.context_key, e.entry FROM (
     SELECT n.sequence FROM unnest($4::text[]) AS t(type) CROSS JOIN LATERAL (

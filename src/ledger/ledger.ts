@@ -32,22 +32,21 @@ interface LedgerOptions {
   subscribers?: LedgerSubscriber[]
 }
 
-const mostAttempts = 5
-const settledAtOnce = 16
+const maxAttempts = 5
+const answersPerTurn = 16
 
 /**
- * The one writer of calls, counters, files, quotas and audit entries, in five sentences.
+ * Writes calls, counters, files, quotas and audit log entries.
  *
- * Every call leaves behind rows that are only ever added (its log line, its counts, its download): those need no lock, so entries of
- * any tenants go down together, in one statement and one commit (append-lane.ts).
- * What moves files (an upload's acceptance, a deletion) and every change that is audited takes the lock of its own tenant, in a group of
- * that tenant alone, which the ledgers of several replicas share; the lock is not held while the disk is waited for, and nothing is
- * answered before (move-lanes.ts, move.ts).
- * Whatever guards a promise (a quota, a claim on a blob's path, an Idempotency-Key) is a row that this transaction reads and writes;
- * no connection, clock or process keeps it (prisma/migrations, `ledger_move`).
- * Counters are folded from what was added, a moment later, by whichever replica comes to it first, and readers add what is not folded
- * yet, so that every number is exact at any moment (fold.ts, counters.ts).
- * Connections of writers are not those of readers, and a tenant whose lock is held elsewhere waits beside the others.
+ * - Appends: log lines, counts and downloads only add rows and need no lock. Entries of all tenants share one statement and one commit
+ *   (append-lane.ts).
+ * - Moves: uploads, deletions and audited changes take the lock of their tenant, in a group of that tenant that several replicas share.
+ *   The lock is not held during the wait for the disk, and no caller is answered before that (move-lanes.ts, move.ts).
+ * - Guards: quotas, path leases, Idempotency-Keys and rule versions are rows that the same transaction checks (prisma/migrations,
+ *   `ledger_move`).
+ * - Counters are folded a moment later, by any replica. Readers add what is not folded yet, so that numbers are exact at any time
+ *   (fold.ts, counters.ts).
+ * - Writers have their own connections. A tenant whose lock is held elsewhere does not delay other tenants.
  */
 export class Ledger {
   readonly #prisma: Database['prisma']
@@ -75,14 +74,14 @@ export class Ledger {
     })
   }
 
-  /** How many entries wait for their group. */
+  /** Number of entries that wait for their group. */
   get waiting(): number {
     return this.#appends.waiting + this.#moves.waiting
   }
 
   /**
-   * Resolves when the entry is durable, and rejects when it was refused (which is then in the log), when it could not be written
-   * (which is not), and with `StaleWriteError` if the caller must retry.
+   * Resolves when the entry is durable. Rejects if the entry was rejected (the log then has the failed call) or could not be written (it has
+   * not), and with `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
     return traced('ledger wait', () => this.#commit(entry))
@@ -106,8 +105,8 @@ export class Ledger {
   }
 
   /**
-   * A change of a tenant, its keys, contexts or users, under the tenant's lock: `work` makes it and gives the entry that goes with
-   * it (its audit rows), or several, written in the same transaction. So it is answered only when nothing that was decided before can still commit.
+   * Changes a tenant, its API keys, contexts or users under the tenant's lock. `work` makes the change and returns its entry or entries (audit
+   * log entries), which the same transaction writes. When it resolves, no entry that was checked before the change can still commit.
    */
   change<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -150,12 +149,12 @@ export class Ledger {
         )
       } catch (error) {
         if (isCommitting && sqlFault(error) === 'unreachable') throw outcomeUnknown(error)
-        if (sqlFault(error) !== 'contention' || attempt === mostAttempts) throw error
+        if (sqlFault(error) !== 'contention' || attempt === maxAttempts) throw error
       }
     }
   }
 
-  /** The next group waits for the answers of this one only where a commit is slow. */
+  /** The next group waits for the answers of this one only if a commit is slow. */
   #settle(group: Waiting[], refusals: Refusal[]): Promise<void> {
     const answers = this.#answer(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
@@ -163,10 +162,10 @@ export class Ledger {
     return answers
   }
 
-  /** Many callers are answered in several turns of the event loop: what each does with its answer would add up in one. */
+  /** Resolves many callers in several rounds of the event loop, because their continuations would block one round for long. */
   async #answer(group: Waiting[], refusals: Map<number, Refusal>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
-      if (index > 0 && index % settledAtOnce === 0) await new Promise(setImmediate)
+      if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)
       const refusal = refusals.get(index)
       if (refusal) {
         this.#refuse(waiting, refusal)
@@ -187,7 +186,7 @@ export class Ledger {
     if (tenantId) this.#fold?.note(tenantId)
   }
 
-  /** The refused call only adds: its log line, with the reason, before its caller is answered. */
+  /** Logs the rejected call with its reason, without a lock, before the caller gets the error. */
   #refuse({ entry, reject }: Waiting, refusal: Refusal): void {
     const error = refusalOf(refusal, entry)
     const refuse = () => reject(error)

@@ -12,7 +12,7 @@ import {
 import { megabyte } from '../platform/units.js'
 import type { Entry } from './entry.js'
 
-/** Why `ledger_move` wrote nothing of the entry at place `n`. */
+/** Reason why `ledger_move` rejected the entry with index `n`. */
 export type Refusal = { n: number } & (
   | {
       why:
@@ -63,7 +63,7 @@ export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayE
       return onHold(deletion!.file.fileId)
     case 'quarantined':
       return quarantined(deletion!.file.fileId)
-    // A key or a user that was disabled while its upload was under way: what it sent is not kept.
+    // The API key or user was disabled during the upload: its file is not stored.
     case 'inactive':
       return unauthenticated(`This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active.`)
     case 'no_tenant':
@@ -81,7 +81,7 @@ export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayE
   }
 }
 
-/** Bytes: what there may be, and what there is. */
+/** Quota and used storage, in bytes. */
 interface Room {
   quota: number
   held: number
@@ -92,7 +92,7 @@ export const overContextQuota = (contextKey: string, room: Room, sizeBytes: numb
 
 export function overTenantQuota({ contexts }: Actor, room: Room, sizeBytes: number): AssayError {
   if (contexts === null) return overQuota('The tenant', room, sizeBytes)
-  // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
+  // An API key that is restricted to contexts must not learn the storage of the whole tenant.
   return quotaExceeded(`The tenant has less left of its quota than the file's ${sizeBytes} bytes.`, { size_bytes: sizeBytes })
 }
 

@@ -78,7 +78,7 @@ describe("what clamd's OK leaves open", () => {
     })
     expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([3, 1, 1]))))).toEqual({
       container: '7z',
-      note: expect.stringContaining('ClamAV does not tell'),
+      note: expect.stringContaining('ClamAV does not report'),
       needs: expect.anything(),
     })
   })

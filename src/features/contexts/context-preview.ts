@@ -9,7 +9,7 @@ import type { ContextRules } from './context-version.types.js'
 /** What the last report leaves open of a file, or says against it: bits of `files.traits`. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
-const mostSamples = 20
+const maxSamples = 20
 
 const reasons = [
   'invalidExtension',
@@ -107,4 +107,4 @@ WITH judged AS NOT MATERIALIZED (
 counts AS MATERIALIZED (SELECT verdict, count(*) AS files FROM judged GROUP BY verdict)
 SELECT coalesce((SELECT jsonb_object_agg(verdict, files) FROM counts), '{}') AS counts,
   (SELECT jsonb_agg(s) FROM (SELECT file_id, original_filename, size_bytes, verdict FROM judged WHERE verdict NOT IN ('undecided', 'kept')
-    ORDER BY file_id DESC LIMIT (SELECT least(${mostSamples}, coalesce(sum(files), 0)) FROM counts WHERE verdict NOT IN ('undecided', 'kept'))) s) AS sample`
+    ORDER BY file_id DESC LIMIT (SELECT least(${maxSamples}, coalesce(sum(files), 0)) FROM counts WHERE verdict NOT IN ('undecided', 'kept'))) s) AS sample`

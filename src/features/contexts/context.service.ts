@@ -20,7 +20,8 @@ import type { ContextVersion } from './context-version.types.js'
 import { versionsOf } from './context-versions.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
-/** File contexts (spec §2): sets of upload rules. */
+
+/** File contexts: sets of upload rules (specification, section 2). */
 export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -33,7 +34,7 @@ export class FileContextService {
     this.#maxUploadMb = parts.maxUploadMb
   }
 
-  /** What the operator's MAX_UPLOAD_MB finds at fault, which the type alone cannot know. */
+  /** Faults that depend on the operator's MAX_UPLOAD_MB. */
   faultsOf(input: object): FieldFault[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
@@ -41,7 +42,7 @@ export class FileContextService {
       : []
   }
 
-  /** Throws 409 where the tenant has that key already. */
+  /** Throws 409 if the tenant already has a context with that key. */
   async create(
     actor: Actor,
     input: CreateContextInput,
@@ -100,7 +101,7 @@ export class FileContextService {
     return found ? [found.contextId] : []
   }
 
-  /** Undefined where there is none for this actor. On the path of every upload: one prepared statement. */
+  /** Undefined if this actor has no such context. Part of every upload: one prepared statement. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const { rows } = await this.#db.pool.query<FileContext>({
@@ -138,7 +139,7 @@ export class FileContextService {
     return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
-  /** What contexts hold and how they are used, by id, for relations: from the counters. */
+  /** Usage of contexts by id, from the counters, for relations. */
   async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
@@ -215,7 +216,7 @@ export class FileContextService {
     return versionsOf(this.#db, await this.get(actor, contextKey), args)
   }
 
-  /** What a change would have meant for the files held; nothing is changed. */
+  /** Effect that a change would have on the stored files. Changes nothing. */
   async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
     const context = await this.get(actor, contextKey)
     const { policy, allowedExtensions, ...changes } = given(input)
@@ -223,14 +224,14 @@ export class FileContextService {
     return previewOf(this.#db.pool, context, rulesOf({ ...context, ...changes, ...extensions, ...given(policy ?? {}) }))
   }
 
-  /** Throws 409 while it holds files, also in the trash. */
+  /** Throws 409 if the context contains files, also in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const found = contextKeyShape.test(contextKey)
         ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
         : null
       if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
-      // Under the tenant's lock: no upload can slip in between this look and the deletion.
+      // Under the tenant's lock: no upload can commit between this query and the deletion.
       const held = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },
       })
@@ -266,7 +267,7 @@ export class FileContextService {
 const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
-/** Without what was left out. */
+/** The input without omitted fields. */
 const given = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 

@@ -3,12 +3,12 @@ import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
 import { countStatement, type FileFilter, filesInOrder, hasAttributes } from './file-order.js'
 
-/** What never changes of a file, of `files f` with `contextJoin`. */
-export const lastingColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
+/** Columns of a file that never change, from `files f` with `contextJoin`. */
+export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
 /** All that is shown of a file, with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
-export const fileColumns = `${lastingColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
+export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'

@@ -1,14 +1,14 @@
 import type { Queries } from '../../platform/db/queries.js'
 import { TenantBatches } from '../../platform/db/tenant-batches.js'
 import type { File } from './file.types.js'
-import { contextJoin, fileColumns, fileJoins, lastingColumns } from './file-list.js'
+import { contextJoin, fileColumns, fileJoins, immutableColumns } from './file-list.js'
 
 interface Stored {
   blobPath: string
   quarantinedAt: Date | null
 }
 
-/** What a download or a deletion needs to know of a file. */
+/** The fields of a file that a download or a deletion needs. */
 export type KeptFile = Stored &
   Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
 
@@ -34,7 +34,7 @@ export class FileLookup<Found extends KeptFile> {
 
   /** Finds files with what a download or a deletion needs. */
   static kept = (database: Queries) =>
-    new FileLookup<KeptFile>(database, { name: 'kept-files-by-id', columns: lastingColumns, joins: contextJoin })
+    new FileLookup<KeptFile>(database, { name: 'kept-files-by-id', columns: immutableColumns, joins: contextJoin })
 
   /** Null if the tenant has no such file. Concurrent calls share one statement. */
   find(tenantId: string, fileId: string): Promise<Found | null> {

@@ -33,7 +33,7 @@ type ShownFile = File & KeptFile
 
 type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
 
-/** Files that are kept: found, listed, handed out, deleted. How they come in is upload.service.ts. */
+/** Reads, lists, downloads and deletes stored files. upload.service.ts stores them. */
 export class FileService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -107,7 +107,7 @@ export class FileService {
     return this.#shown.findAll(tenantId, fileIds)
   }
 
-  /** Keys and users by id, for relations; one that is gone is missing. */
+  /** API keys and users by id, for relations. Deleted ones are missing. */
   async uploaders(tenantId: string, ids: readonly string[]): Promise<Map<string, Uploader>> {
     const { rows } = await this.#db.pool.query<Uploader>(
       `SELECT api_key_id AS id, 'api_key' AS type, name FROM api_keys WHERE tenant_id = $1 AND api_key_id = ANY($2)
@@ -246,7 +246,7 @@ const urlOf = ({ fileId, originalFilename }: KeptFile, downloadUrl: string): Dow
 const mustBeFollowed =
   'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'
 
-/** By context and uploader alone. */
+/** True if the filter consists of context and uploader only. */
 const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>
   contentType === null && namePrefix === null && window.from === null && window.until === null
 

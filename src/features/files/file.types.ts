@@ -207,16 +207,16 @@ export class DownloadUrlArgs {
   once!: boolean
 }
 
-const mostDeleted = 100
+const maxDeleted = 100
 
 @ArgsType()
 export class DeleteFilesArgs {
   @Field(() => [ID], { description: 'IDs of 1 to 100 files. Duplicate IDs are processed once.' })
   @Rule(
     (value) =>
-      Array.isArray(value) && value.length > 0 && value.length <= mostDeleted && value.every((id) => String(id).length <= 255),
-    `must be 1 to ${mostDeleted} ids of at most 255 characters`,
-    { minItems: 1, maxItems: mostDeleted },
+      Array.isArray(value) && value.length > 0 && value.length <= maxDeleted && value.every((id) => String(id).length <= 255),
+    `must be 1 to ${maxDeleted} ids of at most 255 characters`,
+    { minItems: 1, maxItems: maxDeleted },
   )
   fileIds!: string[]
 }

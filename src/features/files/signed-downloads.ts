@@ -13,7 +13,7 @@ type ServedRow = Pick<File, 'fileId' | 'originalFilename' | 'contentType' | 'siz
   isGranted: boolean
 }
 
-/** What the door that serves local URLs asks: the signature has named tenant, file and credential. */
+/** Queries for local download URLs. The signature contains tenant, file and credential. */
 export class SignedDownloads {
   readonly #database: Queries
   readonly #batches: TenantBatches<SignedDownload, ServedRow>
@@ -23,7 +23,7 @@ export class SignedDownloads {
     this.#batches = new TenantBatches((tenantId, asked) => this.#load(tenantId, asked))
   }
 
-  /** Null where the file is gone. Throws 403 where it is quarantined, the tenant is suspended, or the credential that made the URL is no more. */
+  /** Null if the file does not exist. Throws 403 if it is quarantined, the tenant is suspended, or the URL's credential is no longer active. */
   async find(signed: SignedDownload): Promise<ServedRow | null> {
     const file = await this.#batches.find(signed)
     if (!file) return null
@@ -33,7 +33,7 @@ export class SignedDownloads {
     return file
   }
 
-  /** Throws 403 where a URL that is of use once was used. Of several that come at once, one is the first, on whichever replica. */
+  /** Throws 403 if a single-use URL was already used. One of several simultaneous requests succeeds, across replicas. */
   async spend({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])

@@ -2,7 +2,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner } from './virus-scanner.js'
 
-/** Two scanners on every file: clamd, and the operator's own rules beside it. Clean is what both call clean. */
+/** Scans every file with two scanners: clamd and the operator's own rules. A file is clean if both report it clean. */
 export class CombinedScanner implements VirusScanner {
   readonly #first: VirusScanner
   readonly #second: VirusScanner
@@ -12,7 +12,7 @@ export class CombinedScanner implements VirusScanner {
     this.#second = second
   }
 
-  /** A finding of either wins, then a failure (the file may yet be infected, and can be sent again), then incomplete. */
+  /** In this order: a virus, a failed scan (the file may be infected, and the client can retry), an incomplete scan. */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.#first.scan(content, options), this.#second.scan(content, options)])
     const verdicts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
@@ -29,12 +29,12 @@ export class CombinedScanner implements VirusScanner {
       name: `${first.name} + ${second.name}`,
       version: `${first.version} + ${second.version}`,
       signaturesVersion: `${first.signaturesVersion} + ${second.signaturesVersion}`,
-      // The engine's own signatures are what grows old; an operator's rules need not.
+      // The signatures of the engine expire; an operator's rules need not.
       signaturesDate: first.signaturesDate ?? second.signaturesDate,
     }
   }
 
-  /** What either does not look into: clean is what both have seen. */
+  /** Containers that one of the two does not unpack. */
   async unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]> {
     const passed = await Promise.all([
       this.#first.unsupportedContainers(kinds, options),
@@ -54,7 +54,7 @@ export class CombinedScanner implements VirusScanner {
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** What the first one tells, as of the older of their proofs. What the second does not unpack, the first does. */
+/** The verdict of the first scanner, with the older of both proofs. */
 function bothClean([first, second]: Clean[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

@@ -1,7 +1,7 @@
 import type { Container } from '@assay/formats/archive'
 import { containerKinds } from '@assay/formats/walk'
 
-/** Whether a reader of Assay unpacks a container before the engine, the engine does, or nothing does. */
+/** What unpacks a container for the engine: a reader of Assay, the engine itself, or nothing. */
 export type Unpacker = 'reader' | 'engine' | 'no one'
 
 /** ClamAV reports OK for containers that it does not unpack. */
@@ -17,7 +17,7 @@ export interface ContainerRow {
   sevenZipType?: string
 }
 
-/** Which scanner unpacks which container. A scan that no unpacker completed is incomplete, never clean. */
+/** The unpacker of each container, by scanner. A scan of a container that nothing unpacks is incomplete, never clean. */
 export const containers = Object.fromEntries(
   Object.entries(containerKinds).map(([container, { name, open, sevenZipType }]) => [
     container,

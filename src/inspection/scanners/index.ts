@@ -20,7 +20,8 @@ export interface ScannerOptions {
 
 /**
  * The scanner that `SCANNER_URL` names: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `clamscan:`, `yara:`, `none:`.
- * A clamd that is down does not keep the service from starting: it may come up later, and readiness tells. Throws a sentence on a bad URL or faulty rules.
+ * The service starts without a working clamd, which may start later; readiness reports it. Throws an error for the operator if the URL or the
+ * rules are invalid.
  */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
   const logger = options.logger && { logger: options.logger }
@@ -42,20 +43,20 @@ function parseScannerUrl(url: string): ClamdAddress[] {
   const urls = url.split(',').map((each) => each.trim())
   if (urls.every((each) => each.startsWith('clamd:'))) return urls.map(parseClamdUrl)
   throw new Error(
-    `SCANNER_URL '${url}' names no scanner; it should be clamd://host:3310, clamd:///path/to.sock (several, comma-separated), clamscan:, yara: or none:.`,
+    `SCANNER_URL '${url}' is not the URL of a scanner; it should be clamd://host:3310, clamd:///path/to.sock (several, comma-separated), clamscan:, yara: or none:.`,
   )
 }
 
-const usualSockets = ['/run/clamav/clamd.ctl', '/var/run/clamav/clamd.ctl', '/run/clamd.scan/clamd.sock', '/tmp/clamd.socket']
+const defaultSockets = ['/run/clamav/clamd.ctl', '/var/run/clamav/clamd.ctl', '/run/clamd.scan/clamd.sock', '/tmp/clamd.socket']
 
 export async function findLocalClamd(
-  places: string[] = [...usualSockets.map((path) => `clamd://${path}`), 'clamd://127.0.0.1:3310'],
+  urls: string[] = [...defaultSockets.map((path) => `clamd://${path}`), 'clamd://127.0.0.1:3310'],
 ): Promise<string | undefined> {
-  for (const url of places) if (await answers(parseClamdUrl(url))) return url
+  for (const url of urls) if (await isRunning(parseClamdUrl(url))) return url
   return undefined
 }
 
-async function answers(address: ClamdAddress): Promise<boolean> {
+async function isRunning(address: ClamdAddress): Promise<boolean> {
   const ms = 500
   try {
     if ('path' in address.connect) await access(address.connect.path)

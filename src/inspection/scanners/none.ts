@@ -1,18 +1,17 @@
 import { scannerUnavailable } from '../../platform/errors/errors.js'
 import type { EngineIdentity, VirusScanner } from './virus-scanner.js'
 
-const refuse = () =>
+const notConfigured = () =>
   scannerUnavailable(
-    'No scanner is configured (SCANNER_URL=none:), and this context wants its files scanned; set SCANNER_URL, or switch scan_for_viruses off.',
+    'No scanner is configured (SCANNER_URL=none:), but this context scans files. Set SCANNER_URL, or disable scan_for_viruses in the context.',
   )
 
 /**
- * `none:` looks at nothing, and so has no verdict to give: contexts that have files scanned answer 503, contexts that do not work.
- * A "clean" from here would be about what was not looked at.
+ * The scanner of `none:`. Uploads to contexts that scan files get 503; other contexts work. A verdict "clean" without a scan would be false.
  */
 export class NoScanner implements VirusScanner {
   async scan(): Promise<never> {
-    throw refuse()
+    throw notConfigured()
   }
 
   async identity(): Promise<EngineIdentity> {
@@ -24,7 +23,7 @@ export class NoScanner implements VirusScanner {
   }
 
   async prove(): Promise<void> {
-    throw refuse()
+    throw notConfigured()
   }
 
   async close(): Promise<void> {}

@@ -10,14 +10,14 @@ import { readRange } from '../../platform/spool/content.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { containers } from './containers.js'
 
-/** What a daemon must be able to take in to have looked at everything, in bytes. */
+/** Sizes that a daemon must be able to scan, in bytes. */
 export interface Needs {
-  /** The largest single file or member: MaxFileSize. */
+  /** Largest single file or member (MaxFileSize). */
   largest: number
   total: number
 }
 
-/** What ClamAV's OK leaves open about a content. */
+/** Parts of a content that ClamAV's OK does not cover. */
 export interface ScanCoverage {
   incomplete?: string
   note?: string
@@ -25,8 +25,8 @@ export interface ScanCoverage {
   needs: Needs
 }
 
-// ClamAV's MaxFiles, by default; beyond it the rest of an archive is left out without a word.
-const mostMembers = 10_000
+// Default of ClamAV's MaxFiles. ClamAV skips further members without reporting it.
+const maxMembers = 10_000
 
 export interface CoverageOptions {
   pool?: WorkerPool | undefined
@@ -35,13 +35,13 @@ export interface CoverageOptions {
 }
 
 const peekMs = 30_000
-// Bytes. Up to here a directory is read on the event loop.
-const peekedHere = 256 * 1024
+// Bytes. Directories of contents up to this size are read on the event loop.
+const maxInlineBytes = 256 * 1024
 
 type Peeked = Omit<ScanCoverage, 'needs' | 'container'> & { needs?: Needs }
 type Peek = (source: RandomAccessSource) => Peeked
 
-const silent: Peek = () => ({ note: 'ClamAV does not tell whether a password or a limit stopped it' })
+const silent: Peek = () => ({ note: 'ClamAV does not report whether a password or a limit stopped it' })
 
 const peeks: Partial<Record<Container, Peek>> = {
   zip: peekZip,
@@ -53,7 +53,7 @@ const peeks: Partial<Record<Container, Peek>> = {
   mail: () => ({}),
 }
 
-/** ClamAV says OK to what is encrypted, not unpacked or beyond its limits: what of that shows in a directory or header is read here. */
+/** ClamAV reports OK for content that is encrypted, not unpacked or over its limits. Directories and headers show much of it: they are read here. */
 export async function scanCoverage(content: Content, { pool, signal, owner }: CoverageOptions = {}): Promise<ScanCoverage> {
   const whole = { largest: content.size, total: content.size }
   const container = recognise(await readRange(content, 0, headLength))
@@ -61,7 +61,8 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
   const { name, clamav } = containers[container]
   if (clamav === 'no one') return { incomplete: `it is a ${name}, which ClamAV does not unpack`, needs: whole }
   const { bytes, path } = content
-  if (bytes && bytes.length <= peekedHere) return { container, needs: whole, ...peekInto(new MemorySource(bytes, ''), container) }
+  if (bytes && bytes.length <= maxInlineBytes)
+    return { container, needs: whole, ...peekInto(new MemorySource(bytes, ''), container) }
   const data = { path, container }
   const work = {
     module: compiled('inspection/scanners/scan-coverage'),
@@ -78,7 +79,7 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
   return { container, needs: whole, ...peeked }
 }
 
-/** Run in a worker: the directory of a large file may take a while to read. */
+/** Runs in a worker, because the directory of a large file may take long to read. */
 export function peekIntoFile(
   { path, container }: { path: string | undefined; container: Container },
   { bytes }: { bytes?: Buffer | undefined },
@@ -97,7 +98,7 @@ function peekInto(source: RandomAccessSource, container: Container): Peeked {
     return (peeks[container] ?? silent)(source)
   } catch (error) {
     if (!(error instanceof FormatError)) throw error
-    return { note: `a damaged ${containers[container].name}: it is not known what ClamAV saw of it (${error.message})` }
+    return { note: `a damaged ${containers[container].name}: it is unknown how much of it ClamAV scanned (${error.message})` }
   }
 }
 
@@ -106,14 +107,14 @@ function encrypted(what: string, how: string | undefined): { incomplete?: string
 }
 
 function peekZip(source: RandomAccessSource): ReturnType<Peek> {
-  const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: mostMembers + 1, maxNesting: 0, maxPictureBits: 0, maxDepth: 0 }
+  const limits = { maxUnpackedBytes: 0, maxRatio: 0, maxEntries: maxMembers + 1, maxNesting: 0, maxPictureBits: 0, maxDepth: 0 }
   if (hidesZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }))
     return { incomplete: 'a zip archive that is encrypted, its directory too' }
   const { entries } = readZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }, { partial: true })
   const closed = entries.find((entry) => entry.encrypted)
   if (closed) return { incomplete: `member '${shown(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }
-  if (entries.length > mostMembers)
-    return { incomplete: `the zip archive has more than ${mostMembers} members, which is as many as ClamAV looks at` }
+  if (entries.length > maxMembers)
+    return { incomplete: `the zip archive has more than ${maxMembers} members, and ClamAV scans no more than that` }
   let [largest, total] = [source.size, source.size]
   for (const { uncompressedSize } of entries) {
     largest = Math.max(largest, uncompressedSize)
@@ -129,7 +130,7 @@ function peekGzip(source: RandomAccessSource): ReturnType<Peek> {
   return { needs: { largest: Math.max(source.size, unpacked), total: source.size + unpacked } }
 }
 
-// The coder AES-256 + SHA-256; in plain sight where the names are encrypted too, else often inside the packed directory.
+// Id of the coder AES-256 + SHA-256. It is readable if the names are encrypted too; otherwise it is often inside the compressed directory.
 const aesCoder = Buffer.from([0x06, 0xf1, 0x07, 0x01])
 
 function peek7z(source: RandomAccessSource): ReturnType<Peek> {

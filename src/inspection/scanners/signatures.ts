@@ -15,8 +15,8 @@ export interface Signatures {
 export const signaturesIn = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
-/** Whether the version shows every change. ClamAV's is the version of its daily database: other databases may change without it. */
+/** True if the version shows every change. ClamAV's version is that of its daily database: other databases may change without it. */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
-/** Whether there is a version: ClamAV reports none if all databases are the operator's own. */
+/** True if there is a version. ClamAV reports none if all databases are the operator's own. */
 export const isVersioned = (signatures: string): boolean => !signatures.includes('unversioned')

@@ -1,6 +1,6 @@
-/** The three honest verdicts. A scanner that could not look at all throws `scannerUnavailable` instead. */
+/** The three verdicts. A scanner that cannot scan a file throws `scannerUnavailable` instead. */
 export type ScanVerdict =
-  /** Looked at completely. `note` says what the report should tell beside. `provedAt`: when the engine last found the EICAR test string. */
+  /** Scanned completely. `note` is added to the report. `provedAt`: when the engine last found the EICAR test string. */
   | { verdict: 'clean'; note?: string; provedAt: Date }
   | { verdict: 'infected'; signature: string; provedAt?: Date }
   /** Encryption or a limit stopped the unpacking: neither clean nor a virus. */

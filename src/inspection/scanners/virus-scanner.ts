@@ -3,7 +3,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineSetup, Scanned } from './yara/scanning.js'
 
-/** Which engine judged, with which signatures: part of every validation report. */
+/** The engine and its signatures: part of every validation report. */
 export interface EngineIdentity {
   name: string
   version: string
@@ -13,33 +13,33 @@ export interface EngineIdentity {
 
 export interface ScanOptions {
   signal: AbortSignal
-  /** Whose file it is: where scans wait, owners take turns. */
+  /** Owner of the file. Waiting scans are started by owner, in rotation. */
   owner?: string | undefined
 }
 
-/** With what a worker scans a file that it has open, by `scanSource`. */
+/** What a worker needs to scan a file that it reads (`openScan`). */
 export interface WorkerScan {
   setup: EngineSetup
   deadlineOf(size: number): number
-  /** Is told how long each scan took. */
+  /** Called with the duration of each scan. */
   took?(ms: number): void
 }
 
-/** A virus scanner. What a scanner is, `virusScannerContract` in test/contract says. */
+/** A virus scanner. `virusScannerContract` in test/contract defines its behaviour. */
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   identity(): Promise<EngineIdentity>
-  /** Which of these containers it would not look into where they lie in another one. Throws `scannerUnavailable`. */
+  /** Those of the given containers that it does not unpack if they are inside another one. Throws `scannerUnavailable`. */
   unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]>
   prove(): Promise<void>
   close(): Promise<void>
-  /** Where the validator's own workers can scan what they read, in one visit. */
+  /** Set if the worker that reads a file can scan it too. */
   readonly scanInWorker?: WorkerScan | undefined
-  /** Whether scans run in a sandbox, which sees files of the spool and no other. */
+  /** True if scans run in a sandbox, which can read only files of the spool. */
   readonly isSandboxed?: boolean
 }
 
-/** What was not scanned is called neither clean nor infected. */
+/** The verdict of a worker's scan. Throws `scannerUnavailable` if the scan failed. */
 export function scannedOrThrow(scanned: Scanned): ScanVerdict {
   if ('fault' in scanned) throw scannerUnavailable(`The file could not be scanned: ${scanned.fault}.`)
   return scanned

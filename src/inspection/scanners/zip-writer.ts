@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** A member of a probe, as its directory tells it. Not `stored`: packed with deflate. */
+/** A member of a probe, as its directory describes it. Without `stored`, it is compressed with deflate. */
 export interface ZipMember {
   name: string
   offset: number
@@ -9,7 +9,7 @@ export interface ZipMember {
   stored?: Buffer
 }
 
-/** The zip records of the scanners' own probes, which no library writes: sizes that are only told, and members made of repeated blocks. */
+/** Zip records of the scanners' probes. No library writes them: they declare sizes without content, and members of repeated blocks. */
 export function localHeader(member: ZipMember): Buffer {
   const header = Buffer.alloc(30)
   header.writeUInt32LE(0x04034b50, 0)
@@ -17,7 +17,7 @@ export function localHeader(member: ZipMember): Buffer {
   return Buffer.concat([header, Buffer.from(member.name)])
 }
 
-/** The directory and its end record. `offset`: where it begins. */
+/** The directory and its end record. `offset`: position of the directory. */
 export function directoryOf(members: ZipMember[], offset: number): Buffer {
   const directory = Buffer.concat(members.map(directoryRecord))
   return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])

@@ -38,8 +38,8 @@ const require = createRequire(import.meta.url)
 
 // The native binding does not tell which YARA-X it was built from; this is what is written in the pinned version's binary.
 const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
-// A rule that matches more often than this in one window has been heard; the native binding makes an object of every match.
-const mostMatches = 10_000
+// Matches of a pattern that the engine reports per window. The native binding creates an object for each.
+const maxMatches = 10_000
 const provedForMs = 60_000
 
 export function hasNativeEngine(): boolean {
@@ -119,7 +119,7 @@ const countRules = (text: string) =>
 function openNative(): { compile: Compile; version: string } {
   const yara = require('@litko/yara-x') as typeof import('@litko/yara-x')
   const { version } = require('@litko/yara-x/package.json') as { version: string }
-  const compile: Compile = (text, most = mostMatches) => {
+  const compile: Compile = (text, most = maxMatches) => {
     const rules = yara.compile(text) as unknown as import('@litko/yara-x').YaraX
     rules.setMaxMatchesPerPattern(most)
     return (bytes) =>
@@ -142,7 +142,7 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
   const path = require.resolve('@virustotal/yara-x/package.json')
   const { version } = require('@virustotal/yara-x/package.json') as { version: string }
   await yara.default({ module_or_path: readFileSync(path.replace(/package\.json$/, 'pkg/yara_x_js_bg.wasm')) })
-  const compile: Compile = (text, most = mostMatches) => {
+  const compile: Compile = (text, most = maxMatches) => {
     const compiler = new yara.Compiler()
     compiler.addSource(text)
     // `build` eats the compiler: neither its `errors` nor its `free` may be touched afterwards.

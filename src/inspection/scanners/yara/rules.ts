@@ -11,8 +11,8 @@ export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
 /**
- * What may stand anywhere. Few patterns, since a few are searched for at tens of GB/s and many at a fraction of one.
- * The string is found wherever it stands, so that a padded one shows whether all of a file is looked at.
+ * Patterns that may occur anywhere. There are few: a few patterns are searched at tens of GB/s, many at a fraction of that.
+ * The EICAR string is found at any position, so that a padded one shows whether all of a file is scanned.
  */
 const anywhere = `
 rule assay_eicar {
@@ -163,7 +163,7 @@ const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
 // A right-to-left override turns `gnp.exe` into `exe.png` on the screen.
 const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
 
-/** The signature of a member of an archive whose name is a trick: a program that wants to be taken for a document. */
+/** Signature of an archive member with a deceptive name: a program that looks like a document. */
 export function nameTrick(name: string): string | undefined {
   if (disguised.test(name)) return 'Archive.DoubleExtension'
   return reversed.test(name) ? 'Archive.ReversedName' : undefined

@@ -38,7 +38,7 @@ export class ScanWork {
       // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
       apart: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,
-      // What takes that long mostly takes as long the next time, and the next upload waits.
+      // A second attempt mostly takes as long, and other uploads wait for the worker.
       retryHung: false,
     }
   }

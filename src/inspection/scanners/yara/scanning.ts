@@ -27,7 +27,7 @@ let engine: { id: string; opened: Promise<YaraEngine> } | undefined
 
 export function engineFor({ id, kind }: EngineSetup, settings: Uint8Array | undefined): Promise<YaraEngine> {
   if (engine?.id !== id) {
-    // Of memory that is shared no decoder takes a view.
+    // TextDecoder does not accept shared memory.
     const rules = settings ? (JSON.parse(Buffer.from(settings).toString()) as RuleSource[]) : []
     engine = { id, opened: openEngine(kind, rules) }
   }
