@@ -1,5 +1,5 @@
 import pg from 'pg'
-/** Which files of a tenant. */
+/** Selects files of a tenant. */
 export interface FileFilter {
   tenantId: string
   /** Null: all contexts. */

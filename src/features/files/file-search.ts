@@ -7,7 +7,7 @@ import type { File, FileSort } from './file.types.js'
 import { fileColumns, fileJoins } from './file-list.js'
 import { countStatement, type FileFilter, filesInOrder, groupsOf } from './file-order.js'
 
-/** What files are looked for, and how they are sorted. */
+/** Filters and order of a list of files. */
 export interface Search extends FileFilter {
   /** A whole type, or all of a kind: image/*. */
   contentType: string | null
@@ -107,7 +107,7 @@ function merged(search: Search, values: unknown[], within: string[], { order, ro
   return `SELECT f.* FROM (SELECT g.* FROM ${groupsOf(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
-// What a list is sorted by, as the indexes have it; its age is in the id.
+// The expressions of the indexes that sort a list. The id contains the age.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,
@@ -121,7 +121,7 @@ function orderOf(sort: FileSort, isDown: boolean): string {
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
 }
 
-/** What lies behind a place in the order, or before it. */
+/** SQL condition for the files after a cursor, or before it. */
 function beyond({ sort }: Search, place: SortedPlace | undefined, values: unknown[], isDown: boolean): string {
   if (!place) return 'true'
   const key = keys[sort]
@@ -134,7 +134,7 @@ function beyond({ sort }: Search, place: SortedPlace | undefined, values: unknow
 
 const isByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
 
-/** Whether the filter is a range of the index that sorts the list. */
+/** True if the filter is a range of the index that sorts the list. */
 const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
   !isBounded(window) && (namePrefix === null || sort === 'original_filename')
 

@@ -29,9 +29,9 @@ const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
 interface Parts extends StoreParts {
-  /** What stands before this service's paths, where it is reached below one. */
+  /** Path of PUBLIC_URL, which precedes the paths of this service. */
   prefix: string
-  /** Who calls: the edge's own way of finding out. */
+  /** Authenticates the request. */
   callOf(request: Request): Promise<Call>
   /** Called with what is not the caller's fault. */
   onFault(error: unknown): void
@@ -82,7 +82,7 @@ export function describeProtocol(maxUploadBytes: number): RequestHandler {
   }
 }
 
-/** What scripts of other origins may read of an answer. */
+/** Response headers that scripts of other origins can read. */
 export const exposedHeaders = [
   ...['Location', 'Upload-Offset', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata', 'Upload-Expires', 'Assay-File-Id'],
   ...['Tus-Resumable', 'Tus-Version', 'Tus-Extension', 'Tus-Max-Size', 'Tus-Checksum-Algorithm'],

@@ -23,13 +23,13 @@ export class ProtocolFault extends AssayError {
   }
 }
 
-/** What a creation says of the file that is to come. */
+/** The file that a creation request announces. */
 export interface Creation {
   filename: string
   context: string
   metadata: Record<string, unknown>
   uploadMetadata: string
-  /** Null where it is deferred. */
+  /** Null if the client defers it. */
   sizeBytes: number | null
   idempotencyKey: string | null
 }
@@ -96,7 +96,7 @@ export function checksumOf(headers: IncomingHttpHeaders): Checksum | undefined {
   return { hash: createHash(algorithm!), digest: digest! }
 }
 
-/** Of a creation: with the type of the protocol, or it is no part of the upload. */
+/** True if a creation has the content type of tus. Otherwise its body is not part of the upload. */
 export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function bodyFaults(request: IncomingMessage): FieldFault[] {
@@ -108,7 +108,7 @@ function bodyFaults(request: IncomingMessage): FieldFault[] {
 
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
-// Of other keys the protocol says nothing, and clients send many of their own.
+// tus does not restrict other keys, and clients send many of their own.
 function readDescription(uploadMetadata: string, faults: FieldFault[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let given: Record<string, string | null> = {}

@@ -26,21 +26,21 @@ export interface StoreParts extends PartWriterParts {
   proveScanner(actor: Actor, contextKey: string): Promise<void>
 }
 
-/** What became of an upload, for a request that would have it go on. */
+/** The outcome of an upload, thrown to a request that tries to continue it. */
 export class Decided extends Error {
   override readonly name = 'Decided'
   constructor(
     readonly upload: ResumableUpload,
     readonly outcome: Outcome,
   ) {
-    super('The upload has been decided.')
+    super('The upload has ended.')
   }
 }
 
-/** Uploads as the protocol sees them, for one request of one caller: rows in the database, bytes as blobs. */
+/** The data store of the tus library for one request: rows in the database, bytes as blobs. */
 export class UploadStore extends DataStore {
   override readonly extensions = extensions
-  /** Set once the last byte has come: what the answer is to tell. */
+  /** Set after the last byte, for the response. */
   outcome: Outcome | undefined
   readonly #parts: StoreParts
   readonly #call: Call
@@ -64,7 +64,7 @@ export class UploadStore extends DataStore {
     return lifeMs
   }
 
-  /** Judged before it is made: its context, its name, its size and the quotas. */
+  /** Checks context, file name, size and quotas before it creates the upload. */
   override async create(upload: Upload): Promise<Upload> {
     const creation = this.#creation!
     const made = await this.#call.run('create', uploadEndpoint, async (attempt) => {
@@ -78,12 +78,12 @@ export class UploadStore extends DataStore {
     })
     this.#upload = made
     this.#lock.renew()
-    // Before it may be asked for: nothing more is to come.
+    // An empty upload ends with its creation.
     if (made.sizeBytes === 0) await this.#decide(made)
     return Object.assign(upload, { creation_date: made.createdAt.toISOString() })
   }
 
-  /** Throws `Decided` where nothing of it can go on. */
+  /** Throws `Decided` if the upload has ended. */
   override async getUpload(id: string): Promise<Upload> {
     const known = this.#upload
     const row = known ?? (await this.#parts.rows.find(this.#actor, id))
@@ -107,14 +107,14 @@ export class UploadStore extends DataStore {
 
   override async declareUploadLength(id: string, size: number): Promise<void> {
     const upload = this.#upload!
-    if (size > upload.mostBytes) return void (await this.#refuseSize(upload, size))
+    if (size > upload.mostBytes) return void (await this.#rejectSize(upload, size))
     await this.#parts.rows.declareSize(upload.tenantId, id, size)
     this.#upload = { ...upload, sizeBytes: size, mostBytes: size }
   }
 
   /**
-   * Reads the body from the request itself: what the protocol's library hands over has gone through three more streams, and ends early
-   * in the same way whether it was cut or whole.
+   * Reads the body from the request itself. The library passes it through three more streams, whose end does not show whether the body was
+   * complete.
    */
   override async write(): Promise<number> {
     const upload = this.#upload!
@@ -136,7 +136,7 @@ export class UploadStore extends DataStore {
       if (error instanceof NoRoom) throw await this.#overQuota(this.#upload!, error)
       if (!(error instanceof TooLong)) throw error
       if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
-      await this.#refuseSize(this.#upload!, first + error.received)
+      await this.#rejectSize(this.#upload!, first + error.received)
     }
     const now = this.#upload!
     if (now.offsetBytes === now.sizeBytes) await this.#decide(now)
@@ -196,27 +196,27 @@ export class UploadStore extends DataStore {
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
-    return this.#judge(upload, (limit) => spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes })).catch(
-      (error) => {
-        if (error instanceof Decided) throw error
-        return this.#postpone(upload, error, { isRead: true })
-      },
-    )
+    return this.#uploadReceived(upload, (limit) =>
+      spool.take(readParts(storage, parts), limit, { expected: upload.offsetBytes }),
+    ).catch((error) => {
+      if (error instanceof Decided) throw error
+      return this.#postpone(upload, error, { isRead: true })
+    })
   }
 
   async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
     const response = publicError(error)
-    // If this fails, the next request retries at once.
+    // If this fails, the next request retries immediately.
     if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
     throw error
   }
 
-  /** Larger than its context allows: what an upload by one request is answered that is cut off there. */
-  #refuseSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
-    return this.#judge(upload, async () => ({ sizeBytes, dispose: async () => {} }))
+  /** Rejects an upload that is too large, like an upload in one request that is stopped at the size limit. */
+  #rejectSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
+    return this.#uploadReceived(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
 
-  async #judge(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
+  async #uploadReceived(upload: ResumableUpload, receive: ConstructorParameters<typeof IncomingFile>[1]): Promise<Outcome> {
     const { filename, contextKey, metadata } = upload
     const outcome = await this.#conclude(upload, (attempt) =>
       this.#parts.uploads.upload(attempt, {
@@ -234,7 +234,7 @@ export class UploadStore extends DataStore {
   async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
     const outcome: Outcome | undefined = await this.#call
       .run('upload', uploadEndpoint, work, { isCounted: true })
-      .then((file) => file && { file: shownFile(file) }, refusalOf)
+      .then((file) => file && { file: toFileResponse(file) }, toRejection)
     if (!outcome) return undefined
     faultPoint('part.decided')
     await this.#parts.rows.decide(upload, outcome)
@@ -252,7 +252,7 @@ export function assertNotPostponed({ decisionError, retryInSeconds }: ResumableU
   throw new AssayError(code, message, { details, retryAfter: retryInSeconds })
 }
 
-const shownFile = ({ fileId, originalFilename, contentType, sizeBytes, contextKey }: File) => ({
+const toFileResponse = ({ fileId, originalFilename, contentType, sizeBytes, contextKey }: File) => ({
   file_id: fileId,
   original_filename: originalFilename,
   content_type: contentType,
@@ -262,8 +262,8 @@ const shownFile = ({ fileId, originalFilename, contentType, sizeBytes, contextKe
 
 const finalStatuses = [404, 409, 413, 422]
 
-/** Throws what is no verdict: the same bytes may be judged again. */
-function refusalOf(error: unknown): Outcome {
+/** Throws an error that is no verdict: the same bytes can be inspected again. */
+function toRejection(error: unknown): Outcome {
   if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
   const { code, message, details } = error
   return { error: { code, message, details } }
@@ -272,5 +272,5 @@ function refusalOf(error: unknown): Outcome {
 export const wrongOffset = (offset: number) =>
   conflict(`The upload has ${offset} bytes. Send the bytes that follow them.`, { upload_offset: offset, resumable: true })
 
-/** As another tenant's. */
+/** The same response as for an upload of another tenant. */
 export const unknownUpload = (id: string) => notFound('upload', id)
