@@ -61,7 +61,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
-  const uploadStorage = orphanedUploads.watching(measuredStorage(services.storage, metrics))
+  const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.note(path))
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, tenantRoom: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const rescanner = rescannerOf(parts, { services, inspector, scanner, spool })

@@ -178,14 +178,21 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
   scanInWorker: scanner.scanInWorker && { ...scanner.scanInWorker, took: (ms) => metrics.scan.observe(ms / 1000) },
 })
 
-/** What an upload needs of the store, with its times in the metrics. */
-export const measuredStorage = (storage: BlobStorage, metrics: Metrics): Pick<BlobStorage, 'put' | 'remove'> => ({
+/** The store for uploads. Measures its operations, and calls `onFailedPut` with the path of a blob that may exist although `put` failed. */
+export const measuredStorage = (
+  storage: BlobStorage,
+  metrics: Metrics,
+  onFailedPut: (path: string) => void,
+): Pick<BlobStorage, 'put' | 'remove'> => ({
   remove: (path) => timed(metrics.store.startTimer({ operation: 'remove' }), storage.remove(path)),
   put: (path, content, options) =>
     timed(
       metrics.store.startTimer({ operation: 'put' }),
       traced('store', () => storage.put(path, content, options)),
-    ),
+    ).catch((error) => {
+      onFailedPut(path)
+      throw error
+    }),
 })
 
 const timed = <T>(stop: () => number, work: Promise<T>): Promise<T> => work.finally(stop)

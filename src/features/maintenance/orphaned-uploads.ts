@@ -1,45 +1,31 @@
 import type { Pool } from 'pg'
 import { eachTenant } from '../../platform/db/each-tenant.js'
-import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
-// Beyond it, what an outage leaves is swept when the journal said from the start.
-const mostPaths = 10_000
+// Further paths of an outage are swept at the time that the garbage journal has.
+const maxPaths = 10_000
 
 /**
- * Blobs of uploads that failed: their rows will never be made, so that the sweeper need not wait until the longest upload
- * would be over. Only what the journal still has is touched: where a commit whose answer was lost did happen, it has the
- * path no more, and one that is still under way holds its entry locked.
+ * Blobs of failed uploads, which the sweep deletes early. Only paths in the garbage journal are touched: a commit whose response was lost
+ * has removed its path from there, and a commit in progress has it locked.
  */
 export class OrphanedUploads {
   readonly #pool: Pool
   readonly #settleMs: number
-  /** When each was noted, by this process's own steady clock: the database's says when it is due. */
+  /** Path and time of each failure, by the monotonic clock of this process. */
   readonly #noted = new Map<string, number>()
 
-  /** `settleMs`: how long after its failure a `put` may still bring a blob (a request that the bucket has, and we gave up). */
+  /** `settleMs`: time after a failed `put` in which the bucket may still complete it. */
   constructor(pool: Pool, settleMs: number) {
     this.#pool = pool
     this.#settleMs = settleMs
   }
 
-  /** The store, its failed uploads noted. */
-  watching(storage: Pick<BlobStorage, 'put' | 'remove'>): Pick<BlobStorage, 'put' | 'remove'> {
-    return {
-      remove: (path) => storage.remove(path),
-      put: (path, content, options) =>
-        storage.put(path, content, options).catch((error) => {
-          this.note(path)
-          throw error
-        }),
-    }
-  }
-
-  /** That no row will be made for the blob at `path`, unless a commit under way makes it. */
+  /** The blob at `path` gets no row, unless a commit in progress inserts it. */
   note(path: string): void {
-    if (this.#noted.size < mostPaths) this.#noted.set(path, performance.now())
+    if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }
 
-  /** Brings the journal's times forward. What the database cannot take now is kept for the next turn. */
+  /** Moves the due times in the garbage journal forward. Locked paths are retried by the next call. */
   async hasten(): Promise<void> {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]
