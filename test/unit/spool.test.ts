@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { Spool } from '../../src/platform/spool/spool.js'
 import { noise } from '../contract/contents.js'
 
@@ -137,4 +137,42 @@ test('chunks that were taken do not pile up', async () => {
   // When memory is given back is the collector's affair; all of it would be twice that.
   expect(most).toBeLessThan(50_000_000)
   await dispose()
+})
+
+describe('the memory of an upload', () => {
+  const size = 300_000
+  const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expected: bytes })
+
+  test('is reused only after it was recycled', async () => {
+    await open()
+    const read = await receive(1)
+    await read.dispose()
+    const unread = await receive(2)
+    expect(unread.content!.bytes!.buffer).not.toBe(read.content!.bytes!.buffer)
+    unread.recycle!()
+    const next = await receive(3)
+    expect(next.content!.bytes!.buffer).toBe(unread.content!.bytes!.buffer)
+    expect(read.content!.bytes!.equals(Buffer.alloc(size, 1))).toBe(true)
+    await next.dispose()
+  })
+
+  test('belongs to one upload, however often the one before is disposed of', async () => {
+    await open()
+    const before = await receive(1)
+    before.recycle!()
+    before.recycle!()
+    await before.dispose()
+    const uploads = [await receive(2), await receive(3)]
+    expect(uploads.map(({ content }) => content!.bytes![size - 1])).toEqual([2, 3])
+    for (const upload of uploads) await upload.dispose()
+  })
+
+  test('is counted while it is idle, and released for an upload that it does not fit', async () => {
+    spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
+    for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
+    const [whole, beyond] = [await receive(4, 900_000), await receive(5)]
+    expect(whole.content!.path).toBeUndefined()
+    expect(beyond.content!.path).toBeDefined()
+    for (const upload of [whole, beyond]) await upload.dispose()
+  })
 })

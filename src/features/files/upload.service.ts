@@ -203,6 +203,7 @@ export class UploadService {
     const entry = { ...attempt.succeed(), upload: { actor, file }, answer: answer?.({ ...accepted }) }
     await this.#parts.ledger.commit(entry).catch((error) => this.#removeRejected(folder, blobPath, error))
     faultPoint('upload.committed')
+    if (report.checks.every(({ outcome }) => outcome !== 'incomplete')) spooled.recycle?.()
     return accepted
   }
 

@@ -1,4 +1,5 @@
-import { type Answer, answer } from './work.js'
+import { parentPort } from 'node:worker_threads'
+import { type Answer, answer, minBlockBytes } from './work.js'
 
 /** What a thread is asked; `shared` carries more both ways meanwhile. */
 export interface ThreadTask {
@@ -22,5 +23,7 @@ export function runInThread({ bytes, settings, sentAt, shared, ...work }: Thread
     settings: settings && new Uint8Array(settings),
     cancelled: () => Atomics.load(shared, 1) === 1,
   }
-  return answer(work, call, () => Atomics.store(shared, 0, 1 + Math.max(0, Date.now() - sentAt)))
+  const answered = answer(work, call, () => Atomics.store(shared, 0, 1 + Math.max(0, Date.now() - sentAt)))
+  const block = bytes?.buffer as ArrayBuffer | undefined
+  return answered.finally(() => block && block.byteLength >= minBlockBytes && parentPort!.postMessage(block, [block]))
 }

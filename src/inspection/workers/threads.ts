@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { compiled } from '../../platform/compiled.js'
 import type { ThreadTask } from './thread-program.js'
-import { type Answer, type Attempt, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
+import { type Answer, type Attempt, minBlockBytes, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 
 export interface ThreadsOptions {
   most: number
@@ -21,6 +21,8 @@ export class Threads {
   readonly #piscina: Piscina
   /** Threads that were asked to end, until they have. */
   readonly #leaving = new Map<Worker, Promise<void>>()
+  /** At most one for each thread. See `#copied`. */
+  readonly #blocks: ArrayBuffer[] = []
 
   constructor({ most, memoryMb, idleMs }: ThreadsOptions) {
     this.#most = most
@@ -40,6 +42,7 @@ export class Threads {
     })
     // A thread that fails without a work is replaced when one is wanted.
     this.#piscina.on('error', () => {})
+    this.#piscina.on('message', (block: ArrayBuffer) => void (this.#blocks.length < most && this.#blocks.push(block)))
   }
 
   get size(): number {
@@ -78,9 +81,20 @@ export class Threads {
   async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<Answer> {
     await this.#room()
     if (!content) return this.#piscina.run(task, { signal })
-    // A Buffer may be a view of a larger pool, which would be sent whole: what is sent is a copy of its own.
-    const bytes = new Uint8Array(content)
+    const bytes = this.#copied(content)
     return this.#piscina.run({ ...task, bytes }, { signal, transferList: [bytes.buffer] })
+  }
+
+  /**
+   * A copy in a block that the thread owns until it sends it back. With a new block for each content, V8 marked the heaps of both threads
+   * again and again. The block of a thread that dies is lost.
+   */
+  #copied(content: Uint8Array): Uint8Array<ArrayBuffer> {
+    const spare = content.length < minBlockBytes ? undefined : this.#blocks.pop()
+    const block = spare && spare.byteLength >= content.length ? spare : new ArrayBuffer(content.length)
+    const bytes = new Uint8Array(block, 0, content.length)
+    bytes.set(content)
+    return bytes
   }
 
   /** A thread that cannot be ended is replaced, but not without end: there are never more than twice as many as there may be. */

@@ -65,6 +65,8 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
 }
 
 export const contentPipe = 4
+/** A thread sends the memory of a content of this size or more back to be reused. Less costs the garbage collector next to nothing. */
+export const minBlockBytes = 64 * 1024
 
 export type Answer = { result: unknown } | { fault: string }
 

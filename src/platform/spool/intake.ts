@@ -3,6 +3,7 @@ import { type FileHandle, unlink } from 'node:fs/promises'
 import { finished, type Readable } from 'node:stream'
 import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { type Content, fileContent, memoryContent } from './content.js'
+import type { UploadMemory } from './upload-memory.js'
 
 /** A received upload. `content` is missing if the client sent more than the limit: the service discards such uploads. */
 export interface Spooled {
@@ -11,36 +12,21 @@ export interface Spooled {
   sizeBytes: number
   /** Releases the memory or deletes the temporary file. Safe to call twice, and after a store took the file. */
   dispose(): Promise<void>
-}
-
-/** Bytes that all uploads of a process may hold in memory. */
-export class MemoryBudget {
-  #free: number
-
-  constructor(bytes: number) {
-    this.#free = bytes
-  }
-
-  /** Returns false if fewer bytes are free. */
-  reserve(bytes: number): boolean {
-    if (bytes > this.#free) return false
-    this.#free -= bytes
-    return true
-  }
-
-  release(bytes: number): void {
-    this.#free += bytes
-  }
+  /**
+   * Lets the next upload overwrite the memory of this one. Not for an upload that failed or was not completely scanned: a scanner or a
+   * store may still read it.
+   */
+  recycle?(): void
 }
 
 export interface IntakeOptions {
   /** Called with every chunk, because the limit may become known only while the body arrives. */
   limit(): number
-  /** Number of bytes that the client announced, or 0. The block has that size from the start, which spares the garbage collector. */
+  /** Number of bytes that the client announced, or 0. The block has that size from the start. */
   expected: number
   /** An upload with more bytes goes to a temporary file. */
   memoryLimit: number
-  budget: MemoryBudget
+  memory: UploadMemory
   file: string
   create(file: string): Promise<FileHandle>
 }
@@ -54,9 +40,10 @@ const fileBlockBytes = 128 * 1024
 export class Intake {
   readonly #options: IntakeOptions
   #size = 0
-  #block = Buffer.alloc(0)
+  #block: Buffer = Buffer.alloc(0)
   #used = 0
-  #reserved = 0
+  /** Whether the block is part of the memory for uploads. The block of a file is not. */
+  #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined
 
@@ -104,7 +91,12 @@ export class Intake {
     const size = this.#size
     if (!this.#handle && memoryLimit >= size) {
       const bytes = this.#block.subarray(0, size)
-      return { content: memoryContent(bytes, digestOf('sha256', bytes)), sizeBytes: size, dispose: async () => this.#release() }
+      return {
+        content: memoryContent(bytes, digestOf('sha256', bytes)),
+        sizeBytes: size,
+        dispose: async () => this.#release(),
+        recycle: () => this.#release({ isUnread: true }),
+      }
     }
     await this.#flush()
     await this.#handle!.close()
@@ -126,14 +118,14 @@ export class Intake {
 
   /** Doubles the block in memory. Returns false if the upload must go to a file. */
   #growTo(size: number): boolean {
-    const { expected, memoryLimit, budget } = this.#options
+    const { expected, memoryLimit, memory } = this.#options
     if (this.#handle || size > memoryLimit) return false
-    const length = Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length))
-    if (!budget.reserve(length - this.#reserved)) return false
-    this.#reserved = length
-    const block = Buffer.allocUnsafeSlow(length)
+    const block = memory.take(Math.min(memoryLimit, Math.max(size, expected, 2 * this.#block.length)))
+    if (!block) return false
     this.#block.copy(block, 0, 0, this.#used)
+    this.#release({ isUnread: true })
     this.#block = block
+    this.#isCounted = true
     return true
   }
 
@@ -157,14 +149,18 @@ export class Intake {
     const bytes = this.#block.subarray(0, this.#used)
     this.#hash!.update(bytes)
     for (let at = 0; at < bytes.length; ) at += (await this.#handle.write(bytes, at)).bytesWritten
+    this.#release({ isUnread: true })
     if (this.#block.length !== fileBlockBytes) this.#block = Buffer.allocUnsafeSlow(fileBlockBytes)
     this.#used = 0
-    this.#release()
   }
 
-  #release(): void {
-    this.#options.budget.release(this.#reserved)
-    this.#reserved = 0
+  #release({ isUnread = false } = {}): void {
+    if (!this.#isCounted) return
+    const { memory } = this.#options
+    if (isUnread) memory.reuse(this.#block)
+    else memory.release(this.#block)
+    this.#block = Buffer.alloc(0)
+    this.#isCounted = false
   }
 }
 

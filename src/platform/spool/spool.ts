@@ -5,7 +5,8 @@ import { storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
 import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
-import { Intake, MemoryBudget, type Spooled, toIntakeError } from './intake.js'
+import { Intake, type Spooled, toIntakeError } from './intake.js'
+import { UploadMemory } from './upload-memory.js'
 
 // Bytes by which the body of a multipart form is longer than its file.
 const formBytes = 64 * 1024
@@ -24,12 +25,12 @@ export interface SpoolOptions {
 export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
-  readonly #budget: MemoryBudget
+  readonly #memory: UploadMemory
 
   constructor(options: SpoolOptions) {
     this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
-    this.#budget = new MemoryBudget(options.memoryBudget ?? 32 * megabyte)
+    this.#memory = new UploadMemory(options.memoryBudget ?? 32 * megabyte)
   }
 
   /** Makes the directory, and removes what processes that are gone have left in it. */
@@ -100,7 +101,7 @@ export class Spool {
       limit,
       expected,
       memoryLimit: expected > 0 ? announced : this.#memoryLimit,
-      budget: this.#budget,
+      memory: this.#memory,
       file: join(this.directory, newId('req')),
       create: (file) => this.#create(file),
     })

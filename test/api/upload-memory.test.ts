@@ -1,0 +1,77 @@
+import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals'
+import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
+import { LocalStorage } from '../../src/platform/storage/local/local.js'
+import { dataOf } from '../support/answers.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+/** The memory of each upload that reached the store, as a slow reader would still see it. */
+let stored: Buffer[] = []
+const { put } = LocalStorage.prototype
+const storing = jest.spyOn(LocalStorage.prototype, 'put')
+
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'yara:' })
+  tenant = await world.tenant()
+  await tenant.context('notes', { max_file_size_mb: 1, allowed_extensions: ['txt', '7z'] })
+})
+afterEach(() => {
+  storing.mockReset()
+})
+afterAll(async () => {
+  storing.mockRestore()
+  await world.close()
+})
+
+const text = (word: string) => Buffer.alloc(300_000, `${word}\n`)
+const upload = (content: Buffer, name = 'a.txt') => tenant.admin.upload('notes', name, content)
+
+/** Has `reading` read the first upload, and the store write all uploads after it. */
+function watch(reading: typeof put = put) {
+  stored = []
+  storing.mockImplementation(function (this: LocalStorage, path, content, options) {
+    stored.push(content.bytes!)
+    return (stored.length === 1 ? reading : put).call(this, path, content, options)
+  })
+}
+
+test('reuses the memory of an accepted upload for the next', async () => {
+  watch()
+  for (const word of ['first', 'second']) expect((await upload(text(word))).status).toBe(201)
+  expect(stored).toHaveLength(2)
+  expect(stored[1]!.buffer).toBe(stored[0]!.buffer)
+  expect(stored[1]!.equals(text('second'))).toBe(true)
+})
+
+test('does not overwrite an upload that the store may still read after an error', async () => {
+  watch(() => Promise.reject(Object.assign(new Error('The disk is slow.'), { code: 'EIO' })))
+  expect((await upload(text('first'))).status).toBeGreaterThanOrEqual(500)
+  for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
+  expect(stored[0]!.equals(text('first'))).toBe(true)
+})
+
+test('does not overwrite an upload that is stored again because the rules changed', async () => {
+  const words: string[] = []
+  watch(async function (this: LocalStorage, path, content, options) {
+    await put.call(this, path, content, options)
+    dataOf(await tenant.admin.patch('/contexts/notes', { max_file_size_mb: 2 }))
+    expect((await upload(text('second'))).status).toBe(201)
+  })
+  const recorded = storing.getMockImplementation()!
+  storing.mockImplementation(function (this: LocalStorage, path, content, options) {
+    words.push(content.bytes!.toString('utf8', 290_000).split('\n')[1]!)
+    return recorded.call(this, path, content, options)
+  })
+  expect((await upload(text('first'))).status).toBe(201)
+  expect(words).toEqual(['first', 'second', 'first'])
+})
+
+test('does not overwrite an upload that was stored without a complete scan', async () => {
+  dataOf(await tenant.admin.patch('/contexts/notes/policy', { accept_unscanned: true }))
+  const padded = Buffer.concat([encrypted7z, Buffer.alloc(300_000)])
+  watch()
+  expect((await upload(padded, 'a.7z')).status).toBe(201)
+  for (const word of ['second', 'third']) expect((await upload(text(word))).status).toBe(201)
+  expect(stored[0]!.equals(padded)).toBe(true)
+})

@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
+import { noise } from '../contract/contents.js'
+
+let pool: WorkerPool
+beforeEach(() => {
+  pool = new WorkerPool({ workers: 2 })
+})
+afterEach(() => pool.close())
+
+const module = pathToFileURL('test/support/digest-work.mjs')
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settings?: SharedArrayBuffer } = {}) => {
+  const work = { module, run, data: {}, bytes, settings, apart: false, size: bytes.length, deadlineMs: 60_000, retryHung: false }
+  return pool.run<string>(work, new AbortController().signal)
+}
+
+test('gives a worker exactly the content, whatever the one before it was', async () => {
+  const contents = [2_000_000, 70_000, 1_000, 0, 1_000_000, 3_000_000, 65_536, 500_000].map((size) => noise(size))
+  for (let round = 0; round < 3; round++)
+    expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))
+})
+
+test('gives the second worker the whole content, and leaves it to the caller, if the first dies', async () => {
+  const bytes = noise(1_000_000)
+  await run(noise(2_000_000))
+  const dying = run(bytes, { run: 'dieOnce', settings: new SharedArrayBuffer(1) })
+  const others = [run(noise(300_000)), run(noise(900_000))]
+  expect(await dying).toBe(sha256(bytes))
+  expect(await Promise.all(others)).toEqual([noise(300_000), noise(900_000)].map(sha256))
+  expect(bytes.equals(noise(1_000_000))).toBe(true)
+})
