@@ -40,6 +40,17 @@ ALTER TABLE resumable_uploads ADD COLUMN incoming_bytes bigint NOT NULL DEFAULT 
   ADD COLUMN decision_attempts integer NOT NULL DEFAULT 0, ADD COLUMN decision_retry_at timestamptz(3);
 CREATE TABLE upload_guards (tenant_id text PRIMARY KEY);
 
+-- Leases have the same columns everywhere. No process has one during the conversion.
+ALTER TABLE idempotency_keys RENAME COLUMN token TO lease_token;
+ALTER TABLE idempotency_keys RENAME COLUMN locked_until TO leased_until;
+UPDATE idempotency_keys SET lease_token = NULL, leased_until = now();
+ALTER TABLE idempotency_keys ALTER COLUMN leased_until SET NOT NULL, ALTER COLUMN leased_until SET DEFAULT CURRENT_TIMESTAMP;
+ALTER TABLE resumable_uploads RENAME COLUMN lock_token TO lease_token;
+ALTER TABLE resumable_uploads RENAME COLUMN locked_until TO leased_until;
+UPDATE resumable_uploads SET lease_token = NULL, leased_until = now();
+ALTER TABLE resumable_uploads ALTER COLUMN leased_until SET NOT NULL, ALTER COLUMN leased_until SET DEFAULT CURRENT_TIMESTAMP;
+ALTER TABLE rescan_queue RENAME COLUMN token TO lease_token;
+
 -- Files: five indexes, and counters that the writing statements keep instead of triggers.
 DROP TRIGGER files_added ON files;
 DROP TRIGGER files_removed ON files;

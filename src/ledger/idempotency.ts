@@ -4,19 +4,18 @@ import { canonicalJson } from '@assay/proofs'
 import type { Pool } from 'pg'
 import type { Actor } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
+import { isLeaseFree, keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentAnswer } from './entry.js'
 import { StaleWriteError } from './refusals.js'
 
-/** How long an answer is replayed. */
+/** How long a stored response is returned to repeated requests. */
 const replayHours = 24
-// A request that has a key renews that every few seconds. One that was killed is waited for no longer than this.
-const leaseMs = 15_000
-const renewMs = 4_000
-const mostWaitMs = 60_000
-// Asked again soon where the first request is a quick one, and seldom where it is not.
-const pollMs = { first: 20, most: 640 }
-const sweptAtOnce = 5_000
+// The request renews its lease. If its process is killed, a repeated request waits no longer than this.
+const leaseSeconds = 15
+const maxWaitMs = 60_000
+const pollMs = { first: 20, max: 640 }
+const sweepBatch = 5_000
 
 type Answer = (response: Record<string, unknown>) => IdempotentAnswer
 
@@ -27,16 +26,16 @@ interface Id {
 }
 
 interface Request {
-  /** The Idempotency-Key; without one nothing is remembered. */
+  /** The Idempotency-Key. Without one, nothing is stored. */
   key: string | undefined
   operation: string
-  /** All that makes the request what it is; for an upload with the digest of its content. */
+  /** Everything that identifies the request. For an upload, this includes the digest of its content. */
   request: unknown
 }
 
 /**
- * The same request twice is done once. The first takes the key, does its work, and its answer is committed in the transaction
- * of the work itself; a second one with the same key waits for it and is given that answer.
+ * A request with an `Idempotency-Key` is performed once. The first request leases the key, and the transaction of its work stores the
+ * response. A repeated request waits for that response and returns it.
  */
 export class IdempotencyService {
   readonly #pool: Pool
@@ -64,20 +63,21 @@ export class IdempotencyService {
       const known = await this.#take(id, operation, hash)
       if ('response' in known) return replay(known.response)
       const { token } = known
-      const renewed = this.#keep(id, token)
+      const lease = leaseOf(id, token)
+      const renewing = keepLease(lease, () => renewLease(this.#pool, lease))
       try {
         return await perform((response) => ({ ...id, token, response }))
       } catch (error) {
         await this.#free(id, token)
-        // Another request took the key while this one was held up, and was answered: its answer is the one that counts.
+        // Another request leased the key in the meantime and stored its response, which is returned.
         if (!(error instanceof StaleWriteError) || error.reason !== 'answer') throw error
       } finally {
-        clearInterval(renewed)
+        clearInterval(renewing)
       }
     }
   }
 
-  /** What repeating the creation of a key is told. */
+  /** Rejects a repeated request that created an API key: its secret cannot be shown again. */
   secretIsGone(apiKeyId: string): never {
     throw conflict(
       `This Idempotency-Key made API key '${apiKeyId}' before; its secret was shown then and cannot be shown again.`,
@@ -85,11 +85,11 @@ export class IdempotencyService {
     )
   }
 
-  /** Drops what is older than 24 hours; gives how many. */
+  /** Deletes the keys that are older than 24 hours. Returns their number. */
   async sweep(goOn: () => boolean = () => true): Promise<number> {
     for (let dropped = 0; ; ) {
       const { rows } = await this.#pool.query<{ tenant_id: string; actor_id: string; key: string }>(
-        `SELECT tenant_id, actor_id, key FROM idempotency_keys WHERE created_at < now() - make_interval(hours => ${replayHours}) LIMIT ${sweptAtOnce}`,
+        `SELECT tenant_id, actor_id, key FROM idempotency_keys WHERE created_at < now() - make_interval(hours => ${replayHours}) LIMIT ${sweepBatch}`,
       )
       const counts = await eachTenant(rows, async (tenantId, own) => {
         const { rowCount } = await this.#pool.query(
@@ -100,33 +100,34 @@ export class IdempotencyService {
         return [rowCount ?? 0]
       })
       for (const count of counts) dropped += count
-      if (rows.length < sweptAtOnce || !goOn()) return dropped
+      if (rows.length < sweepBatch || !goOn()) return dropped
     }
   }
 
-  /** Takes the key for a while, with a new token, or gives the answer that is known for it. Waits for the request that has it. */
+  /** Leases the key with a new token, or returns its stored response. Waits while another request has the lease. */
   async #take(id: Id, operation: string, hash: string): Promise<{ token: string } | { response: Record<string, unknown> }> {
     const token = randomUUID()
-    const deadline = performance.now() + mostWaitMs
-    for (let pauseMs = pollMs.first; performance.now() < deadline; pauseMs = Math.min(2 * pauseMs, pollMs.most)) {
+    const deadline = performance.now() + maxWaitMs
+    for (let pauseMs = pollMs.first; performance.now() < deadline; pauseMs = Math.min(2 * pauseMs, pollMs.max)) {
       const { rows } = await this.#pool.query<{ taken: boolean; request_hash: string; response: Record<string, unknown> | null }>(
         {
           name: 'idempotency-take',
           text: `WITH taken AS (
-            INSERT INTO idempotency_keys AS i (tenant_id, actor_id, key, operation, request_hash, token, locked_until, created_at)
-            VALUES ($1, $2, $3, $4, $5, $8, now() + make_interval(secs => $6), now())
+            INSERT INTO idempotency_keys AS i (tenant_id, actor_id, key, operation, request_hash, lease_token, leased_until, created_at)
+            VALUES ($1, $2, $3, $4, $5, $7, ${leaseEnd(leaseSeconds)}, now())
             ON CONFLICT (tenant_id, actor_id, key) DO UPDATE
-              SET operation = excluded.operation, request_hash = excluded.request_hash, token = excluded.token, response = NULL, locked_until = excluded.locked_until, created_at = now()
-              WHERE i.created_at < now() - make_interval(hours => $7) OR (i.response IS NULL AND i.locked_until < now())
+              SET operation = excluded.operation, request_hash = excluded.request_hash, response = NULL,
+                lease_token = excluded.lease_token, leased_until = excluded.leased_until, created_at = excluded.created_at
+              WHERE i.created_at < now() - make_interval(hours => $6) OR (i.response IS NULL AND i.${isLeaseFree})
             RETURNING true AS taken, request_hash, response)
           SELECT * FROM taken
           UNION ALL
           SELECT false, request_hash, response FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND NOT EXISTS (SELECT 1 FROM taken)`,
-          values: [id.tenantId, id.actorId, id.key, operation, hash, leaseMs / 1000, replayHours, token],
+          values: [id.tenantId, id.actorId, id.key, operation, hash, replayHours, token],
         },
       )
       const row = rows[0]
-      // None: it was freed between the two halves of the statement. Again.
+      // The key was released between the two halves of the statement.
       if (!row) continue
       if (row.taken) return { token }
       if (row.request_hash !== hash) throw idempotencyMismatch(id.key)
@@ -136,26 +137,22 @@ export class IdempotencyService {
     throw overloaded('Another request with this Idempotency-Key is still under way; try again later.')
   }
 
-  // A long upload to a slow store keeps its key, so that a repetition waits for it and does not send everything again.
-  #keep(id: Id, token: string): NodeJS.Timeout {
-    const renew = () =>
-      this.#pool.query(
-        'UPDATE idempotency_keys SET locked_until = now() + make_interval(secs => $5) WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND token = $4 AND response IS NULL',
-        [id.tenantId, id.actorId, id.key, token, leaseMs / 1000],
-      )
-    return setInterval(() => void renew().catch(() => {}), renewMs).unref()
-  }
-
-  /**
-   * The next attempt starts afresh. What this one may still commit, its answer having been lost, finds its token gone then; and where
-   * it did commit, its answer stays. Where this fails too, the lease runs out by itself.
-   */
+  /** For the next attempt. If this one still commits, or if the release fails, the token and the lease's end prevent a second result. */
   async #free(id: Id, token: string): Promise<void> {
     await this.#pool
-      .query(
-        'DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND token = $4 AND response IS NULL',
-        [id.tenantId, id.actorId, id.key, token],
-      )
+      .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [
+        id.tenantId,
+        id.actorId,
+        id.key,
+        token,
+      ])
       .catch(() => {})
   }
 }
+
+const leaseOf = ({ tenantId, actorId, key }: Id, token: string): Lease => ({
+  table: 'idempotency_keys',
+  key: { tenant_id: tenantId, actor_id: actorId, key },
+  token,
+  seconds: leaseSeconds,
+})

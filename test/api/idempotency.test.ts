@@ -114,7 +114,7 @@ describe('POST /files/upload', () => {
     const key = fresh()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
-      `UPDATE idempotency_keys SET response = NULL, locked_until = now() + interval '400 ms' WHERE key = $1`,
+      `UPDATE idempotency_keys SET response = NULL, leased_until = now() + interval '400 ms' WHERE key = $1`,
       [key['idempotency-key']],
     )
     const before = await filesOf(tenant.admin)

@@ -100,10 +100,10 @@ test('one Idempotency-Key is one file, though its first request was held up unti
   const first = upload(tenant, headers)
   await untilLocked()
   // As if the first's replica had been frozen until its lease was over.
-  const { rowCount } = await query(`UPDATE idempotency_keys SET locked_until = now() - interval '1 second' WHERE key = 'frozen'`)
+  const { rowCount } = await query(`UPDATE idempotency_keys SET leased_until = now() - interval '1 second' WHERE key = 'frozen'`)
   expect(rowCount).toBe(1)
   const second = upload(tenant, headers)
-  const taken = async () => (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'frozen' AND locked_until > now()`)).rowCount
+  const taken = async () => (await query(`SELECT 1 FROM idempotency_keys WHERE key = 'frozen' AND leased_until > now()`)).rowCount
   while ((await taken()) === 0) await new Promise((resolve) => setTimeout(resolve, 10))
   await head.release()
   const facts = ({ status, body }: Answer) => [status, body.data.file_id]

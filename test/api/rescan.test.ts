@@ -240,7 +240,7 @@ describe('in the background', () => {
     while (!['paused'].includes((await progressOf('patient')).status)) await world.app.rescanner.turn().catch(() => {})
     expect(await reportsOf(file)).toHaveLength(1)
     clamd.find()
-    await world.database.pool.query('UPDATE rescan_queue SET leased_until = now() WHERE token IS NULL')
+    await world.database.pool.query('UPDATE rescan_queue SET leased_until = now() WHERE lease_token IS NULL')
     await rescanAll(world)
     expect(await progressOf('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
   })

@@ -161,7 +161,7 @@ describe('a restored file', () => {
   test('is scanned again if a scan was in progress when it was deleted', async () => {
     const file = await trashedFile('a note')
     await world.database.pool.query(
-      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
+      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
        SELECT tenant_id, file_id, context_id, now() + interval '1 hour', 'req_before', 1 FROM trash WHERE tenant_id = $1 AND file_id = $2`,
       [tenant.tenantId, file.fileId],
     )

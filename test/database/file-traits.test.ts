@@ -13,7 +13,7 @@ afterAll(() => books.close())
 /** As a rescan stores its reports. */
 async function rescanned(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
   await client.query(
-    `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,
+    `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,
     [books.tenantId, contextId, Object.keys(reports)],
   )
   const validated = { validated_at: new Date(), bytes: 1, failed: false }

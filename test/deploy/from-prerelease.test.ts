@@ -36,7 +36,7 @@ async function query(sql: string): Promise<Record<string, unknown>[]> {
 }
 const convert = () => runCommand(['migrate', '--from-prerelease'], { DATABASE_URL: database.url })
 
-/** All rows of all tables that the conversion keeps. It drops file_ranges, which had nothing but counts of files. */
+/** All rows of all tables that the conversion keeps, without columns of leases, which have other names afterwards. */
 async function contents(): Promise<Record<string, unknown>> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace IN ('public'::regnamespace, 'webhook_queue'::regnamespace)
@@ -45,7 +45,7 @@ async function contents(): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {}
   for (const { name } of tables)
     all[name as string] = await query(
-      `SELECT to_jsonb(t) - '{pepper_id,previous_pepper_id}'::text[] AS row FROM ${name} t ORDER BY t::text`,
+      `SELECT to_jsonb(t) - '{pepper_id,previous_pepper_id,token,lock_token,locked_until,claim}'::text[] AS row FROM ${name} t ORDER BY t::text`,
     )
   return all
 }

@@ -50,7 +50,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 /** As if an hour had passed. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
-  await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+  await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 

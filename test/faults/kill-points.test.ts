@@ -74,7 +74,7 @@ async function start(faultPoint: string): Promise<Service> {
 /** As if an hour had passed: what the journal knows is due, and whoever was killed has lost his Idempotency-Key. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
-  await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+  await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 

@@ -177,7 +177,7 @@ describe('a file that the scanner fails on', () => {
     await rescans.notice(await rescans.signatures())
     // As services leave it that are killed: the first with all files, each later one with the file that it took.
     await world.database.pool.query(
-      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, token, attempts)
+      `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
        SELECT tenant_id, file_id, context_id, now(), 'killed', CASE WHEN file_id = $2 THEN 3 ELSE 1 END FROM files WHERE tenant_id = $1`,
       [tenant.tenantId, files[2]],
     )

@@ -48,7 +48,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
   const path = await tus.begin('notes', 'a.txt', text.length)
   expect(refusal(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])
   const [accesses, logged] = [fileAccesses(), await calls()]
-  const { lock_token: token } = await rowOf(path)
+  const { lease_token: token } = await rowOf(path)
   expect(token).toBeNull()
   await world.database.pool.query(
     `UPDATE resumable_uploads SET decision_retry_at = now() + interval '1 hour' WHERE upload_id = $1`,

@@ -73,7 +73,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await world.database.pool.query(
       `UPDATE blob_garbage SET due_at = now() WHERE blob_path NOT IN (SELECT blob_path FROM upload_parts)`,
     )
-    await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
     await new Sweeper(world.database.pool, world.app.services.storage).sweep()
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
   }
@@ -141,7 +141,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await expect(doomed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
     await service.ended
     // Whoever was killed has its Idempotency-Key for a while.
-    await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
     const offset = await tus.offset(path)
     if (offset < content.length) {
       expect(offset).toBe(100_000)

@@ -262,7 +262,7 @@ describe('the database', () => {
     expect(proxy.cutAtMove).toBeUndefined()
     expect(await held()).toBe(before + kept)
     // As if the time had passed that an upload in doubt keeps its key for.
-    await world.database.pool.query('UPDATE idempotency_keys SET locked_until = now() WHERE response IS NULL')
+    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
     expect((await upload(`commit-${when}`)).status).toBe(201)
     expect(await held()).toBe(before + 1)
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({

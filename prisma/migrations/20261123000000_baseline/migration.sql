@@ -283,12 +283,12 @@ CREATE INDEX rescans_under_way ON rescans (taken_at) WHERE NOT walked;
 -- Readiness reads this index and rescan_queue_failed every five seconds.
 CREATE INDEX rescans_failed ON rescans (tenant_id) WHERE failed > 0;
 
--- Files that one replica scans until leased_until. Afterwards any other replica may take them. failure: why the last attempt failed.
+-- Files that one replica scans (see leases), or that wait for their next attempt until leased_until. failure: why the last attempt failed.
 CREATE TABLE rescan_queue (
   tenant_id text NOT NULL,
   file_id text COLLATE "C" NOT NULL, context_id text COLLATE "C" NOT NULL,
   leased_until timestamptz(3) NOT NULL,
-  token text,
+  lease_token text,
   attempts integer NOT NULL DEFAULT 0,
   failure text,
   PRIMARY KEY (tenant_id, file_id)
@@ -326,7 +326,8 @@ CREATE TABLE spent_downloads (
 
 -- ==================== Uploads ====================
 
--- Resumable uploads (tus). The row guards the received bytes: a part counts only if offset and lock token are unchanged.
+-- Resumable uploads (tus). The row guards the received bytes: a part counts only if offset and lease token are unchanged.
+-- lock_wanted: another request waits for the lease.
 -- incoming_bytes: reserved for the part that a request stores, 0 when the part is added or the request ends.
 -- decision_*: the last validation that ended without a verdict. The bytes are not read again before decision_retry_at.
 CREATE TABLE resumable_uploads (
@@ -337,8 +338,8 @@ CREATE TABLE resumable_uploads (
   size_bytes bigint,
   most_bytes bigint NOT NULL,
   offset_bytes bigint NOT NULL DEFAULT 0,
-  lock_token text,
-  locked_until timestamptz(3),
+  lease_token text,
+  leased_until timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
   lock_wanted boolean NOT NULL DEFAULT false,
   outcome jsonb,
   decided_at timestamptz(3),
@@ -366,14 +367,14 @@ CREATE TABLE upload_guards (
   tenant_id text PRIMARY KEY
 );
 
--- Responses that a repeated request gets. A new token is created whenever a key is taken: the previous holder can no longer respond for it.
+-- Responses that a repeated request gets. The request that has the lease stores the response, which ends the lease.
 CREATE TABLE idempotency_keys (
   tenant_id text NOT NULL, actor_id text NOT NULL, key text NOT NULL, operation text NOT NULL,
   request_hash text,
   response jsonb,
-  locked_until timestamptz(3),
+  leased_until timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
   created_at timestamptz(3) NOT NULL,
-  token text,
+  lease_token text,
   PRIMARY KEY (tenant_id, actor_id, key)
 );
 CREATE INDEX idempotency_keys_created_at_idx ON idempotency_keys (created_at);
@@ -890,10 +891,10 @@ BEGIN
   quota := owner.storage_quota_mb * 1048576::bigint;
 
   IF moves ? 'answers' THEN
-    -- A response is stored once, by the holder of the token.
+    -- A response is stored once, by the holder of the lease.
     SELECT coalesce(jsonb_agg(jsonb_build_object('n', a.n, 'why', 'answered')), '[]') INTO refusals
     FROM jsonb_to_recordset(moves->'answers') AS a(n int, actor_id text, key text, token text)
-    WHERE NOT EXISTS (SELECT 1 FROM idempotency_keys i WHERE i.tenant_id = tenant AND i.actor_id = a.actor_id AND i.key = a.key AND i.token = a.token AND i.response IS NULL FOR UPDATE);
+    WHERE NOT EXISTS (SELECT 1 FROM idempotency_keys i WHERE i.tenant_id = tenant AND i.actor_id = a.actor_id AND i.key = a.key AND i.lease_token = a.token FOR UPDATE);
     IF refusals <> '[]' THEN moves := ledger_reject(tenant, moves, refusals); END IF;
   END IF;
   IF moves ? 'deletions' THEN
@@ -957,7 +958,7 @@ BEGIN
     ON CONFLICT (tenant_id, grain, bucket, audit_type, action) DO UPDATE SET entries = c.entries + excluded.entries;
   END IF;
   IF moves ? 'answers' THEN
-    UPDATE idempotency_keys i SET response = a.response, locked_until = NULL
+    UPDATE idempotency_keys i SET response = a.response, lease_token = NULL
     FROM jsonb_to_recordset(moves->'answers') AS a(actor_id text, key text, response jsonb) WHERE i.tenant_id = tenant AND i.actor_id = a.actor_id AND i.key = a.key;
   END IF;
 
@@ -1114,7 +1115,7 @@ DECLARE
 BEGIN
   PERFORM FROM tenant_heads WHERE tenant_id = tenant FOR KEY SHARE;
   WITH given AS (SELECT * FROM jsonb_to_recordset(results) AS r(file_id text, validated_at timestamptz, report jsonb, bytes bigint, failed boolean, failure text)),
-  mine AS (DELETE FROM rescan_queue q USING given g WHERE q.tenant_id = tenant AND q.file_id = g.file_id AND q.token = holder RETURNING g.*),
+  mine AS (DELETE FROM rescan_queue q USING given g WHERE q.tenant_id = tenant AND q.file_id = g.file_id AND q.lease_token = holder RETURNING g.*),
   reported AS (INSERT INTO validation_reports (tenant_id, file_id, validated_at, report)
     SELECT tenant, m.file_id, m.validated_at, m.report FROM mine m WHERE m.report IS NOT NULL
       AND EXISTS (SELECT FROM files f WHERE f.tenant_id = tenant AND f.file_id = m.file_id)
@@ -1158,8 +1159,8 @@ BEGIN
   RETURN jsonb_build_object('tenant', tenant_room, 'context', context_room);
 END $$;
 
--- Reserves the bytes of a part for the request that holds the upload's lock. Returns the room before it, and whether it was `reserved`: false if a
--- quota is too small, null if the request does not hold the lock any more.
+-- Reserves the bytes of a part for the request that holds the upload's lease. Returns the room before it, and whether it was `reserved`: false if a
+-- quota is too small, null if the request does not hold it any more.
 CREATE OR REPLACE FUNCTION reserve_upload_bytes(tenant text, upload text, token text, added bigint) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
   room jsonb;
@@ -1174,7 +1175,7 @@ BEGIN
   IF (room->'tenant'->>'stored')::bigint + (room->'tenant'->>'unfinished')::bigint + added <= (room->'tenant'->>'quota')::bigint
     AND ((room->'context'->>'stored')::bigint + (room->'context'->>'unfinished')::bigint + added <= (room->'context'->>'quota')::bigint) IS NOT FALSE THEN
     UPDATE resumable_uploads SET incoming_bytes = added
-    WHERE tenant_id = tenant AND upload_id = upload AND lock_token = token AND decided_at IS NULL AND expires_at > now()
+    WHERE tenant_id = tenant AND upload_id = upload AND lease_token = token AND decided_at IS NULL AND expires_at > now()
     RETURNING true INTO reserved;
   END IF;
   RETURN room || jsonb_build_object('reserved', reserved);

@@ -133,7 +133,7 @@ export class QuarantineService {
     tx: Transaction,
     { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
   ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
-    if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, token } })).count === 0) return undefined
+    if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
     // A restored file may be quarantined for its scan only: the virus is new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
       SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"

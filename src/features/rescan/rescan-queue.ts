@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
 import { isVersioned } from '../../inspection/scanners/signatures.js'
+import { isLeaseFree, leaseEnd, leaseReleased, renewLease } from '../../platform/db/lease.js'
 import { isDone, type Lease, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
 
 /** A file to scan again. */
@@ -75,17 +76,14 @@ export class RescanQueue {
 
   /** Extends the lease of the token's files. */
   async renew({ tenantId, token }: Batch): Promise<void> {
-    await this.#pool.query(
-      'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3) WHERE tenant_id = $1 AND token = $2',
-      [tenantId, token, leaseSeconds],
-    )
+    await renewLease(this.#pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
   }
 
   /** Releases the batch for `seconds`. Only attempts of `suspects` count: during these the scanner became unavailable. */
   async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.#pool.query(
-      `UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $3), token = NULL, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
-       WHERE tenant_id = $1 AND token = $2`,
+      `UPDATE rescan_queue SET ${leaseReleased('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
+       WHERE tenant_id = $1 AND lease_token = $2`,
       [tenantId, token, seconds, suspects],
     )
     await this.#pause(tenantId, contextId)
@@ -98,7 +96,7 @@ export class RescanQueue {
     { seconds, attempts, failure }: { seconds: number; attempts: number; failure: string },
   ): Promise<void> {
     await this.#pool.query(
-      'UPDATE rescan_queue SET leased_until = now() + make_interval(secs => $4), token = NULL, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND token = $3',
+      `UPDATE rescan_queue SET ${leaseReleased('$4')}, attempts = $5, failure = $6 WHERE tenant_id = $1 AND file_id = $2 AND lease_token = $3`,
       [tenantId, fileId, token, seconds, attempts, failure],
     )
     await this.#pause(tenantId, contextId)
@@ -151,15 +149,15 @@ export class RescanQueue {
   async #takeDue({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
-       WHERE q.leased_until <= now() AND ($2 OR (coalesce(w.signatures, $1) = $1 AND NOT ${waitsForOthers('q', '$1')})) ORDER BY q.leased_until LIMIT 1`,
+       WHERE q.${isLeaseFree} AND ($2 OR (coalesce(w.signatures, $1) = $1 AND NOT ${waitsForOthers('q', '$1')})) ORDER BY q.leased_until LIMIT 1`,
       [signatures, isNewest],
     )
     if (!rows[0]) return undefined
     const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
     const { rows: taken } = await this.#pool.query<Lease>(
-      `UPDATE rescan_queue q SET leased_until = now() + make_interval(secs => $4), token = $3, attempts = q.attempts + 1
+      `UPDATE rescan_queue q SET leased_until = ${leaseEnd('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
-         WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.leased_until <= now() AND (d.attempts > 0) = $5
+         WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
            AND ($7 OR NOT ${waitsForOthers('d', '$6')})
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
        RETURNING q.file_id, q.attempts, q.failure`,

@@ -2,6 +2,7 @@ import { type Signatures, signaturesOf } from '../../inspection/scanners/signatu
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
+import { isLeaseFree } from '../../platform/db/lease.js'
 import { committed } from '../../platform/db/lost-commit.js'
 import { notFound, scannerUnavailable } from '../../platform/errors/errors.js'
 import type { FileContextService } from '../contexts/context.service.js'
@@ -126,7 +127,7 @@ export class RescanService {
     for (const { tenant_id: tenantId } of rows)
       await this.#db.pool.query(
         `UPDATE rescan_queue SET attempts = 0, failure = NULL
-         WHERE tenant_id = $1 AND attempts > 0 AND (token IS NULL OR leased_until <= now())`,
+         WHERE tenant_id = $1 AND attempts > 0 AND (lease_token IS NULL OR ${isLeaseFree})`,
         [tenantId],
       )
   }

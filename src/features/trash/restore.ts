@@ -69,6 +69,6 @@ grouped AS (INSERT INTO file_groups AS g (tenant_id, context_id, uploaded_by, co
 totals AS (UPDATE file_totals t SET files = t.files + 1 FROM back b WHERE t.tenant_id = $1 AND t.context_id = b.context_id),
 head AS (UPDATE tenant_heads SET files = files + 1 WHERE tenant_id = $1 AND EXISTS (SELECT FROM back)),
 scan AS (INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until) SELECT tenant_id, file_id, context_id, now() FROM back
-  ON CONFLICT (tenant_id, file_id) DO UPDATE SET leased_until = excluded.leased_until, token = NULL, attempts = 0, failure = NULL),
+  ON CONFLICT (tenant_id, file_id) DO UPDATE SET leased_until = excluded.leased_until, lease_token = NULL, attempts = 0, failure = NULL),
 usage AS (INSERT INTO usage_deltas (tenant_id, api_key_id, context_id, hour, files_deleted) SELECT $1, $3, context_id, date_trunc('hour', now(), 'UTC'), -1 FROM back)
 SELECT file_id FROM stale`

@@ -2,6 +2,7 @@ import type { Pool } from 'pg'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { eachTenant } from '../../platform/db/each-tenant.js'
+import { isLeaseFree, keepLease, type Lease, leaseEnd, releaseLease, renewLease } from '../../platform/db/lease.js'
 import { notFound, type PublicError } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
@@ -81,8 +82,8 @@ export class ResumableUploadService {
           coalesce(sum(most_bytes) FILTER (WHERE actor_id = $3), 0)::bigint AS "ownBytes"
         FROM resumable_uploads WHERE tenant_id = $1 AND decided_at IS NULL AND expires_at > now()),
       made AS (INSERT INTO resumable_uploads (tenant_id, upload_id, actor_id, context_key, filename, metadata, upload_metadata, idempotency_key, size_bytes, most_bytes,
-          lock_token, locked_until, created_at, expires_at)
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, now() + make_interval(secs => ${leaseSeconds}), now(), now() + make_interval(secs => $12)
+          lease_token, leased_until, created_at, expires_at)
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10::bigint, $11, ${leaseEnd(leaseSeconds)}, now(), now() + make_interval(secs => $12)
         FROM held WHERE own < $13 / 2 AND uploads < $13 AND "ownBytes" + $10 <= $14::bigint / 2 AND bytes + $10 <= $14::bigint RETURNING *)
       SELECT held.*, ${columns} FROM held LEFT JOIN made ON true`,
       [
@@ -109,13 +110,13 @@ export class ResumableUploadService {
     return rows[0]
   }
 
-  /** True where the lock was free, or its holder is gone; else its holder is asked for it. Throws 404 as `find` does. */
+  /** Leases the upload. If another request has the lease, marks it as wanted and returns false. Throws 404 as `find` does. */
   async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
     const place = [actor.tenantId, uploadId, actor.id]
     const { rowCount } = await this.#db.query(
-      `UPDATE resumable_uploads SET lock_token = $4, locked_until = now() + make_interval(secs => ${leaseSeconds}), lock_wanted = false, incoming_bytes = 0
-       WHERE ${owned} AND (lock_token IS NULL OR locked_until < now())`,
+      `UPDATE resumable_uploads SET lease_token = $4, leased_until = ${leaseEnd(leaseSeconds)}, lock_wanted = false, incoming_bytes = 0
+       WHERE ${owned} AND ${isLeaseFree}`,
       [...place, token],
     )
     if (rowCount === 1) return true
@@ -124,21 +125,18 @@ export class ResumableUploadService {
     return false
   }
 
-  /** Whether it is still this token's, and whether another request asks for it. */
-  async renewLock(tenantId: string, uploadId: string, token: string): Promise<'ours' | 'wanted' | 'lost'> {
-    const { rows } = await this.#db.query<{ wanted: boolean }>(
-      `UPDATE resumable_uploads SET locked_until = now() + make_interval(secs => ${leaseSeconds})
-       WHERE tenant_id = $1 AND upload_id = $2 AND lock_token = $3 RETURNING lock_wanted AS wanted`,
-      [tenantId, uploadId, token],
-    )
-    return !rows[0] ? 'lost' : rows[0].wanted ? 'wanted' : 'ours'
+  /** Renews the lease. Calls `onInterrupted` if it was lost or another request wants it. */
+  keepLocked(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
+    const lease = leaseOf(tenantId, uploadId, token)
+    return keepLease(lease, async () => {
+      const row = await renewLease<{ wanted: boolean }>(this.#db, lease, 'lock_wanted AS wanted')
+      if (!row || row.wanted) onInterrupted()
+    })
   }
 
   async unlock(tenantId: string, uploadId: string, token: string): Promise<void> {
-    await this.#db.query(
-      'UPDATE resumable_uploads SET lock_token = NULL, locked_until = NULL, lock_wanted = false, incoming_bytes = 0 WHERE tenant_id = $1 AND upload_id = $2 AND lock_token = $3',
-      [tenantId, uploadId, token],
-    )
+    const also = 'lock_wanted = false, incoming_bytes = 0'
+    await releaseLease(this.#db, leaseOf(tenantId, uploadId, token), { also })
   }
 
   /** The length that was deferred. */
@@ -203,7 +201,7 @@ export class ResumableUploadService {
     const { rows } = await this.#db.query<{ leased: boolean; added: boolean }>(
       `WITH leased AS (UPDATE blob_garbage SET due_at = $9 WHERE tenant_id = $1 AND blob_path = $6 AND NOT taken RETURNING blob_path),
         held AS (UPDATE resumable_uploads SET offset_bytes = $3::bigint + $8::bigint, incoming_bytes = 0
-          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lock_token = $7 AND incoming_bytes = $8 AND decided_at IS NULL AND expires_at > now()
+          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lease_token = $7 AND incoming_bytes = $8 AND decided_at IS NULL AND expires_at > now()
           AND EXISTS (SELECT 1 FROM leased) RETURNING tenant_id),
         freed AS (UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1
           AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte >= $4)),
@@ -280,6 +278,13 @@ export class ResumableUploadService {
     }
   }
 }
+
+const leaseOf = (tenantId: string, uploadId: string, token: string): Lease => ({
+  table: 'resumable_uploads',
+  key: { tenant_id: tenantId, upload_id: uploadId },
+  token,
+  seconds: leaseSeconds,
+})
 
 const partsOf = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`

@@ -6,14 +6,13 @@ import { conflict } from '../../platform/errors/errors.js'
 import type { ResumableUploadService } from './resumable-upload.service.js'
 import { ProtocolFault } from './tus-request.js'
 
-const renewMs = 1_000
 const pollMs = 100
-const mostWaitMs = 10_000
+const maxWaitMs = 10_000
 
 /**
- * The lock of one upload for one request, on whatever replica: a lease in the upload's row. A newer request asks for it, and the older
- * one stops reading and keeps what has come: its connection is most often one that is dead. That only the holder adds anything is not
- * this lock's promise but that of the statement that adds, which checks the token.
+ * The lock that the tus library requires, as a lease of the upload's row: one request on any replica. If a newer request wants it, the
+ * older one stops reading and stores what it received, because its connection is probably dead. The statement that adds bytes checks
+ * the token, so that only the holder adds any.
  */
 export class UploadLock implements Locker, Lock {
   readonly token = randomUUID()
@@ -30,7 +29,7 @@ export class UploadLock implements Locker, Lock {
     this.#isNew = isNew
   }
 
-  /** Aborted, with the fault to tell, when another request wants the upload or has it. */
+  /** Aborted, with the error for the client, if another request has the upload or wants it. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal
   }
@@ -40,32 +39,28 @@ export class UploadLock implements Locker, Lock {
     return this
   }
 
-  /** Throws 423 where its holder does not let go in time. */
+  /** Throws 423 if the holder does not release the lock in time. */
   async lock(): Promise<void> {
-    // Made with this token in it.
+    // The row of a new upload is created with this token.
     if (this.#isNew) return
-    for (const deadline = performance.now() + mostWaitMs; performance.now() < deadline; await sleep(pollMs))
+    for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
       if (await this.#rows.lock(this.#actor, this.#uploadId, this.token)) return this.renew()
     throw new ProtocolFault(423, 'upload', 'another request has it, or it is being judged; try again in a moment')
   }
 
-  /** From now on the row is kept locked. */
+  /** Keeps the row locked from now on. */
   renew(): void {
-    this.#renewing = setInterval(() => void this.#renew().catch(() => {}), renewMs).unref()
+    const onInterrupted = () => this.#interrupt.abort(interruption())
+    this.#renewing = this.#rows.keepLocked(this.#actor.tenantId, this.#uploadId, this.token, onInterrupted)
   }
 
   async unlock(): Promise<void> {
     clearInterval(this.#renewing)
-    // Where this fails the lease runs out.
+    // If this fails, the lease expires.
     await this.#rows.unlock(this.#actor.tenantId, this.#uploadId, this.token).catch(() => {})
-  }
-
-  async #renew(): Promise<void> {
-    const state = await this.#rows.renewLock(this.#actor.tenantId, this.#uploadId, this.token)
-    if (state !== 'ours') this.#interrupt.abort(interruption())
   }
 }
 
-/** What a request is answered that another one has taken over from. */
+/** Error for a request whose upload was taken over by another one. */
 export const interruption = () =>
   conflict('Another request took this upload over; ask for its offset by HEAD, and go on from there.', { resumable: true })
