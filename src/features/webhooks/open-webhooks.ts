@@ -18,7 +18,7 @@ interface Parts {
   retrySeconds?: readonly number[]
 }
 
-/** The room's parts, which know each other: what admins change, and what sends. */
+/** Builds the services for webhooks and the sender, which refer to each other. */
 export function openWebhooks(parts: Parts, options: OutboundOptions) {
   const outbound = new Outbound(options)
   const webhookSender: WebhookSender = new WebhookSender({
@@ -26,12 +26,12 @@ export function openWebhooks(parts: Parts, options: OutboundOptions) {
     pool: parts.db.pool,
     outbound,
     onTried: (outcome) => parts.serviceEvents.emit('webhookAttempted', outcome),
-    disable: (turn, reason) => webhooks.disable(turn, reason),
+    disable: (webhook, reason) => webhooks.disable(webhook, reason),
   })
   const webhooks: WebhookService = new WebhookService({
     ...parts,
     outbound,
-    hasten: (turn) => webhookSender.hasten(turn).catch(parts.onError),
+    onChanged: () => webhookSender.wake({ changed: true }),
   })
   parts.serviceEvents.on('journaled', (tenantId) => webhookSender.committed(tenantId))
   return { webhooks, webhookDeliveries: new WebhookDeliveryService({ ...parts, outbound }), webhookSender }

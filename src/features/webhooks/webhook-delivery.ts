@@ -5,20 +5,18 @@ import { newId } from '../../platform/ids.js'
 import { type OutgoingEvent, readEvents } from './journal-reader.js'
 import type { Outbound } from './outbound.js'
 import { type Attempt, attempt, succeeded } from './webhook-attempt.js'
-import type { Claimed, Delivery, WebhookPositions } from './webhook-positions.js'
-import type { Turn } from './webhook-queue.js'
+import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './webhook-positions.js'
 
-/** Seconds until the next attempt after each that failed; after the last the event is given up. */
+/** Seconds until the next attempt, by failed attempt. After the last, the event is abandoned. */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
-const mostFailingDays = 5
-// Then others have their turn. With the longest attempt it must stay below what the queue waits for (expirySeconds).
+const maxFailingDays = 5
+// Then other webhooks are served. Together with the longest attempt, it must end before the lease (webhook-positions.ts).
 const turnMs = 10_000
-// What was delivered is written down together: a process that dies in between repeats so much of it.
+// Deliveries are written in batches. If the process is killed, the events of one batch are sent again.
 const unwrittenMs = 100
 const unwrittenEvents = 50
+const errorSeconds = 5
 
-/** What is to come of a webhook after its turn. */
-export type Outcome = 'nothing waits' | { afterSeconds: number }
 export type DisabledReason = 'gone' | 'failing'
 
 export interface DeliveryParts {
@@ -26,25 +24,30 @@ export interface DeliveryParts {
   positions: WebhookPositions
   masterKey: MasterKey
   outbound: Outbound
-  /** Called after each attempt with how the delivery stands. */
+  /** Called after each attempt with the status of the delivery. */
   onTried(status: Delivery['status']): void
-  disable(turn: Turn, reason: DisabledReason): Promise<unknown>
-  /** Of the process: no further attempt begins. */
+  disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
+  /** Aborted when the process stops: no further attempt begins. */
   stopping: AbortSignal
   retrySeconds?: readonly number[]
 }
 
-/** Sends a webhook what waits for it, event by event, for a while. */
-export async function deliver(parts: DeliveryParts, turn: Turn): Promise<Outcome> {
-  const claimed = await parts.positions.claim(turn)
-  if (!claimed) return 'nothing waits'
-  if (claimed.waitSeconds > 0) return { afterSeconds: claimed.waitSeconds }
-  return new DeliveryTurn(parts, claimed, await secretsOf(parts.masterKey, claimed)).run()
+/** Sends the undelivered events of a webhook, one by one, until there are none or the turn is over. */
+export async function deliver(parts: DeliveryParts, key: WebhookKey): Promise<void> {
+  const webhook = await parts.positions.lease(key)
+  if (!webhook) return
+  let restSeconds = errorSeconds
+  try {
+    await new DeliveryTurn(parts, webhook, await secretsOf(parts.masterKey, webhook)).run()
+    restSeconds = 0
+  } finally {
+    await parts.positions.release(webhook, restSeconds)
+  }
 }
 
 class DeliveryTurn {
   readonly #parts: DeliveryParts
-  readonly #webhook: Claimed
+  readonly #webhook: LeasedWebhook
   readonly #secrets: string[]
   readonly #until = performance.now() + turnMs
   #sequence: number
@@ -53,7 +56,7 @@ class DeliveryTurn {
   #unwritten: Delivery[] = []
   #writtenAt = performance.now()
 
-  constructor(parts: DeliveryParts, webhook: Claimed, secrets: string[]) {
+  constructor(parts: DeliveryParts, webhook: LeasedWebhook, secrets: string[]) {
     this.#parts = parts
     this.#webhook = webhook
     this.#secrets = secrets
@@ -62,18 +65,17 @@ class DeliveryTurn {
     this.#attempts = webhook.attempts
   }
 
-  async run(): Promise<Outcome> {
+  async run(): Promise<void> {
     for (;;) {
       const { events, through, atEnd } = await readEvents(this.#parts.journal, { ...this.#webhook, after: this.#sequence })
       for (const event of events) {
-        if (this.#isOver()) return this.#leave()
-        const outcome = await this.#deliver(event)
-        if (outcome !== 'next') return outcome
+        if (this.#isOver()) return void (await this.#write())
+        if (!(await this.#deliver(event))) return
       }
       this.#sequence = through
-      if ((atEnd || this.#isDue()) && !(await this.#write())) return { afterSeconds: 0 }
-      if (atEnd) return 'nothing waits'
-      if (this.#isOver()) return this.#leave()
+      const isOver = atEnd || this.#isOver()
+      if ((isOver || this.#isDue()) && !(await this.#write())) return
+      if (isOver) return
     }
   }
 
@@ -81,20 +83,23 @@ class DeliveryTurn {
     return this.#parts.stopping.aborted || performance.now() > this.#until
   }
 
-  /** `next` where the turn goes on behind this event. */
-  async #deliver(event: OutgoingEvent): Promise<Outcome | 'next'> {
+  /** Whether the turn continues with the next event. */
+  async #deliver(event: OutgoingEvent): Promise<boolean> {
     const { outbound, stopping } = this.#parts
     const { url } = this.#webhook
     const tried = await attempt(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
-    // It may have arrived or not: it is sent again, and the attempt does not count.
-    if (stopping.aborted && tried.responseStatus === null) return this.#leave()
-    const delivery = await this.#deliveryOf(event, tried)
-    if (!succeeded(tried)) return this.#fail(event, delivery)
+    // The receiver may have the event. It is sent again, and the attempt does not count.
+    const isCut = stopping.aborted && tried.responseStatus === null
+    const delivery = isCut ? undefined : await this.#deliveryOf(event, tried)
+    if (!delivery || !succeeded(tried)) {
+      if ((await this.#write()) && delivery) await this.#fail(event, delivery)
+      return false
+    }
     this.#parts.onTried('delivered')
     this.#unwritten.push(delivery)
     this.#sequence = event.sequence
     this.#attempts = 0
-    return this.#isDue() && !(await this.#write()) ? { afterSeconds: 0 } : 'next'
+    return !this.#isDue() || this.#write()
   }
 
   async #deliveryOf({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
@@ -111,13 +116,12 @@ class DeliveryTurn {
     }
   }
 
-  async #fail(event: OutgoingEvent, delivery: Delivery): Promise<Outcome> {
-    if (!(await this.#write())) return { afterSeconds: 0 }
+  async #fail(event: OutgoingEvent, delivery: Delivery): Promise<void> {
     const { positions, disable, retrySeconds: schedule = retrySeconds } = this.#parts
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
     const next = {
-      // It is there for when the webhook is enabled again.
+      // After a 410, the event is sent when the webhook is enabled again.
       sequence: wait === undefined && !isGone ? event.sequence : this.#sequence,
       attempts: wait === undefined ? 0 : delivery.attempts,
       seconds: wait ?? null,
@@ -125,24 +129,14 @@ class DeliveryTurn {
     const failed: Delivery = { ...delivery, status: wait === undefined ? 'failed' : 'pending', nextSeconds: next.seconds }
     this.#parts.onTried(failed.status)
     const days = await positions.fail(this.#webhook, next, failed)
-    if (days === undefined) return { afterSeconds: 0 }
-    if (isGone || days >= mostFailingDays) {
-      await disable(this.#webhook, isGone ? 'gone' : 'failing')
-      return 'nothing waits'
-    }
-    return { afterSeconds: wait ?? 0 }
-  }
-
-  async #leave(): Promise<Outcome> {
-    await this.#write()
-    return { afterSeconds: 0 }
+    if (days !== undefined && (isGone || days >= maxFailingDays)) await disable(this.#webhook, isGone ? 'gone' : 'failing')
   }
 
   #isDue(): boolean {
     return performance.now() - this.#writtenAt > unwrittenMs || this.#unwritten.length >= unwrittenEvents
   }
 
-  /** False where the webhook is another's by now. */
+  /** False if the lease was lost. */
   async #write(): Promise<boolean> {
     const deliveries = this.#unwritten
     this.#unwritten = []
@@ -153,7 +147,7 @@ class DeliveryTurn {
   }
 }
 
-async function secretsOf(masterKey: MasterKey, { webhookId, secret, previousSecret }: Claimed): Promise<string[]> {
+async function secretsOf(masterKey: MasterKey, { webhookId, secret, previousSecret }: LeasedWebhook): Promise<string[]> {
   const label = webhookSecretLabel(webhookId)
   const sealed = previousSecret ? [secret, previousSecret] : [secret]
   return Promise.all(sealed.map(async (each) => (await masterKey.decrypt(each, label)).toString()))

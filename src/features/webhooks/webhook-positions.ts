@@ -1,23 +1,30 @@
+import { randomUUID } from 'node:crypto'
+import { isLeaseFree, leaseEnd, releaseLease } from '../../platform/db/lease.js'
 import type { Queries } from '../../platform/db/queries.js'
-import type { Turn } from './webhook-queue.js'
 
-/** An active webhook that this process has taken on, as it was then. */
-export interface Claimed extends Turn {
-  claim: number
+// Longer than a delivery turn (webhook-delivery.ts), so that the lease needs no renewal.
+const leaseSeconds = 30
+
+export interface WebhookKey {
+  tenantId: string
+  webhookId: string
+}
+
+/** An active webhook that this process has leased, with its state at that time. */
+export interface LeasedWebhook extends WebhookKey {
+  token: string
   url: string
   types: string[]
   contexts: string[]
   secret: Buffer
   previousSecret: Buffer | null
-  /** The last event that it is through with. */
+  /** The last event that is delivered, failed or excluded. */
   sequence: number
-  /** Of the event that comes next. */
+  /** Failed attempts of the next event. */
   attempts: number
-  /** Until the next attempt is due. */
-  waitSeconds: number
 }
 
-/** What came of an event, as the log of deliveries has it. */
+/** A row of the delivery log. */
 export interface Delivery {
   deliveryId: string
   sequence: number | null
@@ -32,7 +39,7 @@ export interface Delivery {
   nextSeconds: number | null
 }
 
-/** How far webhooks have come in the journal. A claim outdates those before it: what their holders write no longer counts. */
+/** Positions of webhooks in the journal. A process leases a position while it delivers; without the lease, its writes have no effect. */
 export class WebhookPositions {
   readonly #pool: Queries
 
@@ -49,67 +56,79 @@ export class WebhookPositions {
     return rows.map(({ tenant_id }) => tenant_id)
   }
 
-  /** Of these tenants, the webhooks that events are waiting for. */
-  async behind(tenantIds: readonly string[]): Promise<Turn[]> {
-    const { rows } = await this.#pool.query<Turn>({
-      name: 'webhooks-behind',
+  /** Webhooks of these tenants that have undelivered events and no lease: first those without a failed attempt, then by their last lease. */
+  async due(tenantIds: readonly string[]): Promise<WebhookKey[]> {
+    const { rows } = await this.#pool.query<WebhookKey>({
+      name: 'webhooks-due',
       text: `SELECT p.tenant_id AS "tenantId", p.webhook_id AS "webhookId" FROM webhook_positions p
         JOIN tenant_heads h ON h.tenant_id = p.tenant_id JOIN webhooks w ON w.tenant_id = p.tenant_id AND w.webhook_id = p.webhook_id
-        WHERE p.tenant_id = ANY($1) AND w.status = 'active' AND p.sequence < h.journal_length
-          AND (p.next_attempt_at IS NULL OR p.next_attempt_at <= now())`,
+        WHERE p.tenant_id = ANY($1) AND w.status = 'active' AND p.sequence < h.journal_length AND ${isDue('p')}
+        ORDER BY p.attempts > 0, p.leased_until`,
       values: [tenantIds],
     })
     return rows
   }
 
-  /** Undefined where it is gone or not active. */
-  async claim({ tenantId, webhookId }: Turn): Promise<Claimed | undefined> {
-    const { rows } = await this.#pool.query<Omit<Claimed, keyof Turn>>({
-      name: 'webhook-claim',
-      text: `WITH claimed AS (UPDATE webhook_positions SET claim = claim + 1 WHERE tenant_id = $1 AND webhook_id = $2 RETURNING *)
-        SELECT p.claim, w.url, w.types, w.contexts, w.secret_encrypted AS secret,
-          CASE WHEN w.previous_expires_at > now() THEN w.previous_secret_encrypted END AS "previousSecret",
-          p.sequence, p.attempts, greatest(0, coalesce(extract(epoch FROM p.next_attempt_at - now()), 0))::float8 AS "waitSeconds"
-        FROM claimed p JOIN webhooks w ON w.tenant_id = $1 AND w.webhook_id = p.webhook_id JOIN tenants t ON t.tenant_id = $1
-        WHERE w.status = 'active' AND t.status = 'active'`,
-      values: [tenantId, webhookId],
+  /** Undefined if another process has the lease, or if the webhook is deleted, not active or not due. */
+  async lease({ tenantId, webhookId }: WebhookKey): Promise<LeasedWebhook | undefined> {
+    const token = randomUUID()
+    const { rows } = await this.#pool.query<Omit<LeasedWebhook, keyof WebhookKey | 'token'>>({
+      name: 'webhook-lease',
+      text: `WITH leased AS (UPDATE webhook_positions p SET lease_token = $3, leased_until = ${leaseEnd(leaseSeconds)}
+          FROM webhooks w JOIN tenants t ON t.tenant_id = w.tenant_id
+          WHERE p.tenant_id = $1 AND p.webhook_id = $2 AND ${isDue('p')} AND w.tenant_id = $1 AND w.webhook_id = $2
+            AND w.status = 'active' AND t.status = 'active' RETURNING p.tenant_id, p.webhook_id, p.sequence, p.attempts)
+        SELECT w.url, w.types, w.contexts, w.secret_encrypted AS secret,
+          CASE WHEN w.previous_expires_at > now() THEN w.previous_secret_encrypted END AS "previousSecret", l.sequence, l.attempts
+        FROM leased l JOIN webhooks w ON w.tenant_id = l.tenant_id AND w.webhook_id = l.webhook_id`,
+      values: [tenantId, webhookId, token],
     })
-    return rows[0] && { tenantId, webhookId, ...rows[0] }
+    return rows[0] && { tenantId, webhookId, token, ...rows[0] }
   }
 
-  /** Through with everything up to `sequence`. False where another has claimed it meanwhile; what was delivered is logged all the same. */
-  async advance({ tenantId, webhookId, claim }: Claimed, sequence: number, deliveries: readonly Delivery[]): Promise<boolean> {
-    const { rows } = await this.#pool.query<{ mine: boolean }>({
+  /** The webhook cannot be leased again before `seconds` have passed. */
+  async release({ tenantId, webhookId, token }: LeasedWebhook, seconds: number): Promise<void> {
+    const key = { tenant_id: tenantId, webhook_id: webhookId }
+    await releaseLease(this.#pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
+  }
+
+  /** Moves the position to `sequence` and logs the deliveries. False if the lease was lost; the deliveries are logged anyway. */
+  async advance(
+    { tenantId, webhookId, token }: LeasedWebhook,
+    sequence: number,
+    deliveries: readonly Delivery[],
+  ): Promise<boolean> {
+    const { rows } = await this.#pool.query<{ moved: boolean }>({
       name: 'webhook-advance',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = 0, next_attempt_at = NULL,
           failing_since = CASE WHEN EXISTS (SELECT FROM jsonb_array_elements($5::jsonb) d WHERE d->>'status' = 'delivered') THEN NULL ELSE failing_since END
-          WHERE tenant_id = $1 AND webhook_id = $2 AND claim = $3 RETURNING 1),
+          WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING 1),
         logged AS (${logged('$1', '$2', '$5')})
-        SELECT EXISTS (SELECT FROM moved) AS mine`,
-      values: [tenantId, webhookId, claim, sequence, JSON.stringify(deliveries)],
+        SELECT EXISTS (SELECT FROM moved) AS moved`,
+      values: [tenantId, webhookId, token, sequence, JSON.stringify(deliveries)],
     })
-    return rows[0]!.mine
+    return rows[0]!.moved
   }
 
-  /** An attempt failed: `next` is where the webhook stands now. Gives for how many days nothing has been delivered; undefined where another has claimed it. */
+  /** Writes a failed attempt and the next state. Returns the days since the last success, or undefined if the lease was lost. */
   async fail(
-    { tenantId, webhookId, claim }: Claimed,
+    { tenantId, webhookId, token }: LeasedWebhook,
     next: { sequence: number; attempts: number; seconds: number | null },
     delivery: Delivery,
   ): Promise<number | undefined> {
     const { rows } = await this.#pool.query<{ days: number }>({
       name: 'webhook-fail',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = $5, next_attempt_at = now() + make_interval(secs => $6),
-          failing_since = coalesce(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND claim = $3 RETURNING failing_since),
+          failing_since = coalesce(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING failing_since),
         logged AS (${logged('$1', '$2', '$7')})
         SELECT (extract(epoch FROM now() - failing_since) / 86400)::float8 AS days FROM moved`,
-      values: [tenantId, webhookId, claim, next.sequence, next.attempts, next.seconds, JSON.stringify([delivery])],
+      values: [tenantId, webhookId, token, next.sequence, next.attempts, next.seconds, JSON.stringify([delivery])],
     })
     return rows[0]?.days
   }
 
-  /** The entry of an event that has been tried before. */
-  async pending({ tenantId, webhookId }: Turn): Promise<string | undefined> {
+  /** Id of the delivery that waits for its next attempt. */
+  async pending({ tenantId, webhookId }: WebhookKey): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ id: string }>(
       `SELECT delivery_id AS id FROM webhook_deliveries WHERE tenant_id = $1 AND webhook_id = $2 AND status = 'pending' ORDER BY delivery_id DESC LIMIT 1`,
       [tenantId, webhookId],
@@ -117,11 +136,14 @@ export class WebhookPositions {
     return rows[0]?.id
   }
 
-  /** A test, which is in no journal. */
-  async log({ tenantId, webhookId }: Turn, delivery: Delivery): Promise<void> {
+  /** Logs a test delivery. Its event is not in the journal. */
+  async log({ tenantId, webhookId }: WebhookKey, delivery: Delivery): Promise<void> {
     await this.#pool.query(logged('$1', '$2', '$3'), [tenantId, webhookId, JSON.stringify([delivery])])
   }
 }
+
+const isDue = (position: string): string =>
+  `${position}.${isLeaseFree} AND (${position}.next_attempt_at IS NULL OR ${position}.next_attempt_at <= now())`
 
 const logged = (tenant: string, webhook: string, deliveries: string) => `
   INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, sequence, event_id, type, status, attempts, response_status, error, duration_ms, created_at, attempted_at, next_attempt_at)

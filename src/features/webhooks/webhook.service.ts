@@ -11,11 +11,11 @@ import { idTime, newId } from '../../platform/ids.js'
 import type { Outbound } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
-import type { Turn } from './webhook-queue.js'
+import type { WebhookKey } from './webhook-positions.js'
 import { findWebhook, hostOf, lockedWebhook, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
 import { newWebhookSecret } from './webhook-secrets.js'
 
-const mostWebhooks = 20
+const maxWebhooks = 20
 const previousSecretMs = 24 * 3600 * 1000
 
 interface Parts {
@@ -23,8 +23,8 @@ interface Parts {
   ledger: Ledger
   masterKey: MasterKey
   outbound: Outbound
-  /** Of the sender: events may be waiting for it now. Never rejects, since what was changed is changed. */
-  hasten(turn: Turn): Promise<void>
+  /** Called after a webhook was created or changed. */
+  onChanged(): void
 }
 
 /** Webhooks: made, changed and replayed by a tenant's admins. What sends to them is webhook-sender.ts. */
@@ -59,8 +59,8 @@ export class WebhookService {
     const secret = newWebhookSecret()
     const at = idTime(webhookId)
     const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
-      if ((await tx.webhook.count({ where: { tenantId } })) >= mostWebhooks)
-        throw conflict(`A tenant has at most ${mostWebhooks} webhooks; delete one first.`, { limit: mostWebhooks })
+      if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
+        throw conflict(`A tenant has at most ${maxWebhooks} webhooks; delete one first.`, { limit: maxWebhooks })
       const row = await tx.webhook.create({
         data: {
           tenantId,
@@ -79,7 +79,7 @@ export class WebhookService {
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
       return { result: toWebhook(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
     })
-    await this.#parts.hasten({ tenantId, webhookId })
+    this.#parts.onChanged()
     return { ...webhook, secret, webhook }
   }
 
@@ -153,7 +153,7 @@ export class WebhookService {
   }
 
   /** By the service itself, after an answer or days without one. */
-  disable({ tenantId, webhookId }: Turn, reason: DisabledReason): Promise<Webhook> {
+  disable({ tenantId, webhookId }: WebhookKey, reason: DisabledReason): Promise<Webhook> {
     const actor = systemActor(tenantId)
     return this.#change(actor, webhookId, (before) => ({
       data: { status: 'disabled', disabledReason: reason },
@@ -162,7 +162,7 @@ export class WebhookService {
     }))
   }
 
-  /** Whatever waits is tried again at once, and what is under way is outdated. */
+  /** The next attempt is due now. A delivery in progress loses its token: it writes nothing more, and releases the lease. */
   async #change(
     actor: Actor,
     webhookId: string,
@@ -183,11 +183,11 @@ export class WebhookService {
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
       const moved = await tx.webhookPosition.update({
         where,
-        data: { ...position, attempts: 0, nextAttemptAt: null, claim: { increment: 1 } },
+        data: { ...position, attempts: 0, nextAttemptAt: null, leaseToken: null },
       })
       return { result: toWebhook(after, moved), entry: { audit: audit(after) } }
     })
-    await this.#parts.hasten({ tenantId, webhookId })
+    this.#parts.onChanged()
     return webhook
   }
 
