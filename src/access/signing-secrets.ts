@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { now } from '../platform/clock.js'
+import { inTransaction } from '../platform/db/transaction.js'
 import { isId, newId } from '../platform/ids.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
 import type { Trust } from './identity-cache.js'
@@ -149,22 +150,13 @@ export class StoredSigningSecrets implements SigningSecrets {
     return id
   }
 
-  async #locked<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#options.pool.connect()
-    try {
-      await client.query('begin')
+  #locked<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    return inTransaction(this.#options.pool, async (client) => {
       await client.query("select pg_advisory_xact_lock(hashtextextended('assay signing_keys ' || $1, 0))", [
         this.#options.purpose,
       ])
-      const result = await work(client)
-      await client.query('commit')
-      client.release()
-      return result
-    } catch (error) {
-      // The connection goes with the transaction: whether a rollback would still get through is not worth asking.
-      client.release(true)
-      throw error
-    }
+      return work(client)
+    })
   }
 }
 

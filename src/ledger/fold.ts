@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { sqlFault } from '../platform/db/sql-errors.js'
+import { inTransaction } from '../platform/db/transaction.js'
 import { spread, usageColumns } from './counters.js'
 
 const everyMs = 1_000
@@ -120,28 +121,20 @@ export class Fold {
 
   /** In one transaction: a commit for each tenant would take longer than all that is folded. */
   async #fold(tenants: string[]): Promise<void> {
-    const client = await this.#pool.connect()
-    const fold = async (name: string, text: string, tenantId: string) => {
-      for (;;) {
-        const { rows } = await client.query<{ folded: number }>({ name, text, values: [tenantId] })
-        if (Number(rows[0]!.folded) < rowsAtOnce) return
+    await inTransaction(this.#pool, async (client) => {
+      const fold = async (name: string, text: string, tenantId: string) => {
+        for (;;) {
+          const { rows } = await client.query<{ folded: number }>({ name, text, values: [tenantId] })
+          if (Number(rows[0]!.folded) < rowsAtOnce) return
+        }
       }
-    }
-    try {
-      await client.query('BEGIN')
       const { rows } = await client.query<{ tenant_id: string }>(whoseDownloads, [tenants])
       const downloads = new Set(rows.map((row) => row.tenant_id))
       for (const tenantId of tenants) {
         await fold('fold-usage', foldUsage, tenantId)
         if (downloads.has(tenantId)) await fold('fold-downloads', foldDownloads, tenantId)
       }
-      await client.query('COMMIT')
-      client.release()
-    } catch (error) {
-      // What was not committed is not folded, and the connection is not used again.
-      client.release(true)
-      throw error
-    }
+    })
   }
 
   async #withDeltas(): Promise<string[]> {

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { currentTime } from '../platform/clock.js'
+import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
 import { firstIdAt } from '../platform/ids.js'
 
 /** The first moment of a UTC month, `ahead` months from that of `moment`. */
@@ -20,7 +21,7 @@ const partitionLock = 4_207_001
 
 /** Makes the partitions of `months` where they are missing. Safe on any replica, at any time, beside any reader. */
 export async function ensurePartitions(pool: Pool, months = monthsAhead()): Promise<void> {
-  await borrow(pool, (client) => ensurePartitionsOn(client, months))
+  await withConnection(pool, (client) => ensurePartitionsOn(client, months))
 }
 
 /** The same on a connection at hand: for a group whose month has no partition, since the pool may be exhausted just then. */
@@ -38,7 +39,7 @@ export async function ensurePartitionsOn(client: PoolClient, months = monthsAhea
 
 /** Drops the partitions that lie wholly before `horizon`; gives their names. One that is being read is left to the next turn. */
 export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<string[]> {
-  return borrow(pool, async (client) => {
+  return withConnection(pool, async (client) => {
     const dropped: string[] = []
     for (const name of (await partitions(client)).filter((name) => endsBefore(name, horizon))) {
       const drop = async () => {
@@ -77,26 +78,8 @@ async function partitions(client: PoolClient): Promise<string[]> {
 }
 
 async function locked(client: PoolClient, work: () => Promise<void>): Promise<void> {
-  await client.query('BEGIN')
-  try {
+  await inTransactionOn(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock($1)', [partitionLock])
     await work()
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
-  }
-}
-
-async function borrow<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect()
-  let failed: Error | undefined
-  try {
-    return await work(client)
-  } catch (error) {
-    failed = error as Error
-    throw error
-  } finally {
-    client.release(failed)
-  }
+  })
 }

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg'
 import { hoursSince, usageColumns, usageNow } from '../../ledger/counters.js'
 import { currentTime } from '../../platform/clock.js'
+import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
 /**
  * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
@@ -10,25 +11,23 @@ export async function counterDrift(
   client: ClientBase,
   { tenantId, callsSince, auditsSince = null }: { tenantId: string | null; callsSince: Date | null; auditsSince?: Date | null },
 ): Promise<number> {
-  await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-  try {
-    let drift = 0
-    const count = async (statement: string, values: unknown[]) => {
-      drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
-    }
+  let drift = 0
+  const count = async (statement: string, values: unknown[]) => {
+    drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
+  }
+  const since = hoursSince(currentTime())
+  const countAll = async () => {
     await count(filesStatement, [tenantId])
     await count(groupsStatement, [tenantId])
     await count(quarantineStatement, [tenantId])
     await count(uploadsStatement, [tenantId])
-    const since = hoursSince(currentTime())
     await count(sumsStatement, [tenantId, since])
     await count(callsStatement, [tenantId, callsSince && callsSince > since ? callsSince : since])
     await count(auditStatement, [tenantId, auditsSince ?? new Date(0)])
     await count(auditSumsStatement, [tenantId])
-    return drift
-  } finally {
-    await client.query('ROLLBACK').catch(() => {})
   }
+  await inTransactionOn(client, countAll, readOnlySnapshot)
+  return drift
 }
 
 /** The files of a context, and what is in its trash: of that the bytes count, the number does not. */

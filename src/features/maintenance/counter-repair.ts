@@ -2,6 +2,7 @@ import type { ClientBase } from 'pg'
 import { hoursSince, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import { foldLockSpace } from '../../ledger/fold.js'
 import { currentTime } from '../../platform/clock.js'
+import { inTransactionOn } from '../../platform/db/transaction.js'
 import { callColumns, counterDrift, heldFiles, loggedCalls } from './counter-drift.js'
 
 interface Horizons {
@@ -35,31 +36,26 @@ async function repairTenant(client: ClientBase, tenantId: string, { callsSince, 
   const since = hoursSince(currentTime())
   const calls = callsSince && callsSince > since ? callsSince : since
   const changed: string[] = []
-  await client.query('BEGIN')
-  try {
+  const repair = async (statement: string, ...values: unknown[]) => {
+    const { rows } = await client.query<{ what: string }>(statement, [tenantId, ...values])
+    changed.push(...rows.map(({ what }) => what))
+  }
+  await inTransactionOn(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock($2, hashtext($1))', [tenantId, foldLockSpace])
     await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
-    const mend = async (statement: string, ...values: unknown[]) => {
-      const { rows } = await client.query<{ what: string }>(statement, [tenantId, ...values])
-      changed.push(...rows.map(({ what }) => what))
-    }
-    // Each is one statement, so that it sees calls together with their counts, which are added beside it.
-    await mend(heldByContexts)
-    await mend(heldByTenant)
-    await mend(groups)
-    await mend(hours, calls)
-    await mend(days, since)
-    await mend(sums)
-    await mend(cameAndWent)
-    await mend(auditHours, auditsSince ?? new Date(0))
-    await mend(auditDays, auditsSince ?? new Date(0))
-    await mend(auditSums)
-    await client.query('COMMIT')
-    return changed
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
-  }
+    // One statement each, so that calls and their counts, which are added at the same time, are seen together.
+    await repair(heldByContexts)
+    await repair(heldByTenant)
+    await repair(groups)
+    await repair(hours, calls)
+    await repair(days, since)
+    await repair(sums)
+    await repair(cameAndWent)
+    await repair(auditHours, auditsSince ?? new Date(0))
+    await repair(auditDays, auditsSince ?? new Date(0))
+    await repair(auditSums)
+  })
+  return changed
 }
 
 const heldByContexts = `

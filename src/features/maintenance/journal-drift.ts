@@ -1,5 +1,6 @@
 import { canonicalJson, computeCompleteRoot, computeRoot, getStoredHashes, hashLeaf } from '@assay/proofs'
 import type { ClientBase } from 'pg'
+import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
 interface Head {
   tenantId: string
@@ -34,13 +35,11 @@ export async function journalDrift(
   )
   let drift = 0
   for (const { tenant_id } of rows) {
-    await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    try {
+    const check = async () => {
       const head = await headOf(client, tenant_id)
-      if (head) drift += await (whole ? driftOfAll(client, head) : driftOfEnd(client, head))
-    } finally {
-      await client.query('ROLLBACK').catch(() => {})
+      return !head ? 0 : whole ? driftOfAll(client, head) : driftOfEnd(client, head)
     }
+    drift += await inTransactionOn(client, check, readOnlySnapshot)
   }
   return drift
 }

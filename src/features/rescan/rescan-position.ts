@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { isExact, signaturesIn } from '../../inspection/scanners/signatures.js'
 import { leaseEnd } from '../../platform/db/lease.js'
+import { inTransaction } from '../../platform/db/transaction.js'
 
 export const leaseSeconds = 30
 export const maxBatchFiles = 64
@@ -13,33 +14,21 @@ export interface LeaseOwner {
   token: string
 }
 
-export interface Lease {
+export interface LeasedFile {
   file_id: string
   attempts: number
   failure: string | null
 }
 
 /** Advances the position of a context and leases the files in between. Undefined if another replica finished the context. */
-export async function leaseNextFiles(pool: Pool, context: LeaseOwner, signatures: string): Promise<Lease[] | undefined> {
-  const client = await pool.connect()
-  try {
-    await client.query('BEGIN')
-    const leases = await advance(client, context, signatures)
-    await client.query('COMMIT')
-    return leases
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw error
-  } finally {
-    client.release()
-  }
-}
+export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
+  inTransaction(pool, (client) => advance(client, context, signatures))
 
 async function advance(
   client: PoolClient,
   { tenantId, contextId, token }: LeaseOwner,
   signatures: string,
-): Promise<Lease[] | undefined> {
+): Promise<LeasedFile[] | undefined> {
   const { rowCount } = await client.query(
     'SELECT FROM rescans WHERE tenant_id = $1 AND context_id = $2 AND signatures = $3 AND NOT walked FOR UPDATE',
     [tenantId, contextId, signatures],
@@ -59,7 +48,7 @@ async function advance(
     if (!done) ids.push(file_id)
   }
   await client.query(
-    `UPDATE rescans SET taken_at = clock_timestamp(), paused_at = NULL, top_id = greatest(top_id, $3), before_id = coalesce($4, before_id), walked = $5, passed = passed + $6
+    `UPDATE rescans SET taken_at = now(), paused_at = NULL, top_id = greatest(top_id, $3), before_id = coalesce($4, before_id), walked = $5, passed = passed + $6
      WHERE tenant_id = $1 AND context_id = $2`,
     [
       tenantId,
@@ -70,7 +59,7 @@ async function advance(
       passed - ids.length,
     ],
   )
-  const { rows: leased } = await client.query<Lease>(
+  const { rows: leased } = await client.query<LeasedFile>(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
      SELECT $1, file_id, $2, ${leaseEnd('$5')}, $4, 1 FROM unnest($3::text[]) AS taken(file_id)
      ON CONFLICT (tenant_id, file_id) DO NOTHING RETURNING file_id, attempts, failure`,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { ValidationReport } from '../../inspection/report.js'
 import { isVersioned } from '../../inspection/scanners/signatures.js'
 import { isLeaseFree, leaseEnd, leaseReleased, renewLease } from '../../platform/db/lease.js'
-import { isDone, type Lease, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
+import { isDone, type LeasedFile, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
 
 /** A file to scan again. */
 export interface DueFile {
@@ -154,7 +154,7 @@ export class RescanQueue {
     )
     if (!rows[0]) return undefined
     const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
-    const { rows: taken } = await this.#pool.query<Lease>(
+    const { rows: taken } = await this.#pool.query<LeasedFile>(
       `UPDATE rescan_queue q SET leased_until = ${leaseEnd('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
@@ -181,7 +181,7 @@ export class RescanQueue {
   }
 
   /** Without the files that are deleted, already scanned, or in a context that no longer scans: these are done. */
-  async #batchOf(context: LeaseOwner, signatures: string, leases: readonly Lease[]): Promise<Batch> {
+  async #batchOf(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
     const described = await this.#described(context, signatures, [...byId.keys()])
     const files = described.map((file) => {

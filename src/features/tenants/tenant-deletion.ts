@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseError, Pool } from 'pg'
 import { announce } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
+import { inTransaction } from '../../platform/db/transaction.js'
 
 const rowsAtOnce = 1000
 const mostPasses = 100
@@ -24,9 +25,7 @@ export class TenantDeletion {
 
   /** From here on the tenant is refused everything, and only what `finish` does is left. */
   async begin(tenantId: string): Promise<void> {
-    const client = await this.#pool.connect()
-    try {
-      await client.query('BEGIN')
+    await inTransaction(this.#pool, async (client) => {
       // The lock of its moves: what was decided before is committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
@@ -35,13 +34,7 @@ export class TenantDeletion {
         [keyPrefix + tenantId],
       )
       await announce(client, 'tenant', tenantId)
-      await client.query('COMMIT')
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {})
-      throw error
-    } finally {
-      client.release()
-    }
+    })
   }
 
   async isBegun(tenantId: string): Promise<boolean> {

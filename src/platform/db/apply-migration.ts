@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
+import { inTransactionOn } from './transaction.js'
 
-// A lock that is waited for holds up all who come behind it: shortly, then again, until the others leave a gap.
+// A statement that waits for a lock blocks all later ones. Therefore it waits shortly, and tries again.
 const lockTimeoutMs = 2_000
 const lockRetries = 100
 const batchRows = 5_000
@@ -21,10 +22,10 @@ export async function createMigrationTable(client: Client): Promise<void> {
   )`)
 }
 
-/** Applies one migration, or goes on with one that was cut off. */
+/** Applies one migration, or continues an interrupted one. */
 export async function applyMigration(client: Client, migration: Migration): Promise<void> {
   try {
-    // A process that is killed leaves its statement running, and the lock on all migrations with it, until the server looks.
+    // The statement of a killed process keeps the lock on all migrations until the server notices the lost connection.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
     await retryLocks(() => run[migration.mode](client, migration))
   } catch (error) {
@@ -36,16 +37,11 @@ export async function applyMigration(client: Client, migration: Migration): Prom
 
 const run: Record<MigrationMode, (client: Client, migration: Migration) => Promise<void>> = {
   transaction: async (client, migration) => {
-    await client.query('BEGIN')
-    try {
+    await inTransactionOn(client, async () => {
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
       await client.query(migration.sql)
       await recordMigration(client, migration)
-      await client.query('COMMIT')
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {})
-      throw error
-    }
+    })
   },
   alone: async (client, migration) => {
     await dropInvalidIndexes(client, migration)
@@ -74,7 +70,7 @@ export async function recordMigration(client: Client, { name, checksum }: Migrat
   )
 }
 
-/** CREATE INDEX CONCURRENTLY that was cut off leaves an index that no plan uses and that IF NOT EXISTS takes for whole. */
+/** An interrupted CREATE INDEX CONCURRENTLY leaves an index that no plan uses, and that IF NOT EXISTS accepts. */
 async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
   const { rows } = await client.query<{ index: string; name: string }>(
     `SELECT i.indexrelid::regclass::text AS index, c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { recordMigration } from './apply-migration.js'
 import type { Migration } from './migrations.js'
+import { inTransactionOn } from './transaction.js'
 
 const folder = fileURLToPath(new URL('../../../prisma/from-prerelease', import.meta.url))
 const conversion = 'convert.sql'
@@ -33,18 +34,15 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
       `This database of a pre-release version cannot be converted (its last migration is '${[...applied].sort().at(-1)}'). First start the last pre-release version on it, whose last migration is '${laterNames.at(-1) ?? lastMigration}'.`,
     )
   await refuseWhileInUse(client)
-  await client.query('BEGIN')
-  try {
+  await inTransactionOn(client, async () => {
     for (const file of later) if (!applied.includes(basename(file, '.sql'))) await client.query(read(file))
     await client.query(read(conversion))
     await client.query(functionsOf(baseline))
     await client.query('DELETE FROM _prisma_migrations')
     await recordMigration(client, baseline)
-    await client.query('COMMIT')
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {})
-    throw new Error(`The database could not be converted and is unchanged: ${(error as Error).message}`, { cause: error })
-  }
+  }).catch((error: Error) => {
+    throw new Error(`The database could not be converted and is unchanged: ${error.message}`, { cause: error })
+  })
 }
 
 /** A running service would call functions that no longer exist. */
