@@ -1,7 +1,7 @@
 import { type Page, type PagePlace, pageOf } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
-import { countStatement, type FileFilter, filesInOrder, hasAttributes } from './file-order.js'
+import { countStatement, type FileFilter, filesInOrder, hasAttributes, mergesContexts } from './file-order.js'
 
 /** Columns of a file that never change, from `files f` with `contextJoin`. */
 export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
@@ -78,14 +78,26 @@ export class FileList {
     const { untilId, skip = 0, ascending } = stretch
     const values: unknown[] = []
     const name = `rows${untilId === undefined ? '' : 'b'}${skip > 0 ? 's' : ''}${ascending ? 'a' : ''}`
-    return this.#select<File>(filter, name, `SELECT ${fileColumns} FROM ${rowsOf(filter, values, stretch)}`, values)
+    return this.#select<File>(
+      filter,
+      mergesContexts(filter, skip) ? undefined : name,
+      `SELECT ${fileColumns} FROM ${rowsOf(filter, values, stretch)}`,
+      values,
+    )
   }
 
-  async #select<Row extends object>(filter: FileFilter, name: string, text: string, values: unknown[]): Promise<Row[]> {
+  /** Without a `name`, the statement is planned each time. */
+  async #select<Row extends object>(
+    filter: FileFilter,
+    name: string | undefined,
+    text: string,
+    values: unknown[],
+  ): Promise<Row[]> {
     // A filter by uploader or type has literals: under a name, each value would keep a plan.
-    const { rows } = hasAttributes(filter)
-      ? await this.#database.query<Row>(text, values)
-      : await this.#database.query<Row>({ name: `files-${name}-${shapeOf(filter)}`, text, values })
+    const { rows } =
+      name === undefined || hasAttributes(filter)
+        ? await this.#database.query<Row>(text, values)
+        : await this.#database.query<Row>({ name: `files-${name}-${shapeOf(filter)}`, text, values })
     return rows
   }
 }

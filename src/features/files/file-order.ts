@@ -38,6 +38,13 @@ function attributeConditions({ uploadedBy, contentType = null }: FileFilter): st
   return conditions
 }
 
+/**
+ * Whether a page is a merge of one index scan per context. Skipped rows are neither stored nor sorted, but each number of contexts
+ * has its own statement.
+ */
+export const mergesContexts = (filter: FileFilter, skip: number): boolean =>
+  skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributes(filter)
+
 interface Stretch {
   ascending?: boolean
   /** Conditions on `f`. */
@@ -66,7 +73,12 @@ export function filesInOrder(
   const { contextIds } = filter
   if (contextIds === null && !hasAttributes(filter)) return files('', page)
   if (contextIds?.length === 1) return files(`f.context_id = $${values.push(contextIds[0])} AND `, page)
-  // Each context in its order, merged.
+  if (mergesContexts(filter, skip)) {
+    // Without an order of its own, PostgreSQL does not use the order of the index in a branch.
+    const scans = filter.contextIds!.map((id) => `(${files(`f.context_id = $${values.push(id)} AND `, order)})`)
+    return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
+  }
+  // Each context in its order, sorted together. The statement is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
     : `(SELECT DISTINCT context_id FROM ${groupsOf(filter, values)} g) c`
