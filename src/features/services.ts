@@ -9,7 +9,7 @@ import { Fold } from '../ledger/fold.js'
 import { IdempotencyService } from '../ledger/idempotency.js'
 import { JournalService } from '../ledger/journal.service.js'
 import { Ledger, type LedgerSubscriber } from '../ledger/ledger.js'
-import { PathLeases } from '../ledger/path-leases.js'
+import { ReservedPaths } from '../ledger/reserved-paths.js'
 import { keepTime, learnTime } from '../platform/clock.js'
 import type { Config } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
@@ -83,7 +83,7 @@ async function openBase(parts: ServiceParts) {
     fold,
     subscribers: [{ journaled: (tenantId) => journal.committed(tenantId) }, publishTo(serviceEvents)],
   })
-  const paths = new PathLeases(database.writes)
+  const paths = new ReservedPaths(database.writes)
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
     previous: [...config.previousMasterKeys],

@@ -42,7 +42,7 @@ const answersPerTurn = 16
  *   (append-lane.ts).
  * - Moves: uploads, deletions and audited changes take the lock of their tenant, in a group of that tenant that several replicas share.
  *   The lock is not held during the wait for the disk, and no caller is answered before that (move-lanes.ts, move.ts).
- * - Guards: quotas, path leases, Idempotency-Keys and rule versions are rows that the same transaction checks (prisma/migrations,
+ * - Guards: quotas, reserved paths, Idempotency-Keys and rule versions are rows that the same transaction checks (prisma/migrations,
  *   `ledger_move`).
  * - Counters are folded a moment later, by any replica. Readers add what is not folded yet, so that numbers are exact at any time
  *   (fold.ts, counters.ts).

@@ -32,7 +32,7 @@ export type Refusal = { n: number } & (
 )
 
 /**
- * Internal: the caller of the ledger retries. Another request with the same Idempotency-Key was answered first, the lease of the blob's
+ * Internal: the caller of the ledger retries. Another request with the same Idempotency-Key was answered first, the reservation of the blob's
  * path expired, or the rules of the context changed.
  */
 export class StaleWriteError extends Error {
@@ -44,7 +44,7 @@ export class StaleWriteError extends Error {
 
 const staleReasons = {
   answer: 'Another request with the same Idempotency-Key was answered first.',
-  sweep: 'The lease of the blob path expired.',
+  sweep: 'The reservation of the blob path expired.',
   rules: 'The context was changed or deleted.',
 }
 

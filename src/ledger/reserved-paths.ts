@@ -3,75 +3,75 @@ import type { Pool } from 'pg'
 import { Batcher } from '../platform/batcher.js'
 import { newId } from '../platform/ids.js'
 
-interface Lease {
+interface ReservedPath {
   path: string
-  /** By this process's steady clock: until then it may be given out. */
+  /** Last time at which the path may be used, by the monotonic clock of this process. */
   until: number
 }
 
 interface Stock {
   tenantId: string
-  paths: Lease[]
-  /** How many are leased at once: doubled whenever they run out. */
+  paths: ReservedPath[]
+  /** Paths per reservation. Doubled by each reservation. */
   batch: number
   refill: Promise<void> | undefined
 }
 
-const mostBatch = 256
-const maxPlaces = 1_000
-// In the database's time a path is safe from the sweep for so long; in this process's it is given out for half of that.
-const leaseHours = 2
-const givenOutMs = (leaseHours / 2) * 3_600_000
+const maxBatch = 256
+const maxFolders = 1_000
+// The sweep deletes the blob after this, by the database's clock. An upload may begin to use the path during the first half.
+const reservedHours = 2
+const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
- * Paths for blobs that are to come, in the garbage journal before anything is written there: whatever happens, a sweep finds them.
- * They are leased ahead, in batches for each place (a tenant's context in a month), so that no upload waits for that commit. An
- * upload's move claims its path; what is never claimed is swept when the database's clock says so.
+ * Paths for new blobs. A path is in the garbage journal before its blob is written, so that a sweep finds the blob after a crash. Paths
+ * are reserved in advance, in batches per folder (context and month of a tenant), so that no upload waits for that commit. This is not a
+ * lease: a path has no holder and is never reserved again. The transaction of the upload deletes the journal row; a sweep deletes the rest.
  */
-export class PathLeases {
+export class ReservedPaths {
   readonly #pool: Pool
-  readonly #stocks = new LRUCache<string, Stock>({ max: maxPlaces })
+  readonly #stocks = new LRUCache<string, Stock>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
   constructor(pool: Pool) {
     this.#pool = pool
     this.#journal = new Batcher({
-      run: async (leased) => {
+      run: async (batch) => {
         await pool.query({
-          name: 'lease-paths',
-          text: 'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, path, now() + make_interval(hours => $3) FROM unnest($1::text[], $2::text[]) AS leased(tenant, path)',
+          name: 'reserve-paths',
+          text: 'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant, path, now() + make_interval(hours => $3) FROM unnest($1::text[], $2::text[]) AS reserved(tenant, path)',
           values: [
-            leased.flatMap(({ tenantId, paths }) => paths.map(() => tenantId)),
-            leased.flatMap(({ paths }) => paths),
-            leaseHours,
+            batch.flatMap(({ tenantId, paths }) => paths.map(() => tenantId)),
+            batch.flatMap(({ paths }) => paths),
+            reservedHours,
           ],
         })
-        return leased
+        return batch
       },
     })
   }
 
-  /** A path below `place` that no other upload has or will have. */
-  async take(tenantId: string, place: string): Promise<string> {
-    const stock = this.#stockOf(tenantId, place)
+  /** A path in `folder` that no other upload gets. */
+  async take(tenantId: string, folder: string): Promise<string> {
+    const stock = this.#getStock(tenantId, folder)
     for (;;) {
       const now = performance.now()
       while (stock.paths[0] && stock.paths[0].until < now) stock.paths.shift()
-      const lease = stock.paths.shift()
-      if (lease) {
-        if (stock.paths.length < stock.batch / 2) void this.#refill(place, stock).catch(() => {})
-        return lease.path
+      const reserved = stock.paths.shift()
+      if (reserved) {
+        if (stock.paths.length < stock.batch / 2) void this.#refill(folder, stock).catch(() => {})
+        return reserved.path
       }
-      await this.#refill(place, stock)
+      await this.#refill(folder, stock)
     }
   }
 
-  /** Forgets what is leased ahead there: a sweep that came early (a clock that was set) has taken it. */
-  forget(place: string): void {
-    this.#stocks.delete(place)
+  /** Discards the reserved paths of a folder: a sweep has taken them early, for example because a clock was set. */
+  forget(folder: string): void {
+    this.#stocks.delete(folder)
   }
 
-  /** What was never given out is no garbage. */
+  /** Deletes the journal rows of unused paths. */
   async close(): Promise<void> {
     const stocks = [...this.#stocks.values()]
     await Promise.allSettled(stocks.map(({ refill }) => refill))
@@ -83,29 +83,29 @@ export class PathLeases {
             tenantId,
             paths.map(({ path }) => path),
           ])
-          // They are swept when they are due.
+          // The sweep deletes them when they are due.
           .catch(() => {})
   }
 
-  #stockOf(tenantId: string, place: string): Stock {
-    const known = this.#stocks.get(place)
+  #getStock(tenantId: string, folder: string): Stock {
+    const known = this.#stocks.get(folder)
     if (known) return known
     const stock: Stock = { tenantId, paths: [], batch: 1, refill: undefined }
-    this.#stocks.set(place, stock)
+    this.#stocks.set(folder, stock)
     return stock
   }
 
-  #refill(place: string, stock: Stock): Promise<void> {
-    stock.refill ??= this.#lease(place, stock).finally(() => {
+  #refill(folder: string, stock: Stock): Promise<void> {
+    stock.refill ??= this.#reserve(folder, stock).finally(() => {
       stock.refill = undefined
     })
     return stock.refill
   }
 
-  async #lease(place: string, stock: Stock): Promise<void> {
-    stock.batch = Math.min(mostBatch, stock.batch * 2)
-    const paths = Array.from({ length: stock.batch }, () => `${place}/${newId('blob')}`)
-    const until = performance.now() + givenOutMs
+  async #reserve(folder: string, stock: Stock): Promise<void> {
+    stock.batch = Math.min(maxBatch, stock.batch * 2)
+    const paths = Array.from({ length: stock.batch }, () => `${folder}/${newId('blob')}`)
+    const until = performance.now() + usableMs
     await this.#journal.add({ tenantId: stock.tenantId, paths })
     stock.paths.push(...paths.map((path) => ({ path, until })))
   }

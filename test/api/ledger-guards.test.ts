@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { PathLeases } from '../../src/ledger/path-leases.js'
+import { ReservedPaths } from '../../src/ledger/reserved-paths.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -44,7 +44,7 @@ describe('the blob of an upload that is answered', () => {
     const tenant = await newTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
-    const leases = new PathLeases(world.database.writes)
+    const leases = new ReservedPaths(world.database.writes)
     const path = await leases.take(tenant.tenantId, `${tenant.tenantId}/notes`)
     clock.mockRestore()
     const { rows } = await query(`SELECT due_at > now() + interval '1 hour' AS later FROM blob_garbage WHERE blob_path = $1`, [

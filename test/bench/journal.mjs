@@ -13,7 +13,7 @@ import { JournalService } from '../../dist/ledger/journal.service.js'
 import { Ledger } from '../../dist/ledger/ledger.js'
 import { movesJson } from '../../dist/ledger/move.js'
 import { ensurePartitions } from '../../dist/ledger/partitions.js'
-import { PathLeases } from '../../dist/ledger/path-leases.js'
+import { ReservedPaths } from '../../dist/ledger/reserved-paths.js'
 import { createDatabase } from '../../dist/platform/db/client.js'
 import { startServer } from '../../dist/platform/db/embedded/server.js'
 import { migrate } from '../../dist/platform/db/migrate.js'
@@ -230,7 +230,7 @@ async function measureAlone() {
   await onDatabase('as_it_is', (client) => compareFunctions(client, tenantId, uploadOf))
 
   const ledger = new Ledger(database)
-  const paths = new PathLeases(database.writes)
+  const paths = new ReservedPaths(database.writes)
   let appended = 0
   const until = performance.now() + seconds * 1000
   const keepOne = async () => {

@@ -1,11 +1,11 @@
 import { dirname } from 'node:path'
 import { expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
-import { PathLeases } from '../../src/ledger/path-leases.js'
+import { ReservedPaths } from '../../src/ledger/reserved-paths.js'
 import { placeOf } from '../../src/platform/storage/local/layout.js'
 
 test('blobs of one moment share a directory on the disk, so that an upload makes none of its own', async () => {
-  const leases = new PathLeases({ query: async () => ({ rows: [] }) } as unknown as Pool)
+  const leases = new ReservedPaths({ query: async () => ({ rows: [] }) } as unknown as Pool)
   const paths: string[] = []
   for (let taken = 0; taken < 100; taken++) paths.push(await leases.take('ten_a', 'ten_a/invoices/2026/11'))
   expect(new Set(paths).size).toBe(100)

@@ -4,7 +4,7 @@ import type { ValidationReport } from '../../inspection/report.js'
 import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import type { PathLeases } from '../../ledger/path-leases.js'
+import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import { overContextQuota, overTenantQuota, StaleWriteError } from '../../ledger/refusals.js'
 import type { Actor } from '../../platform/actor.js'
 import { countedAs } from '../../platform/errors/block-reasons.js'
@@ -23,7 +23,7 @@ import type { FileContext } from '../contexts/context.types.js'
 import { blobFolder } from '../contexts/storage-path.js'
 import { type File, fromStoredResponse, toFile } from './file.types.js'
 
-// The rules of a context may change during an upload, and the lease of a path may expire if the store is slow.
+// The rules of a context may change during an upload, and the reservation of a path may expire if the store is slow.
 const maxTries = 3
 
 /** A file on its way through the checks into the store. */
@@ -52,7 +52,7 @@ interface Parts {
   contexts: FileContextService
   inspector: Inspector
   storage: Pick<BlobStorage, 'put' | 'remove'>
-  paths: PathLeases
+  paths: ReservedPaths
   ledger: Ledger
   idempotency: IdempotencyService
   /** Quota and used storage of the tenant, in bytes. */

@@ -1,4 +1,4 @@
-import type { PathLeases } from '../../ledger/path-leases.js'
+import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import { AssayError, storageUnavailable } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { Content } from '../../platform/spool/content.js'
@@ -13,11 +13,11 @@ import { NoRoom } from './upload-quota.js'
 export interface PartWriterParts {
   rows: ResumableUploadService
   storage: Pick<BlobStorage, 'put' | 'open' | 'remove'>
-  paths: PathLeases
+  paths: ReservedPaths
   spool: Spool
 }
 
-// If the store is so slow that the lease of a path expires, the service tries one more path.
+// If the store is so slow that the reservation of a path expires, the service tries one more path.
 const maxPaths = 2
 
 /** Adds received bytes to an upload, for the request that holds its lock. */
@@ -63,7 +63,7 @@ export class PartWriter {
       })
       if (result === 'added') return
       if (result === 'overtaken') throw interruption()
-      // The sweep has taken the leased paths early, for example because a clock was set.
+      // The sweep has taken the reserved paths early, for example because a clock was set.
       paths.forget(place)
       if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
     }

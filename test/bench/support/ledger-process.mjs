@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { Fold } from '../../../dist/ledger/fold.js'
 import { Ledger } from '../../../dist/ledger/ledger.js'
-import { PathLeases } from '../../../dist/ledger/path-leases.js'
+import { ReservedPaths } from '../../../dist/ledger/reserved-paths.js'
 import { createDatabase } from '../../../dist/platform/db/client.js'
 import { idTime, newId } from '../../../dist/platform/ids.js'
 
@@ -73,7 +73,7 @@ function openLedger(commit) {
   const database = createDatabase(url, { poolSize: 2, logger: { warn: () => {} } })
   const fold = new Fold(database.writes)
   fold.start()
-  const parts = { ledger: new Ledger(database, { fold }), paths: new PathLeases(database.writes) }
+  const parts = { ledger: new Ledger(database, { fold }), paths: new ReservedPaths(database.writes) }
   return {
     commit: (tenant, n) => commit(parts, tenant, n),
     // A replica that has served a tenant before has paths leased for it.
