@@ -33,7 +33,7 @@ test('what a replica has of all that was committed before a request came is of n
   const { standing, replica, whenAsked } = databases()
   await replica.behindMs()
   const ages: number[] = []
-  const reading = { cameAt: performance.now() + 1, mostAgeMs: 0, served: (age: number) => ages.push(age) }
+  const reading = { cameAt: performance.now() + 1, maxAgeMs: 0, served: (age: number) => ages.push(age) }
   while (performance.now() < reading.cameAt);
   standing.primary = standing.replica = '0/20'
   whenAsked(async () => {

@@ -13,7 +13,7 @@ export function tellAge(request: IncomingMessage, response: ServerResponse, next
     mostMs = Math.max(mostMs, ageMs)
     if (!response.headersSent) response.setHeader('Age', Math.ceil(mostMs / 1000))
   }
-  readings.run({ cameAt: performance.now(), mostAgeMs: maxAgeOf(request.headers['cache-control']) * 1000, served }, next)
+  readings.run({ cameAt: performance.now(), maxAgeMs: maxAgeOf(request.headers['cache-control']) * 1000, served }, next)
 }
 
 /** Section 5.2.1.1. Nothing that is asked for is older than a minute. */

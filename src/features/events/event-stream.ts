@@ -22,8 +22,8 @@ interface Parts {
 }
 
 const beatMs = 15_000
-/** A client that takes nothing for so long is dropped: it can come back to where it was. */
-const mostStalledMs = 10_000
+/** A client that reads nothing for this time is disconnected. It can resume at its position. */
+const maxStalledMs = 10_000
 
 /** GET /events as server-sent events, for a client that accepts them; the same page as JSON is the REST router's. */
 export function createEventStream(parts: Parts): RequestHandler {
@@ -68,7 +68,7 @@ function read(call: Call, operation: Operation, request: Request): EventPageArgs
     if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
-  // What a browser had last, when it comes again by itself.
+  // The last event that a reconnecting browser has received.
   const last = request.headers['last-event-id']
   if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
   const coerced = coerceVariables(operation, raw, { nullIsFault: false })
@@ -91,7 +91,7 @@ async function send(
     for await (const batch of events.follow(call.requireActor(), args, signal)) {
       const text = batch.map(({ sequence, entry }) => `id: ${sequence}\ndata: ${entry}\n\n`).join('')
       if (!response.write(text))
-        await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(mostStalledMs)]) })
+        await once(response, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(maxStalledMs)]) })
     }
   } catch (error) {
     if (!['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '') && !isTimeout(error))

@@ -5,7 +5,7 @@ import type { JournalEvent, JournalService } from '../../ledger/journal.service.
 import type { Actor } from '../../platform/actor.js'
 import { type Event, type EventPage, type EventPageArgs, EventsArgs, typesOf } from './event.types.js'
 
-/** What events ask of their caller. */
+/** Required scope. */
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
 /** The tenant's events: a page, or all that come. */
@@ -21,13 +21,13 @@ export class EventService {
     return { data: events.map(toEvent), lastSequence }
   }
 
-  /** Batches of events as they are committed, until `signal` ends it. */
+  /** Batches of events as they are committed, until `signal` is aborted. */
   async *follow({ tenantId }: Actor, { after, types }: EventsArgs, signal: AbortSignal): AsyncGenerator<JournalEvent[]> {
     for await (const { events } of this.#journal.follow({ tenantId, after, types: typesOf(types), signal }))
       if (events.length > 0) yield events
   }
 
-  /** What the subscription gives; throws where it is refused. */
+  /** Events of a subscription. Throws if it is rejected. */
   subscribe(call: Call, given: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
     return call.run('events', eventsEndpoint, async ({ actor }) => {
       const args = Object.assign(new EventsArgs(), given)
@@ -43,7 +43,7 @@ function toEvent({ entry }: JournalEvent): Event {
   return { sequence, eventId: event_id, type, occurredAt: new Date(occurred_at), data }
 }
 
-/** An async generator that waits would end no sooner than it goes on: it is told first. */
+/** Aborts first, because a waiting async generator ends only when it continues. */
 function endable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
   const abort = new AbortController()
   const inner = begin(abort.signal)

@@ -27,7 +27,7 @@ export class EventPage {
 
 const known = Object.keys(eventTypes) as EventType[]
 const kinds = [...new Set(known.map((type) => `${type.slice(0, type.indexOf('.'))}.*`))]
-const mostTypes = 50
+const maxTypes = 50
 
 const isType = (value: unknown): boolean => value === '*' || kinds.includes(value as string) || known.includes(value as EventType)
 
@@ -40,9 +40,9 @@ export const typesOf = (names: readonly string[] | null | undefined): EventType[
 /** A list of types of events: names, kinds such as `file.*`, or `*`. */
 export const EventTypes = () =>
   Rule(
-    (value) => Array.isArray(value) && value.length > 0 && value.length <= mostTypes && value.every(isType),
+    (value) => Array.isArray(value) && value.length > 0 && value.length <= maxTypes && value.every(isType),
     `must name types of events, each one of *, ${[...kinds, ...known].join(', ')}`,
-    { minItems: 1, maxItems: mostTypes },
+    { minItems: 1, maxItems: maxTypes },
   )
 
 @ArgsType()

@@ -7,14 +7,14 @@ type Row = Record<string, unknown>
 
 interface Writer {
   contentType: string
-  /** What comes before the first row. */
+  /** Text before the first row. */
   head(columns: readonly string[]): string
   rows(rows: readonly Row[], columns: readonly string[]): string
 }
 
 const newline = '\r\n'
 
-/** How rows are written. Both take a batch at a time, so that no more than a batch is ever in memory. */
+/** Writers take one batch at a time, so that at most one batch is in memory. */
 export const writers: Record<ExportFormat, Writer> = {
   // RFC 4180. A cell that a spreadsheet would run as a formula gets an apostrophe before it.
   csv: {
@@ -23,7 +23,7 @@ export const writers: Record<ExportFormat, Writer> = {
     rows: (rows, columns) =>
       stringify(
         rows.map((row) => columns.map((column) => cellOf(row[column]))),
-        // The library looks for its own line ending only; a reader takes any for one.
+        // The library quotes only its own line ending, but readers accept all of them.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
   },

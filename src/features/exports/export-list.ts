@@ -9,10 +9,7 @@ import { type ExportFormat, exportFormats } from './export-format.js'
 
 const paging = ['page', 'page_size', 'after']
 
-/**
- * A list of REST as an export gives it: the filters, the faults and the fields are those of its stored document, so that the
- * two cannot differ.
- */
+/** A REST list as an export. Its stored document defines filters, errors and fields, so that list and export cannot differ. */
 export class ExportList<Args extends object> {
   readonly columns: string[]
   readonly #operation: Operation
@@ -26,12 +23,12 @@ export class ExportList<Args extends object> {
     this.columns = this.#fields.map(({ column }) => column)
   }
 
-  /** What the list asks of its caller; exported, it shows the whole tenant. */
+  /** Scope of the list. An export covers the whole tenant. */
   get endpoint(): Endpoint {
     return { ...this.#operation.endpoint, tenantWide: true }
   }
 
-  /** The filters of a query string; throws the 400 that tells all its faults. Pages are no business of an export. */
+  /** Filters of the query string, without paging. Throws a 400 that lists all invalid parameters. */
   read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
     const raw = new Map<string, RawValue>()
     const faults: FieldFault[] = []
@@ -39,7 +36,7 @@ export class ExportList<Args extends object> {
     if (!exportFormats.some((known) => known === format))
       faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
-    // A client that has read the list's first page sends its page size along.
+    // Clients that copy the list's query string may send paging parameters.
     const known = ['format', ...filters]
     faults.push(
       ...unknownNames(
@@ -70,7 +67,7 @@ export class ExportList<Args extends object> {
   }
 }
 
-/** What the document selects of each item: below `data`, and in the page's own `data`. */
+/** Fields of an item that the document selects, in `data` of `data`. */
 function fieldsOf(document: DocumentNode): { column: string; field: string }[] {
   const fragments = new Map<string, FragmentDefinitionNode>()
   let set: SelectionSetNode | undefined

@@ -23,11 +23,11 @@ interface Parts {
   callLogs: CallLogService
   auditLogs: AuditLogService
   callOf(request: Request): Promise<Call>
-  /** Called for an export that failed half-way, which no answer can say any more. */
+  /** Called if an export fails after its response has begun. */
   onFault(error: unknown): void
 }
 
-/** One list that can be exported: where, under which name, and its rows from the newest on. */
+/** A list that can be exported. `batches` yields its rows, newest first. */
 interface Exported<Args extends object> {
   path: string
   name: string
@@ -35,10 +35,10 @@ interface Exported<Args extends object> {
   batches(connection: Queries, actor: Actor, args: Args): AsyncGenerator<object[]>
 }
 
-// Some milliseconds of work each, between which other calls have their turn.
+// A few milliseconds of work. Other calls run between batches.
 const rowsAtOnce = 200
 
-/** The exports of the logs: streams of whole lists, in constant memory, each on a database connection of its own. */
+/** Exports of the logs: streams of whole lists in constant memory, each with its own database connection. */
 export function createExports(parts: Parts): RequestHandler {
   const { schema, callLogs, auditLogs } = parts
   const slots = new TenantSlots('exports', { inAll: 8, byTenant: 2 })
@@ -96,7 +96,7 @@ async function send<Args extends object>(
 ): Promise<void> {
   const connection = await database.dedicatedReads('assay export')
   try {
-    // Bounded by now, and so without the call that asks for it.
+    // Reads rows up to the current time, and therefore without its own call.
     const rows = batches(connection, attempt.actor, args)
     const first = await rows.next()
     await call.admission.succeeded(attempt)
@@ -105,13 +105,13 @@ async function send<Args extends object>(
       'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
       'Cache-Control': 'no-store',
     })
-    // Ended before the answer does: who has all of it may begin the next.
+    // The connection closes before the response ends, so that the client can start the next export immediately.
     const end = () => connection.end()
     if (call.isHead) return void (await end().then(() => response.end()))
     await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
-    // Only the log can tell it; a client that went away is no fault.
+    // The response has begun, so only the log can report the error. A disconnected client is no error.
     if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onFault(error)
     response.destroy()
   } finally {

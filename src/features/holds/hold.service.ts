@@ -25,7 +25,7 @@ const held: DatedList = {
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
 }
 
-/** Files that nothing may delete. A hold is a row that every deletion looks at under the tenant's lock, which a hold takes too. */
+/** Holds prevent deletion. A hold is a row that is written, and checked by every deletion, under the tenant's lock. */
 export class HoldService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -37,13 +37,12 @@ export class HoldService {
     this.#contexts = parts.contexts
   }
 
-  /** Latest first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
     const contextIds = await this.#contexts.idsIn(actor, context)
     return latestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Several at once, by file, for relations. */
+  /** Holds by file, for relations. */
   async byFile(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Hold>> {
     const { rows } = await this.#db.pool.query<Hold>(
       `SELECT ${columns} FROM holds h WHERE h.tenant_id = $1 AND h.file_id = ANY ($2)`,
@@ -52,7 +51,7 @@ export class HoldService {
     return new Map(rows.map((hold) => [hold.fileId, hold]))
   }
 
-  /** One that is there already has the reason given last. Throws 404, also for a file in the trash. */
+  /** Replaces the reason of an existing hold. Throws 404, also for a file in the trash. */
   put(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
@@ -67,7 +66,7 @@ export class HoldService {
     })
   }
 
-  /** Throws 404 where there is none. */
+  /** Throws 404 if the file has no hold. */
   lift(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {

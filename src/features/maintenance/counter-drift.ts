@@ -4,8 +4,8 @@ import { currentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
 /**
- * How many counters differ from a recount of the rows that they count (contract §8): files held, calls, and audit entries.
- * `tenantId` null: of all tenants. Rows that retention dropped cannot be recounted: those from `callsSince` and `auditsSince` on are.
+ * Number of counters that differ from a recount of their rows: files, calls and audit entries, of one tenant or, with null, of all.
+ * Rows from `callsSince` and `auditsSince` on are recounted. Retention has deleted the earlier ones.
  */
 export async function counterDrift(
   client: ClientBase,
@@ -30,7 +30,7 @@ export async function counterDrift(
   return drift
 }
 
-/** The files of a context, and what is in its trash: of that the bytes count, the number does not. */
+/** Files, and trashed files, of which only the bytes count. */
 export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes FROM files
   UNION ALL SELECT tenant_id, context_id, 0, size_bytes FROM trash)`
 
@@ -50,23 +50,23 @@ SELECT count(*) AS drift FROM (
 FULL JOIN (SELECT * FROM file_groups WHERE $1::text IS NULL OR tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)`
 
-// What the row of a file says of its quarantine, and what the quarantine says.
+// `quarantined_at` of files, and rows of the quarantine.
 const quarantineStatement = `
 SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND ($1::text IS NULL OR tenant_id = $1)) f
 FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE $1::text IS NULL OR tenant_id = $1) q USING (tenant_id, file_id)
 WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
 
-// What came less what went is what is held.
+// Uploaded minus deleted files are the stored files.
 const uploadsStatement = `
 SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
   SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${usageNow} u
   WHERE subject = '' AND grain = 'total' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id) u USING (tenant_id)
 WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
 
-// Weights that keep one error from hiding another.
+// Different weights, so that errors do not cancel each other out.
 const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
 
-// The hours of each day add up to it, as far back as there are hours, and the days to the totals; what is not folded yet is all of them at once.
+// Hours add up to days, as far back as there are hours, and days to totals. Unfolded rows count in all three.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
@@ -75,7 +75,7 @@ SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
   HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
 
-/** What the log's rows count for. */
+/** Counters of logged calls. */
 export const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 const counted = callColumns
   .map((column) => {
@@ -84,7 +84,7 @@ const counted = callColumns
   })
   .join(', ')
 
-/** The log's rows from $2 on by hour, of a tenant and of its keys. */
+/** Logged calls from $2 on by hour, of a tenant and of each key. */
 export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
   FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
   GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`

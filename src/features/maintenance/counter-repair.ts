@@ -10,16 +10,16 @@ interface Horizons {
   auditsSince: Date | null
 }
 
-/** One counter that was set right, and in which words. */
+/** A repaired counter, and its description. */
 export interface Repair {
   tenantId: string
   what: string
 }
 
 /**
- * Sets right what `counterDrift` finds, tenant by tenant, each in one transaction that holds the tenant's lock and that of its fold:
- * uploads and changes of that tenant wait for as long as its rows are counted. What no row tells any more (the hours of calls that are
- * out of the log, files that were deleted) is made to agree with what is left.
+ * Repairs the differences that `counterDrift` finds, in one transaction per tenant. The transaction holds the locks of the tenant and of its
+ * fold, so that the tenant's uploads and changes wait. Counts of rows that no longer exist (calls beyond the retention, deleted files) are
+ * set to agree with the remaining counters.
  */
 export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []
@@ -82,7 +82,7 @@ RETURNING 'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_
 
 const sumsOf = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 
-/** Counters of a grain as `sound` says, wherever they differ; of the rows that `within` names. */
+/** Sets the counters of a grain that differ from `sound`, among the rows of `within`. */
 const counters = (
   grain: 'hour' | 'day' | 'total',
   columns: readonly UsageColumn[],
@@ -96,7 +96,7 @@ WHERE ${columns.map((column) => `coalesce(s.${column}, 0) <> coalesce(k.${column
 ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
 RETURNING '${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END || ', ' || coalesce(nullif(subject, ''), 'the tenant') AS what`
 
-// What the log has, less what is to be folded yet. Contexts are not in the log's rows: theirs stay as they are.
+// Calls of the log without those that are not folded yet. Log rows do not contain the context, so counters of contexts stay unchanged.
 const hours = counters('hour', callColumns, {
   sound: `SELECT subject, bucket, ${callColumns.map((column) => `(coalesce(l.${column}, 0) - coalesce(d.${column}, 0)) AS ${column}`).join(', ')}
     FROM ${loggedCalls} l FULL JOIN (
@@ -117,7 +117,7 @@ const sums = counters('total', usageColumns, {
   within: 'true',
 })
 
-// No row tells when it came or went: the difference is counted as of now, and folded like any other.
+// The time of the difference is unknown. It is counted in the current hour.
 const cameAndWent = `
 WITH counted AS (SELECT coalesce(sum(files_uploaded - files_deleted), 0) AS files, coalesce(sum(bytes_uploaded - bytes_deleted), 0) AS bytes FROM (
   SELECT files_uploaded, files_deleted, bytes_uploaded, bytes_deleted FROM usage_counters WHERE tenant_id = $1 AND subject = '' AND grain = 'total'

@@ -21,9 +21,8 @@ const rowsAtOnce = 500
 const tileWidth = 256
 
 /**
- * In how many places journals differ from what they should be: a gap, an entry that is not the event of its row, a hash that is not
- * that of its entry, a frontier or a node that is not that of the leaves. `whole` recomputes all of it; else the frontier is
- * compared with the nodes and leaves that it is made of, and the last entries with their leaves, which costs the same at any length.
+ * Number of errors in journals: a gap, an entry that differs from its row, a wrong hash, a frontier or node that does not match the leaves.
+ * `whole` recomputes everything. Otherwise only the last entries and the frontier are checked, which costs the same at any length.
  */
 export async function journalDrift(
   client: ClientBase,
@@ -67,7 +66,7 @@ async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
     before = row
   }
   drift += Math.abs(head.length - (before?.sequence ?? 0))
-  // Those of no leaves.
+  // Nodes without leaves.
   drift += nodes.size
   return (
     drift +
@@ -100,7 +99,7 @@ async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
   return drift + (computeRoot(head.frontier).equals(computeRoot(subtrees)) ? 0 : 1)
 }
 
-/** What is wrong with one row: its event, its leaf, its time. */
+/** Number of errors in one row: event, leaf, time. */
 function faultsOf(row: Row, before: Row | undefined): number {
   const isLeaf = row.leaf.equals(hashLeaf(row.entry))
   const isLater = !before || row.occurred_at >= before.occurred_at
@@ -138,7 +137,7 @@ async function nodesOf(client: ClientBase, tenantId: string): Promise<Map<string
   return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
 }
 
-/** Grows as the ledger's does, by leaves; tells each node that is kept. */
+/** Grows leaf by leaf like the ledger's tree. Reports each stored node. */
 class Tree {
   readonly frontier: Buffer[] = []
   readonly #onNode: (level: number, place: number, hash: Buffer) => void

@@ -10,8 +10,8 @@ interface Dropped {
 const stateKey = 'logs_dropped_until'
 
 /**
- * How far back the logs go: what retention leaves, and never behind what it has dropped already, which its settings may since have
- * changed about. Totals and recounts begin there.
+ * Start of the logs: the retention, but never before rows that were already deleted, because the setting may have changed since. Totals and
+ * recounts begin there.
  */
 export class LogHorizons {
   readonly #pool: Pool
@@ -29,10 +29,10 @@ export class LogHorizons {
     return horizons
   }
 
-  /** Calls older than this are out of the log; null: none are. Whole hours, so that the counters can answer for what is left. */
+  /** Older calls are not in the log. Null: no limit. A full hour, so that counters match the remaining rows. */
   readonly calls = (): Date | null => later(daysAgo(this.#days.calls, hourOf), this.#dropped.calls)
 
-  /** Likewise for audit entries, in whole days. */
+  /** The same for audit entries, in whole days. */
   readonly audits = (): Date | null => later(daysAgo(this.#days.audits, dayOf), this.#dropped.audits)
 
   async refresh(): Promise<void> {
@@ -40,7 +40,7 @@ export class LogHorizons {
     if (rows[0]) this.#dropped = rows[0].value
   }
 
-  /** Before anything is dropped: so that no total ever counts what is gone. */
+  /** Called before rows are deleted, so that no total counts deleted rows. */
   async announce(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: Dropped }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())

@@ -20,7 +20,7 @@ import { isSweepPaused } from './sweep-pause.js'
 import { Sweeper } from './sweeper.js'
 
 const minute = 60_000
-// Deletions of a moment share one sweep.
+// Deletions within this time share one sweep.
 const sweepDelayMs = 100
 
 interface Parts {
@@ -42,7 +42,7 @@ interface Parts {
   logger: Logger
 }
 
-/** What the service does by itself, on every replica, each task safe beside itself. A task that fails is tried again at its next turn. */
+/** Periodic tasks. Every replica runs them, and each is safe to run on several replicas. A failed task runs again at its next interval. */
 export class Maintenance {
   readonly #parts: Parts
   readonly #reconciler: Reconciler
@@ -98,7 +98,7 @@ export class Maintenance {
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
   }
 
-  // A million files take their time: nothing else waits for them.
+  // May take long, so other tasks do not wait for it.
   #expire(): Promise<unknown> {
     const { expiry, logger } = this.#parts
     return expiry.expire({
@@ -108,7 +108,7 @@ export class Maintenance {
     })
   }
 
-  /** After a deletion: what was signed for the blob dies with it, within a second. The turn of every half minute is the fallback. */
+  /** Sweeps within a second after a deletion, because signed URLs work until the blob is deleted. */
   #sweepSoon(): void {
     if (!this.#sweep || this.#closed) return
     this.#soon ??= setTimeout(() => {
@@ -129,7 +129,7 @@ export class Maintenance {
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 
-  // One task after another: none of them is in a hurry, and together they hold one connection.
+  // These tasks run one after another, and use one connection.
   #every(ms: number, what: string, task: () => Promise<unknown>): void {
     this.#repeat(this.#running, ms, what, task)
   }

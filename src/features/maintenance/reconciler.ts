@@ -7,10 +7,10 @@ import type { Database } from '../../platform/db/client.js'
 import { isId } from '../../platform/ids.js'
 import type { Finding, StorageHealth } from './storage-health.service.js'
 
-/** How much a reconciler may ask of the database and the store. */
+/** Load limits of the reconciler. */
 export interface Pace {
   pathsPerSecond: number
-  /** The share of blobs that is read again and compared with its SHA-256. */
+  /** Share of blobs that are read and compared with their SHA-256. */
   sample: number
 }
 
@@ -25,9 +25,9 @@ interface State {
 }
 
 /**
- * Compares rows with blobs, both ways, all the time but slowly, on one replica: how far it has come is in the database, so that
- * any replica goes on where another stopped. What it finds is kept, shown in the metrics and written to the audit trail; nothing
- * is mended by itself, since a reconciler that deletes is the most dangerous program there is.
+ * Compares rows with blobs in both directions, slowly, on one replica. Its position is in the database, so that another replica can
+ * continue. Findings are stored, counted in the metrics and written to the audit log. It repairs nothing, because an error in the
+ * comparison would delete data.
  */
 export class Reconciler {
   readonly #database: Database
@@ -49,7 +49,7 @@ export class Reconciler {
     this.#stopped = true
   }
 
-  /** Goes on for at most `forMs`, where a pass is due or under way and no other replica is at it. */
+  /** Continues a pass for at most `forMs`, if one is due or in progress and no other replica works on it. */
   async turn(intervalHours: number, forMs = 60_000): Promise<void> {
     const client = await this.#database.dedicated('assay reconciler')
     try {
@@ -68,13 +68,13 @@ export class Reconciler {
     const { pathsPerSecond, sample } = this.#pace
     let paths = 0
     const began = performance.now()
-    // The last path that has been looked at to its end: where this turn, or a replica after it, goes on.
+    // The last completely checked path, where the next turn continues.
     let done = state.after
     let current = state.after
     const enough = new Error('enough for this turn')
     const onPath = async (path: string) => {
       done = current
-      // One at least, however little time there is: a turn without progress would be repeated for ever.
+      // At least one path per turn, so that each turn makes progress.
       if (this.#stopped || (paths > 0 && performance.now() > until)) throw enough
       current = path
       if (++paths % pathsPerSecond !== 0) return
@@ -87,7 +87,7 @@ export class Reconciler {
       if (error !== enough) throw error
       return this.#save({ ...state, after: done })
     }
-    // What this pass did not find again has been mended.
+    // Findings that this pass did not find again were repaired.
     await this.#database.prisma.storageFinding.deleteMany({ where: { foundAt: { lt: new Date(state.startedAt) } } })
     await this.#save({ ...state, after: '', finishedAt: currentTime().toISOString() })
   }
@@ -118,7 +118,7 @@ export class Reconciler {
     await this.#ledger.commit({ audit: [audit] })
   }
 
-  /** Of a blob without a row: paths of ours begin with a tenant's id. */
+  /** Tenant of a blob without a row: paths begin with the tenant's id. */
   async #ownerOf(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null

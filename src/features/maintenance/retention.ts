@@ -7,7 +7,7 @@ import type { LogHorizons } from './log-horizons.js'
 const tenantsAtOnce = 500
 const rowsAtOnce = 1_000
 
-/** Drops what retention has put out of the logs: whole months at once, the rest of a month in batches. Statistics keep what they counted. */
+/** Deletes log rows older than the retention: whole months as partitions, the rest in batches. Statistics keep their counts. */
 export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
   const [calls, audits] = [horizons.calls(), horizons.audits()]
@@ -20,7 +20,7 @@ export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ 
   return { partitions, rows }
 }
 
-/** Drops the hours of old statistics: their days stay. A day later than readers do without them. Gives how many rows. */
+/** Deletes old hourly counters, a day after the last reader needs them. Daily counters stay. Returns the number of rows. */
 export async function dropOldHours(pool: Pool): Promise<number> {
   return (await deleteOfAll(pool, oldHours, hoursKeptDays + 1)) + (await deleteOfAll(pool, oldAuditHours, hoursKeptDays + 1))
 }
@@ -30,7 +30,7 @@ DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${
 
 const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
 
-// From subject to subject by the key, which begins with it: no hour that stays is read.
+// Steps from subject to subject in the primary key, so that only deleted hours are read.
 const oldHours = `
 WITH RECURSIVE subjects AS (
   SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
@@ -43,7 +43,7 @@ const oldAuditHours = `
 DELETE FROM audit_counters c USING (SELECT bucket, audit_type, action FROM audit_counters WHERE tenant_id = $1 AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) old
 WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audit_type = old.audit_type AND c.action = old.action`
 
-/** Of all tenants, one after the other and each by its own key: a batch holds its locks for moments, and reads nothing but what goes. */
+/** Deletes the rows of all tenants, one tenant after the other, in batches: a batch holds its locks briefly and reads only what it deletes. */
 async function deleteOfAll(pool: Pool, statement: string, bound: string | number): Promise<number> {
   let deleted = 0
   for (let after = ''; ; ) {

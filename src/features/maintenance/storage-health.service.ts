@@ -8,7 +8,7 @@ import { type Repair, repairCounters } from './counter-repair.js'
 import { journalDrift } from './journal-drift.js'
 import type { LogHorizons } from './log-horizons.js'
 
-/** What does not agree (contract §8): all 0 in health. */
+/** Numbers of inconsistencies, 0 if the storage is healthy. */
 export interface HealthCounts {
   countersDrift: number
   filesWithoutBlob: number

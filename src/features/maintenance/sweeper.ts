@@ -5,8 +5,8 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// A store that is down is not asked for all of a batch, since each answer may take its whole deadline.
-const mostFailures = 8
+// Ends the batch if the store is unavailable, because each attempt may take its whole time-out.
+const maxFailures = 8
 
 interface Taken {
   tenant_id: string
@@ -14,26 +14,22 @@ interface Taken {
 }
 
 /**
- * Removes the blobs that the garbage journal says are due, in three steps, with no transaction open while the store works: what is
- * taken is marked, and from then on no upload can claim it, whatever becomes of this process; it is removed; it is forgotten.
- * Safe on several replicas at once, each takes other rows; what one that died had taken is due again after ten minutes.
+ * Deletes the blobs that are due in the garbage journal, in three steps and without a transaction during store I/O: marks the rows, so that
+ * no upload can claim their paths any more; deletes the blobs; deletes the rows. Replicas take different rows. The rows of a killed replica
+ * are due again after ten minutes.
  */
 export class Sweeper {
   readonly #pool: Pool
   readonly #storage: Pick<BlobStorage, 'remove'>
   readonly #onFailed: (path: string, reason: unknown) => void
 
-  /** `onFailed` is called with each blob that the store did not remove, and why. */
   constructor(pool: Pool, storage: Pick<BlobStorage, 'remove'>, onFailed: (path: string, reason: unknown) => void = () => {}) {
     this.#pool = pool
     this.#storage = storage
     this.#onFailed = onFailed
   }
 
-  /**
-   * Until nothing is due any more, or `goOn` (asked before each batch) says no; gives how many blobs were removed and how many the store
-   * refused to remove.
-   */
+  /** Runs until nothing is due or `goOn`, called before each batch, returns false. `failed`: blobs that the store did not delete. */
   async sweep(goOn: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
     for (;;) {
@@ -41,7 +37,7 @@ export class Sweeper {
       const { removed, failed } = await this.#sweepBatch()
       total.removed += removed
       total.failed += failed
-      if (removed + failed < batch || failed >= mostFailures) return total
+      if (removed + failed < batch || failed >= maxFailures) return total
     }
   }
 
@@ -52,7 +48,7 @@ export class Sweeper {
     let failed = 0
     const queue = [...taken]
     const work = async () => {
-      for (let row = queue.shift(); row && failed < mostFailures; row = queue.shift()) {
+      for (let row = queue.shift(); row && failed < maxFailures; row = queue.shift()) {
         const { blob_path: path } = row
         const done = await this.#storage.remove(path).then(
           () => true,
@@ -74,7 +70,7 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Whatever the journal says, never the blob of a file that there is, or that can be restored. Another replica may take what was found due.
+  // Never the blob of a stored or trashed file, whatever the journal contains. Another replica may take the same rows first.
   async #take(): Promise<Taken[]> {
     const { rows: due } = await this.#pool.query<Taken>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile} ORDER BY d.due_at LIMIT $1`,

@@ -46,7 +46,7 @@ export function createLogDoor(parts: Parts): RequestHandler {
     const tile = parseTilePath(path.slice(tiles.length))
     const bytes = tile && (await log.tile(tenantId, tile))
     if (!bytes) throw notFound('tile', path.slice(tiles.length))
-    // What a tile holds never changes; whose it is depends on who asks.
+    // A tile never changes, but the same path leads to another log for another tenant.
     response.set({
       'Content-Type': 'application/octet-stream',
       'Cache-Control': 'private, max-age=31536000, immutable',

@@ -12,11 +12,11 @@ import { idTime, isId, newId } from '../../platform/ids.js'
 import type { LogShare, NewLogShare } from './proof.types.js'
 
 const day = 86_400_000
-const mostShares = 100
+const maxShares = 100
 const secretBytes = 32
 const suspectPauseMs = 1_000
 
-/** Whose log a token reads. */
+/** The tenant whose log a token reads. */
 export interface LogReader {
   tenantId: string
   shareId: string
@@ -56,8 +56,8 @@ export class LogShareService {
     const secret = randomBytes(secretBytes).toString('base64url')
     return this.#ledger.change(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
-      if ((await tx.logShare.count({ where: { tenantId } })) >= mostShares)
-        throw conflict(`The log is shared by ${mostShares} tokens already; revoke one that is not needed any more.`)
+      if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
+        throw conflict(`The log is shared by ${maxShares} tokens already; revoke one that is not needed any more.`)
       const tokenHash = new Uint8Array(hashOf(secret))
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {

@@ -73,7 +73,7 @@ export class LogService {
     return this.#roots(tenantId, getSiblings(index, size))
   }
 
-  /** What speaks against a checkpoint that was kept, as a sentence; undefined where the log has grown from it. */
+  /** The reason why the log did not grow from a stored checkpoint, as a sentence. Undefined if it did. */
   async faultAgainst(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)

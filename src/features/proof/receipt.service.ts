@@ -47,7 +47,7 @@ export class ReceiptService {
     this.#publicUrl = parts.publicUrl
   }
 
-  /** Of a file, or of an upload's call: the file's where it was accepted. */
+  /** Receipt of a file or of an upload's call. */
   async issue(
     attempt: Attempt,
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
@@ -60,7 +60,7 @@ export class ReceiptService {
 
   async #issue(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<{ receipt: string }> {
     const { tenantId } = attempt.actor
-    // What a user's session was refused is no call of the log, and stands under its event.
+    // A rejected upload of a user session is not in the call log. Its receipt has the id of the event.
     const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
     const verdict = isKnown ? await this.#verdict(attempt, noun, id) : undefined
     if (!verdict || !(await this.#involve(attempt, verdict))) throw notFound(noun, id)
@@ -97,14 +97,14 @@ export class ReceiptService {
   async #involve(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
-    // What context it was cannot be told any more where that is gone.
+    // The context may be deleted.
     if (!context && actor.contexts) return false
     attempt.involve({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
     return true
   }
 }
 
-/** What a receipt says about a verdict: what the entry says, and beside it what was looked at. */
+/** Claims of a receipt about a verdict: those of the journal entry, and the validated file. */
 function claimsOf({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
   const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)

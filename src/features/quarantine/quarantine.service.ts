@@ -104,7 +104,7 @@ export class QuarantineService {
     return latestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** It can be read again, until other signatures find something. Throws 404 where it is not quarantined. */
+  /** Makes the file readable until a scan with other signatures finds a virus. Throws 404 if it is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const file = await this.#held(tx, actor, fileId)
@@ -115,7 +115,7 @@ export class QuarantineService {
     })
   }
 
-  /** Gone for good, whatever the context says of its trash. Throws 404, and 409 where it is on hold. */
+  /** Deletes the file permanently, without the trash. Throws 404, and 409 if it is on hold. */
   async purge(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     await this.#ledger.change(tenantId, async (tx) => {
@@ -128,7 +128,7 @@ export class QuarantineService {
     return { fileId }
   }
 
-  /** Undefined where it is gone, or no longer the token's. */
+  /** Undefined if the file is deleted or its lease was lost. */
   async #taken(
     tx: Transaction,
     { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,

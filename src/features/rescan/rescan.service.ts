@@ -11,8 +11,8 @@ import type { ServiceEvents } from '../service-events.js'
 import { type RescanProgress, RescanStatus } from './rescan.types.js'
 
 const stateKey = 'rescan'
-/** More than ever alternate; an older version that comes back is taken for a new one. */
-const mostRemembered = 100
+/** Versions of signatures that are remembered. An older version counts as new. */
+const maxRemembered = 100
 
 interface Row extends Omit<RescanProgress, 'status'> {
   contextId: string
@@ -40,7 +40,7 @@ export class RescanService {
     this.#scanner = parts.scanner
   }
 
-  /** The scanner's signatures now. Throws `scannerUnavailable`, also where none is configured. */
+  /** Current signatures of the scanner. Throws `scannerUnavailable`, also if no scanner is configured. */
   async signatures(): Promise<Signatures> {
     const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
@@ -48,7 +48,7 @@ export class RescanService {
     return { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
   }
 
-  /** Has the files of a context scanned again, unless that is under way. Throws 404. */
+  /** Starts a rescan of the context unless one is in progress. Throws 404. */
   async begin(actor: Actor, contextKey: string): Promise<RescanProgress> {
     const context = await this.#contexts.get(actor, contextKey)
     if (context.scanForViruses) {
@@ -64,7 +64,7 @@ export class RescanService {
     return this.#progressOf(await this.#contexts.get(actor, contextKey))
   }
 
-  /** Of several contexts, by id, for relations. */
+  /** Progress by context id, for relations. */
   async progresses(tenantId: string, contextIds: readonly string[]): Promise<Map<string, RescanProgress>> {
     const { rows } = await this.#db.pool.query<Row>({
       name: 'rescans',
@@ -78,10 +78,7 @@ export class RescanService {
     return new Map(rows.map((row) => [row.contextId, toProgress(row)]))
   }
 
-  /**
-   * Begins with the signatures that this scanner has by now: everywhere when they are seen for the first time, and in contexts that scan
-   * since. Not with older ones, nor with those that others followed: a replica whose scanner is behind leaves the work to others.
-   */
+  /** Starts rescans with this scanner's signatures in all contexts without one, unless another replica has seen newer signatures. */
   async notice(current: Signatures): Promise<void> {
     const newest = await this.#newest(current)
     if (newest === current.signatures) await this.#db.pool.query(beginningEverywhere, [newest])
@@ -111,7 +108,7 @@ export class RescanService {
     const { rows } = await this.#db.pool.query<{ latest: string }>(noticing, [
       stateKey,
       current.signatures,
-      mostRemembered,
+      maxRemembered,
       current.madeAt,
     ])
     const { latest: newest } = rows[0]!
@@ -159,7 +156,7 @@ export class RescanService {
 }
 
 function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
-  // Files that were deleted meanwhile were not looked at.
+  // Files that were deleted in the meantime were not scanned.
   return { ...row, status: statusOf({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
 }
 
@@ -183,7 +180,7 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// What was begun for the signatures before goes on with the new ones, whatever the policy says: a person may have asked for it.
+// A rescan in progress continues with the new signatures even without the policy, because an admin may have requested it.
 const beginningEverywhere = `
 INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)
 SELECT c.tenant_id, c.context_id, $1, false, now(), now(), t.files FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
@@ -191,10 +188,10 @@ SELECT c.tenant_id, c.context_id, $1, false, now(), now(), t.files FROM file_con
 WHERE c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM $1
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
 
-// The last one that was noticed.
+// The newest signatures.
 const latest = `value->-1->>'signatures'`
 
-// The row is locked: of two replicas that see new signatures at once, one adds them. Older ones than the latest are of a scanner that is behind.
+// Locks the row, so that one of several replicas adds new signatures. Signatures older than the latest belong to an outdated scanner.
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
 ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE

@@ -11,7 +11,7 @@ const tenantsAtOnce = 200
 // An upload of the same tenant waits for one batch at most.
 const filesAtOnce = 100
 
-/** What one turn did. */
+/** Result of one run. */
 export interface Expired {
   deleted: number
   purged: number
@@ -123,7 +123,7 @@ export class ExpiryService {
     }
   }
 
-  /** Undefined where it is not to go on. Then as long for the others as it took, and a little. */
+  /** Undefined if the run must stop. Afterwards pauses for at least the same time, so that other calls can proceed. */
   async #paced<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
     if (!goOn()) return undefined
     const began = performance.now()

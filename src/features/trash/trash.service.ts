@@ -37,7 +37,7 @@ const trashed: DatedList = {
     WHERE t.tenant_id = $1 AND ($2::text[] IS NULL OR t.context_id = ANY ($2)) AND ${isRestorable}`,
 }
 
-/** Files that were deleted and can be restored: gone for every other reader. */
+/** Deleted files that can be restored. */
 export class TrashService {
   readonly #parts: Parts
 
@@ -45,7 +45,6 @@ export class TrashService {
     this.#parts = parts
   }
 
-  /** Latest first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
     const contextIds = await this.#parts.contexts.idsIn(actor, context)
     return latestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
@@ -70,12 +69,12 @@ export class TrashService {
     }
     attempt.involve({ fileId, context })
     const file = (await files.byIds(actor.tenantId, [fileId])).get(fileId)
-    // Deleted again in between.
+    // The file was deleted again in the meantime.
     if (!file) throw notFound('file', fileId)
     return file
   }
 
-  /** Gone for good, at once. Throws 404. */
+  /** Deletes the file permanently. Throws 404. */
   async purge(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const { actor } = attempt
     if (!isId('file', fileId)) throw notFound('file', fileId)

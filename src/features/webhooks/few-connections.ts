@@ -1,21 +1,25 @@
 import type { Pool, QueryResultRow } from 'pg'
 import type { Queries } from '../../platform/db/queries.js'
 
-type Asked = Parameters<Pool['query']>
-
-/** A few of a pool's connections: however many webhooks are delivered to at once, readers have the rest. */
+/** At most `maxConnections` of a pool. Deliveries of many webhooks then leave the other connections to requests. */
 export class FewConnections implements Queries {
   readonly #pool: Pool
   #free: number
   readonly #waiting: (() => void)[] = []
 
-  constructor(pool: Pool, most: number) {
+  constructor(pool: Pool, maxConnections: number) {
     this.#pool = pool
-    this.#free = most
+    this.#free = maxConnections
   }
 
-  query<T extends QueryResultRow>(...asked: unknown[]): Promise<{ rows: T[]; rowCount: number | null }> {
-    return this.#inTurn(() => this.#pool.query(...(asked as Asked)) as unknown as Promise<{ rows: T[]; rowCount: number | null }>)
+  query<T extends QueryResultRow>(...statement: unknown[]): Promise<{ rows: T[]; rowCount: number | null }> {
+    return this.#inTurn(
+      () =>
+        this.#pool.query(...(statement as Parameters<Pool['query']>)) as unknown as Promise<{
+          rows: T[]
+          rowCount: number | null
+        }>,
+    )
   }
 
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import type { JournalService } from '../../ledger/journal.service.js'
 import { typesOf } from '../events/event.types.js'
 
-/** An event of the journal as it is sent. */
+/** An event of the journal in the format of a delivery. */
 export interface OutgoingEvent {
   sequence: number
   eventId: string
@@ -17,10 +17,10 @@ interface Reader {
   after: number
 }
 
-// Each webhook that is being delivered to holds so many of at most 64 KiB.
+// Events in memory per delivery turn, at most 64 KiB each.
 const eventsAtOnce = 20
 
-/** The next events for a webhook, how far the journal was looked through for them, and whether that is its end. */
+/** The next events for a webhook. `through`: the last event that was read. `atEnd`: it is the last one of the journal. */
 export async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts, after }: Reader,
@@ -32,17 +32,17 @@ export async function readEvents(
     contexts: contexts.length > 0 ? contexts : null,
     limit: eventsAtOnce,
   })
-  const events = page.events.map(({ entry }) => outgoing(entry)).filter((event) => !isItsBeginning(event, webhookId))
+  const events = page.events.map(({ entry }) => outgoing(entry)).filter((event) => !isOwnCreation(event, webhookId))
   return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
-/** What is sent of an event: Standard Webhooks' `type`, `timestamp` and `data`, which has the event's `sequence` too. */
+/** Body of a delivery: `type`, `timestamp` and `data` of Standard Webhooks. `data` also has the event's `sequence`. */
 export function outgoing(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)
   const body = Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
   return { sequence, eventId: event_id, type, body, data }
 }
 
-/** A webhook begins with what comes after it. */
-const isItsBeginning = ({ type, data }: ReturnType<typeof outgoing>, webhookId: string): boolean =>
+/** A webhook does not receive its own creation. */
+const isOwnCreation = ({ type, data }: ReturnType<typeof outgoing>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId

@@ -14,8 +14,8 @@ export interface OutboundOptions {
 }
 
 const longestUrl = 2048
-// Of an answer nothing but its status is wanted; what is short is read so that the connection can be used again.
-const mostBodyBytes = 65_536
+// Only the status of a response is used. A short body is read so that the connection can be reused.
+const maxBodyBytes = 65_536
 const bodyGraceMs = 1_000
 const idleMs = 10_000
 // A connection that was kept may have been closed at its other end just now.
@@ -68,7 +68,7 @@ export class Outbound {
   async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
     const url = new URL(target)
     if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
-    // Node looks up names alone: what is an address already would be connected to as it is.
+    // Node.js calls `lookup` for names only. It would connect to an IP address without a check.
     if (isIP(bare(url.hostname))) await this.#addressesOf(url.hostname)
     for (;;) {
       const answer = await this.#once(url, headers, body, signal)
@@ -146,7 +146,7 @@ export class Outbound {
 /** IPv6 addresses stand in brackets in a URL. */
 const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** By asking DNS without the thread pool, which uploads need and which a name server that is slow on purpose would hold. */
+/** Resolves by DNS without the thread pool, which uploads need and a deliberately slow name server would block. */
 async function resolveByName(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
@@ -164,7 +164,7 @@ function readShortly(response: http.IncomingMessage, done: () => void): void {
   const timer = setTimeout(() => response.destroy(), bodyGraceMs)
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > mostBodyBytes) response.destroy()
+    if (bytes > maxBodyBytes) response.destroy()
   })
   response.on('error', () => {})
   response.on('close', () => {

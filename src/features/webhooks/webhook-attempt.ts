@@ -3,7 +3,7 @@ import type { OutgoingEvent } from './journal-reader.js'
 import { type Outbound, wordsFor } from './outbound.js'
 import { signatureOf } from './webhook-secrets.js'
 
-/** How one request to a webhook ended. */
+/** Result of one request to a webhook. */
 export interface Attempt {
   responseStatus: number | null
   error: string | null
@@ -11,13 +11,12 @@ export interface Attempt {
   attemptedAt: Date
 }
 
-/** How long a receiver may take over an answer. */
-const answerMs = 15_000
+const responseTimeoutMs = 15_000
 
 export const succeeded = ({ responseStatus }: Attempt): boolean =>
   responseStatus !== null && responseStatus >= 200 && responseStatus < 300
 
-/** Sends one event, signed as Standard Webhooks says: https://www.standardwebhooks.com. Never rejects. */
+/** Sends one event, signed as in https://www.standardwebhooks.com. Never rejects. */
 export async function attempt(
   outbound: Outbound,
   { url, secrets, signal }: { url: string; secrets: readonly string[]; signal?: AbortSignal },
@@ -35,7 +34,7 @@ export async function attempt(
   }
   const ending = new AbortController()
   const end = () => ending.abort()
-  const timer = setTimeout(end, answerMs)
+  const timer = setTimeout(end, responseTimeoutMs)
   signal?.addEventListener('abort', end)
   if (signal?.aborted) end()
   const ended = (result: Pick<Attempt, 'responseStatus' | 'error'>): Attempt => ({

@@ -14,7 +14,7 @@ import { findWebhook, toDelivery } from './webhook-row.js'
 
 const keptDeliveries = 1_000
 
-/** What was sent to webhooks, and tests of them. */
+/** Delivery log and test deliveries of webhooks. */
 export class WebhookDeliveryService {
   readonly #parts: { db: Database; masterKey: MasterKey; outbound: Outbound }
   readonly #positions: WebhookPositions
@@ -25,7 +25,7 @@ export class WebhookDeliveryService {
     this.#positions = new WebhookPositions(parts.db.pool)
   }
 
-  /** Sends an event that is in no journal, now and once, also to one that is disabled. */
+  /** Sends a test event once, also to a disabled webhook. */
   async test(actor: Actor, webhookId: string): Promise<WebhookDelivery> {
     const { tenantId } = actor
     const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
@@ -56,7 +56,7 @@ export class WebhookDeliveryService {
     return mapPage(found, toDelivery)
   }
 
-  /** Keeps the latest deliveries of each webhook. */
+  /** Deletes all but the newest deliveries of each webhook. */
   async sweep(goOn: () => boolean = () => true): Promise<void> {
     const { pool } = this.#parts.db
     for (let after = ['', '']; goOn(); ) {
@@ -77,7 +77,7 @@ export class WebhookDeliveryService {
   }
 }
 
-/** In the shape of the journal's, where it has no place. */
+/** An event in the journal's format that is not in the journal. */
 function testOf(webhookId: string) {
   const eventId = newId('evt')
   const facts = { type: 'webhook.test', occurred_at: idTime(eventId).toISOString(), event_id: eventId, sequence: null }

@@ -12,7 +12,7 @@ export type WebhookRow = Awaited<ReturnType<Prisma['webhook']['findMany']>>[numb
 type PositionRow = Awaited<ReturnType<Prisma['webhookPosition']['findMany']>>[number]
 type DeliveryRow = Awaited<ReturnType<Prisma['webhookDelivery']['findMany']>>[number]
 
-/** What of a webhook may be seen. */
+/** Public fields of a webhook. */
 export const toWebhook = (row: WebhookRow, position: PositionRow | undefined): Webhook => ({
   webhookId: row.webhookId,
   url: row.url,
@@ -50,7 +50,7 @@ export async function findWebhook(
   return { row, position: position ?? undefined }
 }
 
-/** The webhook's row, locked until the transaction ends; throws 404. */
+/** The webhook's row, locked until the transaction ends. Throws 404. */
 export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const locked = isId('whk', webhookId)
     ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
@@ -59,7 +59,7 @@ export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId
   return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
 }
 
-/** What the audit trail keeps of a change of a webhook. */
+/** Audit entry of a change of a webhook. */
 export const webhookAudit = (
   actor: Actor,
   action: AuditRow['action'],
@@ -76,5 +76,5 @@ export const webhookAudit = (
   details,
 })
 
-/** All that is written of an address: its path and query may be what keeps strangers out. */
+/** Logs contain only the host of a URL, because its path and query may be a secret. */
 export const hostOf = (url: string): string => new URL(url).host

@@ -2,10 +2,10 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 const prefix = 'whsec_'
 
-/** A new secret as Standard Webhooks writes it: 256 random bits. Shown once, kept under MASTER_KEY. */
+/** New secret in the format of Standard Webhooks, with 256 random bits. Shown once, stored encrypted under MASTER_KEY. */
 export const newWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 
-/** What stands in `webhook-signature`: one signature for each secret, the current one's first. */
+/** Value of `webhook-signature`: one signature per secret, the current secret first. */
 export function signatureOf(
   secrets: readonly string[],
   { id, timestamp, body }: { id: string; timestamp: number; body: Buffer },

@@ -27,7 +27,7 @@ interface Parts {
   onChanged(): void
 }
 
-/** Webhooks: made, changed and replayed by a tenant's admins. What sends to them is webhook-sender.ts. */
+/** Webhooks as a tenant's admins create, change and replay them. webhook-sender.ts delivers the events. */
 export class WebhookService {
   readonly #parts: Parts
 
@@ -51,7 +51,7 @@ export class WebhookService {
     return toWebhook(row, position)
   }
 
-  /** Begins with what comes after it. Throws 409 where the tenant has as many as it may. */
+  /** The webhook receives the events after its creation. Throws 409 if the tenant has the maximum number of webhooks. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
     const url = await this.#validate(actor, input)
@@ -83,7 +83,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** Enabled again it goes on where it stopped. What was changed is tried at once. */
+  /** An enabled webhook continues at its position. The next attempt is due now. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.#parts.db, actor.tenantId, webhookId)
     const url = await this.#validate(actor, input)
@@ -115,7 +115,7 @@ export class WebhookService {
     })
   }
 
-  /** For 24 hours the secret before signs too, so that receivers can change over. */
+  /** The previous secret signs too for 24 hours, so that receivers can change to the new one. */
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
     const secret = newWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
@@ -136,7 +136,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** `fromSequence` is the first that is sent again; throws 400 where the journal has not come so far. */
+  /** Sends the events from `fromSequence` on again. Throws 400 if the journal is shorter. */
   async replay(actor: Actor, webhookId: string, fromSequence: number): Promise<Webhook> {
     return this.#change(actor, webhookId, (_, { journalLength }) => {
       const last = Number(journalLength)
@@ -152,7 +152,7 @@ export class WebhookService {
     })
   }
 
-  /** By the service itself, after an answer or days without one. */
+  /** Disables a webhook after a 410 response, or after days of failed attempts. */
   disable({ tenantId, webhookId }: WebhookKey, reason: DisabledReason): Promise<Webhook> {
     const actor = systemActor(tenantId)
     return this.#change(actor, webhookId, (before) => ({

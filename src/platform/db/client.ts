@@ -241,7 +241,7 @@ const moment = (value: string): Date => {
 // Dates as parameters go out as UTC, whatever the machine's time zone.
 pg.defaults.parseInputDatesAsUTC = true
 
-/** Contract §4: every count is exact. Beyond 2^53 a Number no longer is, so it is a fault and not a rounded figure. */
+/** Counts are exact. A number beyond 2^53 would be rounded, so it is an error. */
 function exactNumber(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))

@@ -15,7 +15,7 @@ const baselineName = /_baseline$/
 
 export const conversionCommand = 'npm run migrate -- --from-prerelease'
 
-/** Whether these migrations belong to a version before the baseline. */
+/** True if these migrations belong to a version before the baseline. */
 export const isPrerelease = (applied: readonly string[]): boolean => applied.includes(firstMigration)
 
 /**

@@ -78,7 +78,7 @@ async function appliedMigrations(client: pg.Client): Promise<Known[]> {
   return known.rows
 }
 
-/** The migrations that the database lacks. Throws where it is not a database for this version. */
+/** Migrations that the database lacks. Throws if the database does not belong to this version. */
 async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
   const known = await appliedMigrations(client)
   if (isPrerelease(known.map(({ migration_name }) => migration_name)))

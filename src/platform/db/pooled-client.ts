@@ -14,7 +14,7 @@ export function pooledClient(limits: Record<string, number | undefined>): typeof
   const query = StatementClient.prototype.query as Query
   PooledClient.prototype.query = function (this: pg.Client, statement: unknown, ...rest: unknown[]) {
     const answer = query.call(this, unnamed(statement), ...rest)
-    // Where it fails, so does whatever follows in the transaction.
+    // If this fails, every later statement of the transaction fails too.
     if (settings && begins(statement)) void (query.call(this, settings) as Promise<unknown>).catch(() => {})
     return answer
   } as pg.Client['query']

@@ -1,6 +1,6 @@
 import { Batcher } from '../batcher.js'
 
-/** How far the primary's log had come at a moment. */
+/** Position of the primary's log at a time. */
 export interface Position {
   /** All that was committed before it is in the log up to there; by the process's own count. */
   at: number
@@ -8,7 +8,7 @@ export interface Position {
 }
 
 // A minute, the most that a request may allow, in steps: of busy seconds not every position is kept.
-const mostKept = 256
+const maxKept = 256
 const stepMs = 250
 
 /** What is known of the primary's log, by asking it: once for all that wait. */
@@ -46,7 +46,7 @@ export class PrimaryPositions {
     const position = { at, lsn: lsnOf(await this.#ask()) }
     const before = this.#known.at(-2)
     if (before && at - before.at < stepMs) this.#known.pop()
-    if (this.#known.push(position) > mostKept) this.#known.shift()
+    if (this.#known.push(position) > maxKept) this.#known.shift()
     return position
   }
 }

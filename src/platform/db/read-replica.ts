@@ -102,7 +102,7 @@ export class ReadReplica implements Queries {
   }
 
   async #connection(): Promise<pg.PoolClient | undefined> {
-    const fresh = !readings.getStore()?.mostAgeMs
+    const fresh = !readings.getStore()?.maxAgeMs
     if (this.#fault !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
     let client: pg.PoolClient | undefined
     try {
@@ -118,13 +118,13 @@ export class ReadReplica implements Queries {
   }
 
   #wanted(): Promise<Position> {
-    const { cameAt = performance.now(), mostAgeMs = 0 } = readings.getStore() ?? {}
-    return this.#positions.since(cameAt - mostAgeMs)
+    const { cameAt = performance.now(), maxAgeMs = 0 } = readings.getStore() ?? {}
+    return this.#positions.since(cameAt - maxAgeMs)
   }
 
   async #reaches(client: pg.ClientBase, wanted: Position): Promise<boolean> {
     const reading = readings.getStore()
-    for (const lookMs of reading?.mostAgeMs ? [0] : looksMs) {
+    for (const lookMs of reading?.maxAgeMs ? [0] : looksMs) {
       if (lookMs > 0) await sleep(lookMs)
       const position = positionOf(await client.query<Standing>(standingStatement))
       if (position < wanted.lsn) continue
@@ -134,7 +134,7 @@ export class ReadReplica implements Queries {
       reading?.served(Math.max(0, age - (now - (reading?.cameAt ?? 0))))
       return true
     }
-    if (!reading?.mostAgeMs) this.#behindUntil = performance.now() + restMs
+    if (!reading?.maxAgeMs) this.#behindUntil = performance.now() + restMs
     return false
   }
 

@@ -5,7 +5,7 @@ export interface Reading {
   /** When it came, by the process's own count. */
   cameAt: number
   /** What it reads may be older than that by so much. */
-  mostAgeMs: number
+  maxAgeMs: number
   /** Called each time that a replica has served it, with the age of what it read. */
   served(ageMs: number): void
 }

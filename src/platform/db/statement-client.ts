@@ -11,11 +11,11 @@ const ask = (client: pg.Client, ...asked: Parameters<Ask>): unknown => (pg.Clien
  * is made, as pg's are, V8 makes outside of the young generation: it would keep the whole call until the next full collection.
  */
 export class StatementClient extends pg.Client {
-  readonly #mostMs: number
+  readonly #timeoutMs: number
 
   constructor(config?: pg.ClientConfig) {
     super(config)
-    this.#mostMs = config?.query_timeout ?? 0
+    this.#timeoutMs = config?.query_timeout ?? 0
     const { connectionParameters } = this as unknown as { connectionParameters: { query_timeout: number } }
     connectionParameters.query_timeout = 0
   }
@@ -37,13 +37,13 @@ export class StatementClient extends pg.Client {
   }
 
   #within(statement: unknown, values: unknown, answer: Answer): void {
-    if (!this.#mostMs) return void ask(this, statement, values, answer)
+    if (!this.#timeoutMs) return void ask(this, statement, values, answer)
     const timer = setTimeout(() => {
       answer(new Error('Query read timeout'))
       // What it may yet answer is for no one: the connection is of no more use.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
-    }, this.#mostMs)
+    }, this.#timeoutMs)
     ask(this, statement, values, (error, result) => {
       clearTimeout(timer)
       answer(error, result)

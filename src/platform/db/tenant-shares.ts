@@ -1,10 +1,10 @@
 import { overloaded } from '../errors/errors.js'
 
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
-const mostWaiting = 1_000
-const mostWaitMs = 4_000
+const maxWaiting = 1_000
+const maxWaitMs = 4_000
 // Lines that no statement stands in, kept: a Map that is emptied and filled with each statement makes its table anew.
-const mostIdle = 1_000
+const maxIdle = 1_000
 
 interface Line {
   running: number
@@ -43,7 +43,7 @@ export class TenantShares {
     } finally {
       const next = line.waiting.shift()
       if (next) next()
-      else if (--line.running === 0 && this.#lines.size > mostIdle) this.#lines.delete(tenantId)
+      else if (--line.running === 0 && this.#lines.size > maxIdle) this.#lines.delete(tenantId)
     }
   }
 
@@ -51,7 +51,7 @@ export class TenantShares {
   #wait(line: Line): Promise<void> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))
-      if (line.waiting.length >= mostWaiting) return refuse()
+      if (line.waiting.length >= maxWaiting) return refuse()
       const enter = () => {
         clearTimeout(timer)
         resolve()
@@ -59,7 +59,7 @@ export class TenantShares {
       const timer = setTimeout(() => {
         line.waiting.splice(line.waiting.indexOf(enter), 1)
         refuse()
-      }, mostWaitMs)
+      }, maxWaitMs)
       line.waiting.push(enter)
     })
   }
