@@ -205,7 +205,7 @@ const virus: Check = async (file) => {
 async function unscannedPart(file: FileChecks, { engine, unsupportedContainers }: Scan): Promise<string | undefined> {
   const evidence = await file.evidence()
   if (evidence?.encrypted === true) return 'a part of it is encrypted, which no scanner can scan'
-  const unsupported = await unsupportedContainers((evidence?.holds as string[] | undefined) ?? [])
+  const unsupported = await unsupportedContainers((evidence?.containers as string[] | undefined) ?? [])
   return unsupported.length > 0 ? `it holds ${unsupported.join(', ')}, which ${engine.name} does not unpack` : undefined
 }
 

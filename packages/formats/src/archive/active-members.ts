@@ -32,7 +32,7 @@ const getActiveContent = (verdict: FormatVerdict | undefined): string[] =>
 export function selectSearch(head: Buffer, name: string): Search | undefined {
   const start = head.toString('latin1')
   if (start.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return /vbaProject\.bin$/i.test(name) ? undefined : searchOle
-  if (start.includes('%PDF-')) return (source, limits) => surveyObjects(source, limits).findActiveContent
+  if (start.includes('%PDF-')) return (source, limits) => surveyObjects(source, limits).activeContent
   if (start.startsWith('{\\rtf')) return findRtfActiveContent
   if (/\.svg$/i.test(name) || /^\W{0,3}<svg[\s>]|^\W{0,3}<\?xml[^>]*>\s*<svg[\s>]/i.test(start)) return searchSvg
   return /\.(html?|xhtml|xht|mht|mhtml)$/i.test(name) || /<(!doctype\s+html|html)[\s>]/i.test(start) ? searchPage : undefined

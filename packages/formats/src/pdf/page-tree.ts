@@ -25,7 +25,7 @@ const activeParts: [RegExp, string][] = [
 
 export interface PageTree {
   circle: number | undefined
-  findActiveContent: string[]
+  activeContent: string[]
 }
 
 /**
@@ -36,7 +36,7 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
   if (source.size <= searchLimit) collect(objects, source, limits)
   const circles = [...objects.roots].map((root) => walk(objects.kids, root, limits))
-  return { circle: circles.find((circle) => circle !== undefined), findActiveContent: [...objects.active] }
+  return { circle: circles.find((circle) => circle !== undefined), activeContent: [...objects.active] }
 }
 
 /** Searches depth first, without recursion: a tree may be as deep as the file is long. */

@@ -27,10 +27,10 @@ export const readPdf: FormatReader = async (source, limits) => {
     return hasEnd(source)
       ? sound(['looked at its structure only: larger than 2 GiB'])
       : broken('the PDF has no end mark: it is truncated')
-  const { circle, findActiveContent } = surveyObjects(source, limits)
+  const { circle, activeContent } = surveyObjects(source, limits)
   if (circle) return maliciousVerdict('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
   const verdict = await openDocument(source, start, limits)
-  if (findActiveContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: findActiveContent }
+  if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
 }
 
