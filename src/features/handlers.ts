@@ -7,11 +7,11 @@ import { LiveStreams } from '../access/live-streams.js'
 import { UploadAdmission, type UploadSlots } from '../access/upload-admission.js'
 import { buildSchema } from '../api/graphql/schema.js'
 import { openGraphql } from '../api/graphql/server.js'
+import { createApplication } from '../api/http/application.js'
+import type { ApplicationParts } from '../api/http/application-parts.js'
 import { callOf } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
 import { createDownloads } from '../api/http/downloads.js'
-import { createEdge } from '../api/http/edge.js'
-import type { EdgeParts } from '../api/http/edge-parts.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
 import { openSubscriptions } from '../api/http/subscription-door.js'
@@ -80,7 +80,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const health = healthOf(parts)
   const streams = { schema, streams: new LiveStreams(), mayGoOn: mayGoOnOf(identity) }
   const subscriptions = subscriptionsOf(parts, callers, streams)
-  const { app, listener, addressOf } = createEdge({
+  const { app, listener, addressOf } = createApplication({
     ...callers,
     rest: restOf(parts, schema),
     graphql: graphql.handle,
@@ -169,7 +169,7 @@ const eventsOf = (parts: HandlerParts, { callOf }: Callers, { mayGoOn, ...stream
     onFault: faultLogger(parts, 'An event stream failed because of an internal error.'),
   })
 
-const restOf = (parts: HandlerParts, schema: GraphQLSchema): EdgeParts['rest'] =>
+const restOf = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
   createRestHandler({
     schema,
     spool: parts.spool,
@@ -180,7 +180,7 @@ const restOf = (parts: HandlerParts, schema: GraphQLSchema): EdgeParts['rest'] =
     onFault: faultLogger(parts, 'A REST request failed because of an internal error.'),
   })
 
-async function dashboardOf({ config, services }: HandlerParts, { callOf }: Callers): Promise<EdgeParts['dashboard']> {
+async function dashboardOf({ config, services }: HandlerParts, { callOf }: Callers): Promise<ApplicationParts['dashboard']> {
   const secure = config.publicUrl.startsWith('https:')
   return config.dashboard ? openDashboard(sessionDoor({ ...services, callOf, secure })) : undefined
 }
@@ -204,7 +204,7 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
   })
 }
 
-function downloadsOf({ services, metrics, downloadCuts, logger }: HandlerParts): EdgeParts['download'] {
+function downloadsOf({ services, metrics, downloadCuts, logger }: HandlerParts): ApplicationParts['download'] {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return createDownloads({
@@ -230,7 +230,7 @@ function exportsOf(parts: HandlerParts, schema: GraphQLSchema, { callOf }: Calle
   })
 }
 
-function resumableOf(parts: HandlerParts, { callOf }: Callers): EdgeParts['resumable'] {
+function resumableOf(parts: HandlerParts, { callOf }: Callers): ApplicationParts['resumable'] {
   const { config, services, uploads, uploadStorage, spool, scanner } = parts
   const maxUploadBytes = config.maxUploadMb * megabyte
   return {

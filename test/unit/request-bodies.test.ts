@@ -8,7 +8,7 @@ import type { JsonLimits } from '../../src/access/json-admission.js'
 import { JsonAdmission } from '../../src/access/json-admission.js'
 import { readJson } from '../../src/api/bodies/json.js'
 import { watchBody } from '../../src/api/bodies/request-body.js'
-import { createMessageClasses } from '../../src/api/http/messages.js'
+import { createMessageClasses } from '../../src/api/http/http-messages.js'
 import { Batch } from '../../src/platform/spool/batch.js'
 
 let server: Server | undefined

@@ -1,9 +1,10 @@
+import 'reflect-metadata'
 import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, expect, test } from '@jest/globals'
-import { disconnectIfStalled } from '../../src/api/http/early-answers.js'
+import { disconnectIfStalled } from '../../src/api/http/application.js'
 
 let server: Server
 const clients: Socket[] = []

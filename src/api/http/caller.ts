@@ -7,7 +7,7 @@ import { Call } from '../../access/call.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
 import { type Actor, cleanUserAgent, type Origin } from '../../platform/actor.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
-import type { EdgeParts } from './edge-parts.js'
+import type { ApplicationParts } from './application-parts.js'
 
 /** A request as the edge hands it on: with its id, and where it comes from. */
 export interface Known extends IncomingMessage {
@@ -15,7 +15,7 @@ export interface Known extends IncomingMessage {
   address: string
 }
 
-type Callers = Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>
+type Callers = Pick<ApplicationParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>
 
 /** Who calls, before anything of the body is read. */
 export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {

@@ -6,8 +6,8 @@ import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError 
 import { readJson } from '../bodies/json.js'
 import { wantBody } from '../bodies/request-body.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
+import type { ApplicationParts } from './application-parts.js'
 import { callOf, targetOf } from './caller.js'
-import type { EdgeParts } from './edge-parts.js'
 import { sendGraphqlPage } from './graphql-page.js'
 
 // What Apollo Sandbox needs of a browser; everything else stays shut.
@@ -24,7 +24,7 @@ const sandboxPolicy = [
 ].join('; ')
 
 /** /graphql: the body of a call, which Apollo Server then answers; in a browser a page, or Apollo’s Sandbox. */
-export function graphqlDoor(parts: EdgeParts): RequestHandler {
+export function graphqlDoor(parts: ApplicationParts): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
       if (!parts.explorer) throw notFound('page', '/graphql')
@@ -45,7 +45,7 @@ export function graphqlDoor(parts: EdgeParts): RequestHandler {
   }
 }
 
-function receive({ spool }: EdgeParts, request: Request, response: Response, call: Call): Promise<unknown> {
+function receive({ spool }: ApplicationParts, request: Request, response: Response, call: Call): Promise<unknown> {
   if (!request.headers['apollo-require-preflight'] && !request.headers['x-apollo-operation-name'])
     throw badUserInput([
       {

@@ -5,7 +5,7 @@ import { errorBody } from '../../access/public-error.js'
 import type { ErrorCode } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { originForm } from './caller.js'
-import { createMessageClasses } from './messages.js'
+import { createMessageClasses } from './http-messages.js'
 
 const mostHeaderBytes = 16_384
 // Requests of one connection that wait for the response before them.

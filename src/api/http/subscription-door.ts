@@ -22,12 +22,12 @@ import { newId } from '../../platform/ids.js'
 import { refuseBadVariables } from '../graphql/coerced.js'
 import { computeCostWithinLimit, mostTokens, screenDocument } from '../graphql/limits.js'
 import { formatError, isOurFault } from '../graphql/public-errors.js'
+import type { ApplicationParts } from './application-parts.js'
 import { type AddressOf, callBy } from './caller.js'
-import type { EdgeParts } from './edge-parts.js'
 import { closeCodes, end, limitMessages, sendBounded } from './socket-limits.js'
 import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-sockets.js'
 
-interface Parts extends Pick<EdgeParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'> {
+interface Parts extends Pick<ApplicationParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'> {
   schema: GraphQLSchema
   /** What every subscription asks of its caller. */
   endpoint: Endpoint

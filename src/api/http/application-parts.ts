@@ -11,7 +11,7 @@ import type { RestHandler } from '../rest/router.js'
 import type { Health } from './health.js'
 import type { Metrics } from './metrics.js'
 
-export interface EdgeParts {
+export interface ApplicationParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
   /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
   refusedCredential(ip: string): Promise<void>

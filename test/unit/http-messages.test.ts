@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, test } from '@jest/globals'
+import express from 'express'
 import { httpServer } from '../../src/api/http/server.js'
 
-test('a connection that lives on through many early answers keeps nothing of them', async () => {
+test('a reused connection keeps no listeners of early responses', async () => {
   const sockets = new Set<Socket>()
   const counts: number[] = []
   const server = httpServer((incoming, response) => {
@@ -58,5 +59,25 @@ test('reads on after an early response with Connection: close, and closes only i
   await once(socket, 'close')
   expect(socket.bytesRead - before).toBe(length)
   expect(errors).toEqual([])
+  server.close()
+})
+
+test('Express does not change the prototypes of requests and responses', async () => {
+  const app = express()
+  app.get('/', (request, response) => void response.json({ path: request.path }))
+  const prototypes: unknown[][] = []
+  const server = httpServer((request, response) => {
+    const note = () => prototypes.push([Object.getPrototypeOf(request), Object.getPrototypeOf(response)])
+    note()
+    response.once('finish', note)
+    app(request, response)
+  }, app).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+  expect(await answer.json()).toEqual({ path: '/' })
+  const [created, answered] = prototypes
+  expect(answered![0]).toBe(created![0])
+  expect(answered![1]).toBe(created![1])
+  server.closeAllConnections()
   server.close()
 })

@@ -1,0 +1,219 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import cors from 'cors'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import helmet from 'helmet'
+import { publicError } from '../../access/public-error.js'
+import { AssayError, badUserInput, type FieldFault, notFound, refuseMethod } from '../../platform/errors/errors.js'
+import { newId } from '../../platform/ids.js'
+import type { Span, Tracing } from '../../platform/telemetry/span.js'
+import { inSpan } from '../../platform/telemetry/tracing.js'
+import { sendError } from '../rest/envelope.js'
+import type { ApplicationParts } from './application-parts.js'
+import { type AddressOf, addressesBy, callOf, type Known, pathOf, targetOf } from './caller.js'
+import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
+import { mountGraphqlPage } from './graphql-page.js'
+import { isHalfClosed } from './http-messages.js'
+import { metricsEndpoint } from './metrics-endpoint.js'
+import { tellAge } from './read-age.js'
+
+export interface Application {
+  app: Express
+  listener: RequestListener
+  addressOf: AddressOf
+}
+
+/** The Express application with all handlers. Its listener gives each request an id, the common response headers and a log line. */
+export function createApplication(parts: ApplicationParts): Application {
+  const app = createExpress(parts)
+  const addressOf = addressesBy(app, parts.trustProxy)
+  const begin = createRequestLog(parts, addressOf)
+  const listener: RequestListener = (incoming, response) => {
+    // Sent after a request whose response closed the connection.
+    if (isHalfClosed(incoming.socket)) return void incoming.resume()
+    const request = incoming as Known
+    disconnectIfStalled(response)
+    const span = begin(request, response)
+    const enter = () => app(request, response)
+    if (span) inSpan(span, enter)
+    else enter()
+  }
+  return { app, listener, addressOf }
+}
+
+const stallTimeoutMs = 60_000
+
+/**
+ * Disconnects a client that does not read the response: otherwise the response would hold its bytes and its socket forever. A socket
+ * without unsent bytes stays open.
+ */
+export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallTimeoutMs): void {
+  response.setTimeout(timeoutMs, () => {
+    if (response.socket && response.socket.writableLength > 0) response.destroy()
+  })
+}
+
+/** Sets the request id and the common headers. Writes one log line per response, without the query string, which may contain a signed URL. */
+function createRequestLog({ logger, metrics, tracing }: ApplicationParts, addressOf: AddressOf) {
+  const headers = getSecurityHeaders()
+  return (request: Known, response: ServerResponse): Span | undefined => {
+    const path = pathOf(request.url!)
+    request.callId = newId('req')
+    // Read now: after the response, the socket may be gone.
+    request.address = addressOf(request)
+    response.setHeader('X-Request-Id', request.callId)
+    for (const [name, value] of headers) response.setHeader(name, value)
+    const start = performance.now()
+    const span = tracing && startSpan(tracing, request, path)
+    response.once('close', () => {
+      const ms = performance.now() - start
+      span?.set({ 'http.response.status_code': response.statusCode, 'assay.request_id': request.callId })
+      span?.end(response.statusCode >= 500 ? { code: response.statusCode } : undefined)
+      metrics.requests.observe({ edge: getInterface(path), status: response.statusCode }, ms / 1000)
+      if (logger.isLevelEnabled('info'))
+        logger.info({
+          req: request.callId,
+          method: request.method,
+          path: path.slice(0, 200),
+          status: response.statusCode,
+          ms: Math.round(ms * 10) / 10,
+          ip: request.address,
+          ...(span && { trace_id: span.traceId }),
+          ...(!response.writableFinished && { aborted: true }),
+        })
+    })
+    return span
+  }
+}
+
+/** Helmet's headers, which are the same for every response. */
+function getSecurityHeaders(): [string, string][] {
+  const headers: [string, string][] = []
+  const response = { setHeader: (name: string, value: string) => headers.push([name, value]), removeHeader: () => {} }
+  const set = helmet({
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    crossOriginResourcePolicy: { policy: 'same-site' },
+  })
+  set({} as IncomingMessage, response as unknown as ServerResponse, () => {})
+  return headers
+}
+
+function startSpan(tracing: Tracing, { method, headers }: IncomingMessage, path: string): Span {
+  const traceparent = typeof headers.traceparent === 'string' ? headers.traceparent : undefined
+  return tracing.request(`${method} ${getInterface(path)}`, {
+    traceparent,
+    attributes: { 'http.request.method': method!, 'url.path': path.slice(0, 200) },
+  })
+}
+
+const getInterface = (path: string) => (path.startsWith('/api/') ? 'rest' : path.startsWith('/graphql') ? 'graphql' : 'other')
+
+function createExpress(parts: ApplicationParts): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', parts.trustProxy)
+  app.set('query parser', 'simple')
+  // A proxy's rule for a path must also apply here: the case and the slashes of a path matter.
+  app.enable('case sensitive routing')
+  app.enable('strict routing')
+  app.use(rejectBadFraming)
+  app.use(parts.resumable.describe)
+  if (parts.readsFromReplica) app.use(tellAge)
+  if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
+  addReads(app, parts)
+  app.all('/graphql', graphqlDoor(parts))
+  if (parts.explorer) mountGraphqlPage(app)
+  if (parts.exports) app.use(parts.exports)
+  app.use(parts.events)
+  app.use(parts.log)
+  app.use(parts.resumable.handle)
+  const rest = createRestEndpoint(parts)
+  app.use('/api/v1', (request, response) => rest(request as Request & Known, response))
+  app.use((request) => {
+    throw notFound('endpoint', request.path)
+  })
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    sendFailure(parts, error, request as Request & Known, response),
+  )
+  return app
+}
+
+const allowOrigins = ({ corsOrigins, resumable }: ApplicationParts): RequestHandler =>
+  cors({
+    origin: corsOrigins.includes('*') ? '*' : corsOrigins,
+    exposedHeaders: ['X-Request-Id', 'Link', 'Age', 'RateLimit', 'RateLimit-Policy', 'Retry-After', ...resumable.exposedHeaders],
+    maxAge: 600,
+  })
+
+/** Endpoints that only respond to GET and HEAD. */
+function addReads(app: Express, parts: ApplicationParts): void {
+  const reads = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(refuseMethod)
+  if (parts.download) app.route('/download/:fileId').get(parts.download).all(refuseMethod)
+  reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
+  reads('/health/ready', async (_request, response) => {
+    const { ready, checks } = await parts.health.ready()
+    response
+      .status(ready ? 200 : 503)
+      .set('Cache-Control', 'no-store')
+      .json({ status: ready ? 'ready' : 'not_ready', checks })
+  })
+  if (!parts.metricsElsewhere) reads('/metrics', metricsEndpoint(parts.metrics, parts.metricsToken))
+  reads(
+    '/.well-known/jwks.json',
+    async (_request, response) => void response.set('Cache-Control', 'public, max-age=300').json(await parts.jwks()),
+  )
+  parts.dashboard?.(app)
+  parts.documentation(app)
+}
+
+function createRestEndpoint(parts: ApplicationParts): (request: Known, response: ServerResponse) => Promise<void> {
+  return async (request, response) => {
+    const call = await callOf(parts, request)
+    const key = request.headers['idempotency-key']
+    if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
+    await parts.rest(request, response, call, targetOf(request))
+  }
+}
+
+/** Responds to errors that no handler has responded to. */
+function sendFailure({ logger }: ApplicationParts, error: unknown, request: Known, response: ServerResponse): void {
+  // Express's own errors, such as a path that cannot be decoded.
+  const status = (error as { status?: number }).status
+  const reported =
+    !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
+      ? badUserInput([{ field: 'request', message: (error as Error).message }])
+      : publicError(error)
+  if (reported.code === 'internal_server_error')
+    logger.error({ req: request.callId, err: error }, 'A request failed unexpectedly.')
+  if (response.headersSent) {
+    response.destroy()
+    return
+  }
+  if (pathOf(request.url!).startsWith('/graphql')) sendGraphqlError(request as Request & Known, response as Response, reported)
+  else sendError(request, response, reported, request.callId)
+}
+
+function rejectBadFraming(request: Request, response: Response, next: NextFunction): void {
+  const fault = getFramingFault(request)
+  if (!fault) {
+    next()
+    return
+  }
+  // The following bytes of the connection may or may not be part of this request.
+  response.shouldKeepAlive = false
+  next(badUserInput([fault]))
+}
+
+/** For a request that a proxy may frame differently: one request for the proxy is another one for the service. */
+function getFramingFault({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldFault | undefined {
+  // RFC 9112, section 3.2. Node.js's own check is disabled, because its response has no body.
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === 4 && rawHeaders[at]!.toLowerCase() === 'host') hosts++
+  if (hosts > 1) return { field: 'Host', message: 'must be sent once' }
+  if (hosts === 0 && httpVersion === '1.1') return { field: 'Host', message: 'must be sent' }
+  // RFC 9112, section 6.1: HTTP/1.0 has no chunks, and an old proxy forwards them as the next request.
+  if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined)
+    return { field: 'Transfer-Encoding', message: 'must not be sent with HTTP/1.0' }
+  return undefined
+}
