@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, execute, type GraphQLSchema, Kind, parse } from 'graphql'
 import type { Call } from '../../src/access/call.js'
-import { jsonInTurns } from '../../src/api/bodies/json-in-turns.js'
+import { stringifyInTurns } from '../../src/api/bodies/long-lists.js'
 import { compileOperation } from '../../src/api/rest/compiled-operation.js'
 
 const schema = buildSchema(`
@@ -44,7 +44,7 @@ describe('a document that is compiled answers as graphql-js does', () => {
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
     ])
     for (const variables of [{}, { first: 5 }, { first: null }, { colour: 'RED' }])
-      expect(await jsonInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
+      expect(await stringifyInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
   })
 
   test('with a long list, whose items are made when they are written', async () => {
@@ -57,7 +57,7 @@ describe('a document that is compiled answers as graphql-js does', () => {
         inner: at % 7 === 0 ? null : { id: at, inner: at % 2 ? { size: at } : null },
       })),
     )
-    expect(await jsonInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
+    expect(await stringifyInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
   })
 
   test('and hands the call and the path of the field to its resolver', async () => {
@@ -85,7 +85,7 @@ describe('it throws', () => {
       await expect(run(call, {})).rejects.toThrow()
       answerWith('things', () => [...Array(1_000).fill({ id: 'a' }), wrong])
       const all = compiled('{ data: things { id colour tags } }')!
-      await expect(all(call, {}).then(jsonInTurns)).rejects.toThrow()
+      await expect(all(call, {}).then(stringifyInTurns)).rejects.toThrow()
     }
     answerWith('thing', () => null)
     expect(await run(call, {})).toBeNull()

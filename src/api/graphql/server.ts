@@ -8,7 +8,7 @@ import type { Call } from '../../access/call.js'
 import { publicError } from '../../access/public-error.js'
 import { RequestCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { jsonInTurns } from '../bodies/json-in-turns.js'
+import { stringifyInTurns } from '../bodies/long-lists.js'
 import { refuseBadVariables } from './coerced.js'
 import { computeCostWithinLimit, mostTokens, screenDocument } from './limits.js'
 import { formatError, isOurFault } from './public-errors.js'
@@ -41,7 +41,7 @@ export async function openGraphql(
     // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
     maxRecursiveSelections: true,
     formatError,
-    stringifyResult: async (value) => `${await jsonInTurns(value)}\n`,
+    stringifyResult: async (value) => `${await stringifyInTurns(value)}\n`,
     plugins: [
       parts.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })

@@ -8,7 +8,6 @@ import {
   type GraphQLSchema,
   getArgumentValues,
   getVariableValues,
-  isEnumType,
   isLeafType,
   isListType,
   isNonNullType,
@@ -18,23 +17,19 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import type { Call } from '../../access/call.js'
-import { LongList, long } from '../bodies/json-in-turns.js'
+import { LongList } from '../bodies/long-lists.js'
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>
 
-/** What becomes of the values of one type that are selected in one way. */
-interface Completion {
-  complete(value: unknown): unknown
-  /** The JSON of it, without the objects between. */
-  write(value: unknown): string
-}
+/** Selects the requested fields of a resolver's value, and serializes its scalars. */
+type Completion = (value: unknown) => unknown
 
-/** Runs a stored document for one call: what its root field answers. Throws what the resolver throws. */
+/** Runs a stored document for one call and returns the value of its root field. Throws what the resolver throws. */
 export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
 
 /**
- * What graphql-js does with a document of one root field, prepared once. The resolver is the schema's own, with all that stands before it; what it
- * gives is read off as the selection says. Undefined where a field below has a resolver of its own: that is graphql-js's to run.
+ * Prepares once what graphql-js does for each execution of a document with one root field. The resolver is that of the schema, with its
+ * middleware. Returns undefined if a nested field has a resolver of its own: graphql-js executes such a document.
  */
 export function compileOperation(
   schema: GraphQLSchema,
@@ -44,8 +39,8 @@ export function compileOperation(
   const parentType = (operation.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType())!
   const node = operation.selectionSet.selections[0] as FieldNode
   const field = parentType.getFields()[node.name.value]!
-  const completion = completionOf(field.type, node.selectionSet, fragments)
-  if (!completion) return undefined
+  const complete = createCompletion(field.type, node.selectionSet, fragments)
+  if (!complete) return undefined
   const resolve = field.resolve as GraphQLFieldResolver<undefined, Call>
   const facts = {
     fieldName: field.name,
@@ -58,48 +53,39 @@ export function compileOperation(
     rootValue: undefined,
     operation,
   }
-  return async (call, given) => {
-    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], given)
+  return async (call, input) => {
+    const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], input)
     if (errors) throw errors[0]!.originalError ?? errors[0]
     const info: GraphQLResolveInfo = { ...facts, variableValues: coerced }
-    return completion.complete(await resolve(undefined, getArgumentValues(field, node, coerced), call, info))
+    return complete(await resolve(undefined, getArgumentValues(field, node, coerced), call, info))
   }
 }
 
-function completionOf(
+function createCompletion(
   type: GraphQLOutputType,
   selection: SelectionSetNode | undefined,
   fragments: Fragments,
 ): Completion | undefined {
   if (isNonNullType(type)) {
-    const present = completionOf(type.ofType, selection, fragments)
-    return (
-      present && {
-        complete: (value) => present.complete(value ?? missing(type)),
-        write: (value) => present.write(value ?? missing(type)),
-      }
-    )
+    const complete = createCompletion(type.ofType, selection, fragments)
+    return complete && ((value) => complete(value ?? rejectMissing(type)))
   }
   if (isListType(type)) {
-    const item = completionOf(type.ofType, selection, fragments)
-    return (
-      item && {
-        complete: (value) => (value === null || value === undefined ? null : listOf(value, item)),
-        write: (value) => (value === null || value === undefined ? 'null' : `[${arrayOf(value).map(item.write).join(',')}]`),
-      }
-    )
+    const completeItem = createCompletion(type.ofType, selection, fragments)
+    return completeItem && orNull((value) => completeList(value, completeItem))
   }
-  if (isLeafType(type)) {
-    const complete = (value: unknown) => (value === null || value === undefined ? null : (type.serialize(value) ?? missing(type)))
-    const isPlain = isEnumType(type) || type.extensions.plain === true
-    return { complete, write: (value) => (isPlain && value ? `"${complete(value)}"` : jsonOf(complete(value))) }
-  }
+  if (isLeafType(type)) return orNull((value) => type.serialize(value) ?? rejectMissing(type))
   const members = isObjectType(type) && selection ? collectMembers(type, selection, fragments) : undefined
-  return members && completeObject(members)
+  return members && orNull((value) => completeObject(value as Record<string, unknown>, members))
 }
 
-/** Completions of the selected fields of an object, by their keys in the response. */
-type Members = Map<string, Completion & { name: string }>
+const orNull =
+  (complete: Completion): Completion =>
+  (value) =>
+    value === null || value === undefined ? null : complete(value)
+
+/** The selected fields of an object, by their keys in the response. */
+type Members = Map<string, { name: string; complete: Completion }>
 
 /** Undefined if a directive, an argument, a resolver or a fragment on another type needs graphql-js. */
 function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
@@ -117,50 +103,24 @@ function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fr
       const field = type.getFields()[name]
       const key = (node.alias ?? node.name).value
       if (!field || field.resolve || field.args.length > 0 || members.has(key)) return false
-      const completion = completionOf(field.type, node.selectionSet, fragments)
-      if (completion) members.set(key, { ...completion, name })
-      return completion !== undefined
+      const complete = createCompletion(field.type, node.selectionSet, fragments)
+      if (complete) members.set(key, { name, complete })
+      return complete !== undefined
     })
   return collect(type.name, selection) ? members : undefined
 }
 
-function completeObject(members: Members): Completion {
-  // Copied, an object has room for all its members from the start.
-  const blank: Record<string, unknown> = Object.fromEntries([...members.keys()].map((key) => [key, null]))
-  const parts = [...members].map(([key, member], index) => ({
-    ...member,
-    key,
-    before: `${index > 0 ? ',' : '{'}${JSON.stringify(key)}:`,
-  }))
-  return {
-    complete: (value) => {
-      if (value === null || value === undefined) return null
-      const made = { ...blank }
-      for (const { key, name, complete } of parts) made[key] = complete((value as Record<string, unknown>)[name])
-      return made
-    },
-    write: (value) => {
-      if (value === null || value === undefined) return 'null'
-      let json = ''
-      for (const { before, name, write } of parts) json += before + write((value as Record<string, unknown>)[name])
-      return `${json}}`
-    },
-  }
+function completeObject(value: Record<string, unknown>, members: Members): Record<string, unknown> {
+  const completed: Record<string, unknown> = {}
+  for (const [key, { name, complete }] of members) completed[key] = complete(value[name])
+  return completed
 }
 
-function listOf(value: unknown, { complete, write }: Completion): unknown {
-  if (value instanceof LongList) return value.map(complete, write)
-  const items = arrayOf(value)
-  return items.length > long ? new LongList(items, complete, write) : items.map(complete)
+function completeList(value: unknown, completeItem: Completion): unknown {
+  if (Array.isArray(value) || value instanceof LongList) return value.map(completeItem)
+  throw new TypeError('A resolver returned another value than the list that the schema declares.')
 }
 
-function arrayOf(value: unknown): unknown[] {
-  if (!Array.isArray(value)) throw new TypeError('A resolver gave something else where the schema has a list.')
-  return value
-}
-
-const jsonOf = (leaf: unknown): string => (Number.isSafeInteger(leaf) ? `${leaf}` : JSON.stringify(leaf))
-
-function missing(type: GraphQLOutputType): never {
-  throw new TypeError(`A resolver gave nothing where the schema has ${type.toString()}.`)
+function rejectMissing(type: GraphQLOutputType): never {
+  throw new TypeError(`A resolver returned nothing for the type ${type.toString()} of the schema.`)
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
 import { cursorOf, maxPages } from '../../platform/cursors.js'
 import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
-import { bytesInTurns } from '../bodies/json-in-turns.js'
+import { stringifyInTurns } from '../bodies/long-lists.js'
 import type { Route } from './routes.js'
 
 /** Answers as the specification wraps successes (spec §2). */
@@ -13,7 +13,7 @@ export async function sendSuccess(response: ServerResponse, route: Route, data: 
     data,
     ...(route.timestamp !== false && { timestamp: new Date().toISOString() }),
   }
-  send(response, route.status ?? 200, 'application/json; charset=utf-8', await bytesInTurns(body))
+  send(response, route.status ?? 200, 'application/json; charset=utf-8', await stringifyInTurns(body))
 }
 
 /** A small answer that no document gives. */
@@ -35,22 +35,15 @@ export function sendError(
   send(response, status, `application/${isProblem ? 'problem+json' : 'json'}; charset=utf-8`, JSON.stringify(body))
 }
 
-function send(response: ServerResponse, status: number, type: string, json: string | Buffer[]): void {
-  // It may have taken some turns to write: the client may have gone meanwhile.
+function send(response: ServerResponse, status: number, type: string, json: string): void {
+  // The client may have disconnected while a long list was serialized.
   if (response.destroyed) return
   response.statusCode = status
   response.setHeader('Content-Type', type)
-  const isText = typeof json === 'string'
   // RFC 9110, section 8.6: a HEAD response may omit it. The body of the GET is not always known (a download URL is not created).
-  if (response.req.method !== 'HEAD')
-    response.setHeader('Content-Length', isText ? Buffer.byteLength(json) : json.reduce((sum, { length }) => sum + length, 0))
+  if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(json))
   response.setHeader('Cache-Control', 'no-store')
-  if (isText) response.end(json)
-  else {
-    response.cork()
-    for (const slice of json) response.write(slice)
-    response.end()
-  }
+  response.end(json)
 }
 
 interface Listed {

@@ -1,4 +1,4 @@
-import { sliced } from '../../api/graphql/sliced.js'
+import { createList } from '../../api/bodies/long-lists.js'
 import { dayOf, hourOf, type UsageColumn, usageColumns, usageNow } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
@@ -37,11 +37,11 @@ interface Counted {
   held: { files: number; bytes: number }
 }
 
-/** Asked for when they are completed: slices that began while the call is still being logged would all be there at once. */
+/** Creates the points when they are completed, not while the call is still being logged. */
 const chartOf = <Point>(period: Period, buckets: number[], make: (bucket: number) => Point) => ({
   period: period as never,
   get dataPoints() {
-    return sliced(buckets, make)
+    return createList(buckets, make)
   },
 })
 
