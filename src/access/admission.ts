@@ -130,7 +130,7 @@ export interface AdmissionParts {
   }
   uploads: UploadAdmission
   json: JsonAdmission
-  record(entry: Entry): Promise<void>
+  ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
   /** Called with the cause of each 503. The client does not receive the cause. */
   onOutage(requestId: string, error: AssayError): void
@@ -173,7 +173,7 @@ export class Admission {
     const { outcome } = attempt
     const entry = attempt.succeed()
     if (!entry.call) return
-    await this.#parts.record(entry).catch((error) => {
+    await this.#parts.ledger.commit(entry).catch((error) => {
       throw withOutcome(outcome.status, error)
     })
   }
@@ -188,7 +188,7 @@ export class Admission {
     this.#noteRefusal(call, reported)
     const entry = { ...attempt.fail(reported), ...refusedBy(attempt, reported) }
     // If even the row cannot be written, the client receives the first error.
-    if (entry.call || entry.blocked) await this.#parts.record(entry).catch(() => {})
+    if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
     return error
   }
 

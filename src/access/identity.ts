@@ -1,15 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { ClientConfig, Pool } from 'pg'
-import type { Origin } from '../platform/actor.js'
 import type { SigningPurpose } from '../platform/signing-keys.js'
-import { type ApiKeyRecord, type Authentication, type Authenticators, authenticate } from './authenticate.js'
+import { type ApiKeyRecord, Authenticator } from './authenticate.js'
 import { makeEd25519Key } from './ed25519.js'
-import { fingerprint, IdentityCache, type IdentityKind } from './identity-cache.js'
+import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
 import { type KeyUse, LastUsed } from './last-used.js'
 import type { MasterKey } from './master-key.js'
 import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
-import { hashOf } from './secrets.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
 import { StoredSigningSecrets } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
@@ -35,9 +33,9 @@ export class Identity {
   readonly tokens: Tokens
   readonly lastUsed: LastUsed
   readonly signing: Record<SigningPurpose, StoredSigningSecrets>
+  readonly authenticate: Authenticator['authenticate']
 
   readonly #keys: IdentityCache<ApiKeyRecord>
-  readonly #authenticators: Authenticators
 
   constructor(options: IdentityOptions) {
     const { pool, connection, masterKey, onError } = options
@@ -73,9 +71,13 @@ export class Identity {
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
     this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
     this.lastUsed = new LastUsed(options.writeKeyUses, onError)
-    const onKeyUsed = (apiKeyId: string) => this.lastUsed.touch(apiKeyId)
-    const findKey = (secret: string) => this.#keys.get(fingerprint(secret), () => options.loadApiKey(hashOf(secret)))
-    this.#authenticators = { findKey, tokens: this.tokens, onKeyUsed }
+    const authenticator = new Authenticator({
+      keys: this.#keys,
+      loadApiKey: options.loadApiKey,
+      tokens: this.tokens,
+      onKeyUsed: this.lastUsed.touch.bind(this.lastUsed),
+    })
+    this.authenticate = authenticator.authenticate.bind(authenticator)
   }
 
   /** Begins to listen for changes, and makes what keys there must be. */
@@ -83,10 +85,6 @@ export class Identity {
     await this.listener.start()
     for (const secrets of Object.values(this.signing)) await secrets.current()
     this.lastUsed.start()
-  }
-
-  authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
-    return authenticate(rawHeaders, origin, this.#authenticators)
   }
 
   /** The document at /.well-known/jwks.json: the keys that sign tokens, receipts and logs, and those that still verify. */

@@ -126,7 +126,7 @@ const faultLogger =
 function callersOf(parts: HandlerParts) {
   const { identity, limits, security } = parts.services
   const callers = {
-    authenticate: identity.authenticate.bind(identity),
+    authenticate: identity.authenticate,
     refusedCredential: limits.failedCredential.bind(limits),
     admission: admissionOf(parts),
     security,
@@ -198,7 +198,7 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
       tenantRemaining: (actor) => tenants.remainingBytes(actor.tenantId),
     }),
     json: new JsonAdmission({ idleMs }),
-    record: (entry) => ledger.commit(entry),
+    ledger,
     security: services.security,
     onOutage: (req, error) => logger.warn({ req, err: error }, 'A dependency is unavailable. The response is 503.'),
   })

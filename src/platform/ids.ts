@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto'
-import { decodeTime, monotonicFactory } from 'ulid'
+import { decodeTime, encodeTime, monotonicFactory } from 'ulid'
 import { now } from './clock.js'
+import { badUserInput } from './errors/errors.js'
 
 export type IdPrefix =
   | 'key'
@@ -20,7 +21,7 @@ export type IdPrefix =
   | 'dlv'
   | 'shr'
 
-// The library asks for randomness a byte at a time; a pool makes that one call to the kernel for hundreds of ids.
+// The library requests one random byte at a time. A pool needs one system call for hundreds of ids.
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
@@ -32,12 +33,12 @@ function random(): number {
   return pool[used++]! / 256
 }
 
-// A clock that is set back by more than this is followed, or one leap ahead would date everything after it.
+// If the clock is set back by more than this, ids follow it. Otherwise one wrong jump ahead would date all later ids.
 const absorbedMs = 5_000
 let next = monotonicFactory(random)
 let latest = 0
 
-/** A new id: the prefix and a lower-case ULID (contract §4). Ids of one process ascend, but for a clock that is set back, so that they order rows by age. */
+/** A new id: the prefix and a lower-case ULID. Ids of one process ascend (unless the clock is set back), so that they order rows by age. */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
   if (moment < latest - absorbedMs) next = monotonicFactory(random)
@@ -45,25 +46,52 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${next(moment).toLowerCase()}`
 }
 
-/** When an id was made, to the millisecond. Rows take their time from their id, so that the two orders cannot differ. */
+/** Creation time of an id, in milliseconds. Rows use the time of their id, so that the two orders cannot differ. */
 export const idTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
 
-/** True for the exact shape of an id of that kind. A malformed id reads as an unknown one (contract §1), so nothing malformed reaches SQL. */
+/** True for a well-formed id of that kind. A malformed id is treated as an unknown one and is never sent to the database. */
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' &&
   value.length === prefix.length + 27 &&
   value.startsWith(`${prefix}_`) &&
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
-const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
+/** The smallest possible id of that time: a bound for periods on columns that are ordered by id. */
+export const firstIdAt = (prefix: IdPrefix, time: Date): string =>
+  `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
-/** The smallest id that a moment can give: a bound for "since" and "until" on columns that are ordered by id. */
-export function firstIdAt(prefix: IdPrefix, moment: Date): string {
-  let rest = Math.max(0, moment.getTime())
-  let time = ''
-  for (let place = 0; place < 10; place++) {
-    time = alphabet[rest % 32] + time
-    rest = Math.floor(rest / 32)
-  }
-  return `${prefix}_${time}${'0'.repeat(16)}`
+/** Highest page number. */
+export const maxPages = 2_147_483_647
+
+/** The cursor of an item: its id and, if the list is not sorted by id, its sort key. */
+export const cursorOf = (id: string, by?: { sort: string; key: string } | undefined): string =>
+  Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
+
+const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
+
+/** The id in a cursor. */
+export function idAt(prefix: IdPrefix, cursor: string, field = 'after'): string {
+  const [id] = cursorText(cursor).split(' ', 1)
+  if (!isId(prefix, id)) throw badCursor(field)
+  return id
 }
+
+/** The sort key in a cursor. Undefined if the cursor belongs to a list in another order. */
+export const keyAt = (cursor: string, sort: string): string | undefined =>
+  new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
+
+/** The number in a cursor of a list whose items have no id. */
+export function numberAt(cursor: string, field = 'after'): number {
+  const text = cursorText(cursor)
+  if (!/^\d{1,9}$/.test(text)) throw badCursor(field)
+  return Number(text)
+}
+
+/** The time in a cursor of a list that is sorted by time. */
+export function momentAt(cursor: string, sort: string, field = 'after'): Date {
+  const moment = new Date(keyAt(cursor, sort) ?? '')
+  if (Number.isNaN(moment.getTime())) throw badCursor(field)
+  return moment
+}
+
+export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor from a page of this list' }])

@@ -160,7 +160,7 @@ describe('rotation', () => {
     world.app.services.identity.forget('api_key', key.id)
     const refused = await key.get('/files')
     expect(refusal(refused)).toEqual([401, 'unauthenticated'])
-    expect(refused.body.message).toContain('rotated away')
+    expect(refused.body.message).toContain('was rotated')
     expect((await world.as(secret).get('/files')).status).toBe(200)
   })
 

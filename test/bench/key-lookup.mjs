@@ -1,5 +1,5 @@
 // What a warm look-up of an API key costs, alone: `node test/bench/key-lookup.mjs [keys]`, on compiled code.
-import { authenticate } from '../../dist/access/authenticate.js'
+import { Authenticator } from '../../dist/access/authenticate.js'
 import { fingerprint, IdentityCache } from '../../dist/access/identity-cache.js'
 import { openRateLimits } from '../../dist/access/rate-limits.js'
 import { newApiKeySecret } from '../../dist/access/secrets.js'
@@ -22,11 +22,12 @@ for (const secret of secrets) await findKey(secret)
 const origin = { ip: '127.0.0.1', userAgent: 'bench' }
 const headers = secrets.map((secret) => ['Host', 'localhost', 'User-Agent', 'bench', 'Authorization', `Bearer ${secret}`])
 const limits = await openRateLimits({ perMinute: 1e12 })
-const actor = (await authenticate(headers[0], origin, { findKey })).actor
+const authenticator = new Authenticator({ keys: cache, loadApiKey: load, onKeyUsed: () => {} })
+const { actor } = await authenticator.authenticate(headers[0], origin)
 
 const results = {
   findKey: await measured((at) => findKey(secrets[at % keys])),
-  authenticate: await measured((at) => authenticate(headers[at % keys], origin, { findKey })),
+  authenticate: await measured((at) => authenticator.authenticate(headers[at % keys], origin)),
   'limits.call': await measured(() => limits.call(actor)),
 }
 await limits.close()

@@ -108,7 +108,9 @@ describe('an API key', () => {
     here.forget('api_key', key.id)
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
-    await world.pool.query('update api_keys set previous_expires_at = now() - interval '1 second' where api_key_id = $1', [key.id])
+    await world.pool.query("update api_keys set previous_expires_at = now() - interval '1 second' where api_key_id = $1", [
+      key.id,
+    ])
     here.forget('api_key', key.id)
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', known: { id: key.id } })
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor' })

@@ -1,9 +1,8 @@
 import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { connectionItems } from '../../access/request-cost.js'
-import { idAt, maxPages, momentAt } from '../../platform/cursors.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import type { IdPrefix } from '../../platform/ids.js'
+import { type IdPrefix, idAt, maxPages, momentAt } from '../../platform/ids.js'
 import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
 

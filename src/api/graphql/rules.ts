@@ -68,6 +68,38 @@ export const Whole =
 /** True or false. */
 export const Flag = (): PropertyDecorator => Rule((value) => typeof value === 'boolean', 'must be true or false')
 
+/** An ISO 8601 date, with or without a time. */
+export const Moment = (): PropertyDecorator =>
+  Rule(
+    (value) =>
+      typeof value === 'string' &&
+      /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$)/.test(value) &&
+      !Number.isNaN(Date.parse(value)) &&
+      // JavaScript parses the 30th of February as the 2nd of March.
+      new Date(value.slice(0, 10)).toISOString().startsWith(value.slice(0, 10)),
+    'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
+  )
+
+/** A period: `from` is inclusive, `until` is exclusive. Null means open. */
+export interface Window {
+  from: Date | null
+  until: Date | null
+}
+
+const dayMs = 86_400_000
+
+/**
+ * The period between two bounds that are both inclusive, to the millisecond. An upper bound without a time includes the whole day. A time
+ * without a zone is UTC.
+ */
+export const windowOf = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
+  from: startDate ? parseUtc(startDate) : null,
+  until: endDate ? new Date(parseUtc(endDate).getTime() + (/^\d{4}-\d{2}-\d{2}$/.test(endDate) ? dayMs : 1)) : null,
+})
+
+const parseUtc = (text: string): Date =>
+  new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)
+
 const metadataBytes = 16 * 1024
 // Beyond some thousands of levels neither JSON.stringify nor jsonb has stack enough.
 const metadataLevels = 500

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
-import { cursorOf, maxPages } from '../../platform/cursors.js'
 import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
+import { cursorOf, maxPages } from '../../platform/ids.js'
 import { stringifyInTurns } from '../bodies/long-lists.js'
 import type { Route } from './routes.js'
 
@@ -51,15 +51,21 @@ interface Listed {
   pagination: { page: number; has_next: boolean }
 }
 
-/** The link (RFC 8288) from a page of a list to the next, which begins behind this one's last item; none where nothing follows. */
-export function nextPage(route: Route, target: { path: string; query: URLSearchParams }, answer: unknown): string | undefined {
+/** The link (RFC 8288) to the next page of a list, which starts after the last item of this page. Undefined on the last page. */
+export function nextPage(route: Route, target: { path: string; query: URLSearchParams }, page: unknown): string | undefined {
   if (route.listedBy === undefined) return undefined
-  const { data, pagination } = answer as Listed
+  const { data, pagination } = page as Listed
   const last = data.at(-1)
   if (!pagination.has_next || last === undefined) return undefined
   const query = new URLSearchParams(target.query)
-  const sort = route.sortedBy?.(target.query)
+  const sort = route.sortedBy ?? getRequestedSort(target.query)
   query.set('page', String(Math.min(pagination.page + 1, maxPages)))
   query.set('after', cursorOf(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
   return `<${target.path}?${query}>; rel="next"`
+}
+
+/** Undefined for the default order. Only `GET /files` has these parameters. */
+function getRequestedSort(query: URLSearchParams): string | undefined {
+  const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
+  return sort === 'created_at' ? undefined : sort
 }

@@ -13,10 +13,10 @@ export interface Route {
   body?: 'json' | 'multipart'
   /** Of a change: members for which null is a value. */
   nullable?: readonly string[]
-  /** Of a list: the member of an item that the link to the next page begins behind. */
+  /** For a list: the member of an item that identifies it in the link to the next page. */
   listedBy?: string
-  /** The member that such a list is sorted by; undefined: by that one. */
-  sortedBy?: (query: URLSearchParams) => string | undefined
+  /** The member that the list is sorted by, if it is another one and the request cannot select it. */
+  sortedBy?: string
   /** Also as server-sent events, without an end. */
   streams?: boolean
   summary: string
@@ -110,17 +110,7 @@ export const routes: readonly Route[] = [
     body: 'multipart',
     summary: 'Check a file without storing it',
   },
-  {
-    method: 'GET',
-    path: '/files',
-    operation: 'ListFiles',
-    listedBy: 'file_id',
-    sortedBy: (query) => {
-      const sort = query.get('sort') ?? (query.has('name_prefix') ? 'original_filename' : 'created_at')
-      return sort === 'created_at' ? undefined : sort
-    },
-    summary: 'List files',
-  },
+  { method: 'GET', path: '/files', operation: 'ListFiles', listedBy: 'file_id', summary: 'List files' },
   { method: 'GET', path: '/files/{file_id}', operation: 'CreateDownloadUrl', timestamp: false, summary: 'Get a download URL' },
   { method: 'DELETE', path: '/files/{file_id}', operation: 'DeleteFile', summary: 'Delete a file' },
   { method: 'POST', path: '/files/delete', operation: 'DeleteFiles', body: 'json', summary: 'Delete up to 100 files' },
@@ -143,7 +133,7 @@ export const routes: readonly Route[] = [
     path: '/quarantine',
     operation: 'ListQuarantine',
     listedBy: 'file_id',
-    sortedBy: () => 'quarantined_at',
+    sortedBy: 'quarantined_at',
     summary: 'List quarantined files',
   },
   {
@@ -167,7 +157,7 @@ export const routes: readonly Route[] = [
     path: '/holds',
     operation: 'ListHolds',
     listedBy: 'file_id',
-    sortedBy: () => 'held_at',
+    sortedBy: 'held_at',
     summary: 'List holds',
   },
   {
@@ -175,7 +165,7 @@ export const routes: readonly Route[] = [
     path: '/trash',
     operation: 'ListTrash',
     listedBy: 'file_id',
-    sortedBy: () => 'deleted_at',
+    sortedBy: 'deleted_at',
     summary: 'List deleted files',
   },
   { method: 'POST', path: '/trash/{file_id}/restore', operation: 'RestoreFile', summary: 'Restore a file from the trash' },

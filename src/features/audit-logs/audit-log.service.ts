@@ -13,12 +13,11 @@ import { totalBucket } from '../../ledger/counters.js'
 import type { AuditAction, AuditType } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
-import { cursorOf, idAt } from '../../platform/cursors.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { firstIdAt } from '../../platform/ids.js'
+import { cursorOf, firstIdAt, idAt } from '../../platform/ids.js'
 import type { AuditLog } from './audit-log.types.js'
 
 export interface AuditFilter {

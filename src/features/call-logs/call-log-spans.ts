@@ -1,4 +1,4 @@
-import type { Window } from '../../api/graphql/dates.js'
+import type { Window } from '../../api/graphql/rules.js'
 import { dayOf, hourOf, hoursSince } from '../../ledger/counters.js'
 import { currentTime } from '../../platform/clock.js'
 

@@ -1,4 +1,4 @@
-import { type Window, windowOf } from '../../api/graphql/dates.js'
+import { type Window, windowOf } from '../../api/graphql/rules.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { CallLogsArgs } from './call-log.types.js'
 

@@ -1,4 +1,3 @@
-import type { Window } from '../../api/graphql/dates.js'
 import {
   type Connection,
   type ConnectionArgs,
@@ -11,16 +10,16 @@ import {
   type Stretch,
   stretchOf,
 } from '../../api/graphql/page.js'
+import type { Window } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { monthStart } from '../../ledger/partitions.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
-import { cursorOf, idAt } from '../../platform/cursors.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { firstIdAt, idTime, isId } from '../../platform/ids.js'
+import { cursorOf, firstIdAt, idAt, idTime, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
 import { CallLogCounts, pairsOf } from './call-log-counts.js'
 import { type CallLogFilter, idBounds, loggedWindow } from './call-log-window.js'

@@ -1,9 +1,8 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
-import { Moment } from '../../api/graphql/dates.js'
 import { ErrorCodeName, enumOf } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
-import { Optional } from '../../api/graphql/rules.js'
+import { Moment, Optional } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
 export const OperationName = enumOf('Operation', 'Category of a call, which is the scope that its endpoint requires.', {

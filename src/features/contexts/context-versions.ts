@@ -1,6 +1,6 @@
 import { mapPage, newestFirst, type Page, type PageArgs } from '../../api/graphql/page.js'
-import { numberAt } from '../../platform/cursors.js'
 import type { Database } from '../../platform/db/client.js'
+import { numberAt } from '../../platform/ids.js'
 import type { FileContext } from './context.types.js'
 import { rulesOfKept } from './context-rules.js'
 import type { ContextVersion } from './context-version.types.js'

@@ -1,5 +1,5 @@
-import type { Window } from '../../api/graphql/dates.js'
 import type { Stretch } from '../../api/graphql/page.js'
+import type { Window } from '../../api/graphql/rules.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { firstIdAt } from '../../platform/ids.js'

@@ -1,6 +1,5 @@
 import type { Attempt } from '../../access/admission.js'
 import { publicError } from '../../access/public-error.js'
-import { windowOf } from '../../api/graphql/dates.js'
 import {
   type Connection,
   type ConnectionArgs,
@@ -11,14 +10,14 @@ import {
   placeOf,
   stretchOf,
 } from '../../api/graphql/page.js'
+import { windowOf } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { maySeeContext } from '../../platform/actor.js'
-import { badCursor, cursorOf, idAt, keyAt } from '../../platform/cursors.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, notFound, quarantined } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
-import { isId } from '../../platform/ids.js'
+import { badCursor, cursorOf, idAt, isId, keyAt } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'

@@ -3,8 +3,8 @@ import { codeEnum, enumOf } from '../../api/graphql/enum.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { maxPages } from '../../platform/cursors.js'
 import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../../platform/errors/block-reasons.js'
+import { maxPages } from '../../platform/ids.js'
 
 const CheckName = codeEnum(blockReasons, {
   name: 'BlockReason',
