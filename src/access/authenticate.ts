@@ -3,7 +3,7 @@ import { now } from '../platform/clock.js'
 import { fingerprint, type IdentityCache } from './identity-cache.js'
 import { hashOf, logTokenForm } from './secrets.js'
 import { sessionIn } from './session-cookie.js'
-import { longestToken, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
+import { maxTokenBytes, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
 /** What authentication needs to know of an API key and its tenant. */
@@ -171,7 +171,7 @@ function credentialIn(rawHeaders: readonly string[]): { credential: string } | {
     value = rawHeaders[at + 1]!
   }
   if (value === undefined) return undefined
-  if (value.length > longestToken + 16) return { fault: `The Authorization header is longer than ${longestToken} bytes.` }
+  if (value.length > maxTokenBytes + 16) return { fault: `The Authorization header is longer than ${maxTokenBytes} bytes.` }
   const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(value)
   return bearer
     ? { credential: bearer[1]! }

@@ -27,7 +27,7 @@ export const trustMs = 800
 const beatMs = 250
 const connectMs = 2_000
 // Where echoes are answered and never heard: a pooler that has given the LISTEN to another.
-const longestSilenceMs = 30_000
+const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
 export interface IdentityListenerOptions {
@@ -118,7 +118,7 @@ export class IdentityListener implements Trust {
     if (silentMs > trustMs) {
       // Timers come before the network: a loop that was held has yet to read what came in time.
       if (!hasRead) return void setImmediate(() => this.#beat(client, true))
-      if (this.#echoing === client || silentMs > longestSilenceMs) {
+      if (this.#echoing === client || silentMs > maxSilenceMs) {
         this.#lost(client, new Error('the connection went silent'))
         return
       }

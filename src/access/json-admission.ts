@@ -7,12 +7,12 @@ import { addressGroup } from './address-group.js'
 export interface JsonLimits {
   deadlineMs: number
   idleMs: number
-  mostBytes: number
+  maxBytes: number
 }
 
-const known = { deadlineMs: 30_000, mostBytes: megabyte }
+const known = { deadlineMs: 30_000, maxBytes: megabyte }
 // A document, and what it takes to sign in.
-const anonymous = { deadlineMs: 10_000, mostBytes: 16 * 1024 }
+const anonymous = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
 const mostAnonymous = { inAll: 256, byAddress: 16 }
 
 /** What a JSON body may take, and how many of callers without a credential are read at once. */

@@ -6,13 +6,13 @@ import { isCommonPassword } from './common-passwords.js'
 /** OWASP's argon2id minimum with the least memory per attempt: 19 MiB, two passes, one lane. About 20 ms of one core. */
 const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
-const shortest = 8
-const longestBytes = 512
+const minPasswordLength = 8
+const maxPasswordBytes = 512
 
 /** What is wrong with a new password, in words for the caller; undefined where nothing is. */
 export function passwordFault(password: string): string | undefined {
-  if ([...password].length < shortest) return `must have at least ${shortest} characters`
-  if (Buffer.byteLength(password) > longestBytes) return `must have at most ${longestBytes} bytes`
+  if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
+  if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
   if (isCommonPassword(password)) return 'must be none of the common ones'
   return undefined
 }
@@ -47,7 +47,7 @@ export class Passwords {
 
   /** Which of these the password is of. Hashes of one salt (the same person in several tenants) cost one between them. */
   async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
-    if (Buffer.byteLength(password) > longestBytes) return stored.map(() => false)
+    if (Buffer.byteLength(password) > maxPasswordBytes) return stored.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)
     const known = stored.filter((each) => each !== null)
     const made = new Map<string, string>()

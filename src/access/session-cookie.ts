@@ -1,4 +1,4 @@
-import { longestToken } from './token-record.js'
+import { maxTokenBytes } from './token-record.js'
 
 /** The dashboard's cookie (contract §15). */
 const sessionCookie = 'assay_session'
@@ -22,7 +22,7 @@ export function sessionIn(rawHeaders: readonly string[]): { session: string } | 
   if (found.length > 1)
     return { fault: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
   const session = found[0]!
-  if (session.length > longestToken) return { fault: `The cookie '${sessionCookie}' is longer than ${longestToken} bytes.` }
+  if (session.length > maxTokenBytes) return { fault: `The cookie '${sessionCookie}' is longer than ${maxTokenBytes} bytes.` }
   return { session }
 }
 

@@ -5,24 +5,24 @@ const retryAfterSeconds = 1
 /** Limits how many of something run concurrently, in total and for each tenant. */
 export class TenantSlots {
   readonly #what: string
-  readonly #most: { inAll: number; byTenant: number }
+  readonly #limits: { inAll: number; byTenant: number }
   readonly #running = new Map<string, number>()
 
-  constructor(what: string, most: { inAll: number; byTenant: number }) {
+  constructor(what: string, limits: { inAll: number; byTenant: number }) {
     this.#what = what
-    this.#most = most
+    this.#limits = limits
   }
 
   /** Returns the function that releases the slot. Throws 429 at the tenant's own limit, and 503 at the limit of all tenants. */
   enter(tenantId: string): () => void {
     const own = this.#running.get(tenantId) ?? 0
     const all = [...this.#running.values()].reduce((sum, count) => sum + count, 0)
-    if (own >= this.#most.byTenant)
+    if (own >= this.#limits.byTenant)
       throw rateLimited(
         `This tenant already has ${own} concurrent ${this.#what}, the maximum. Retry after one of them ends.`,
         retryAfterSeconds,
       )
-    if (all >= this.#most.inAll)
+    if (all >= this.#limits.inAll)
       throw overloaded(`The service already has ${all} concurrent ${this.#what}, the maximum. Retry later.`)
     this.#running.set(tenantId, own + 1)
     let left = false

@@ -66,7 +66,7 @@ export class RefusedToken extends Error {
 }
 
 /** Longer ones are refused before any work is done on them. */
-export const longestToken = 8192
+export const maxTokenBytes = 8192
 
 /** The only algorithms there are: nothing symmetric, so that a public key can never serve as a secret, and never none. */
 export const tokenAlgorithms = ['RS256', 'ES256', 'EdDSA']

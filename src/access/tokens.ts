@@ -3,7 +3,7 @@ import { now } from '../platform/clock.js'
 import { fingerprint, IdentityCache, type Trust } from './identity-cache.js'
 import type { OutsideTokens } from './outside-tokens.js'
 import { ownIssuer, type Sessions } from './sessions.js'
-import { longestToken, RefusedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
+import { maxTokenBytes, RefusedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 
 export interface TokensOptions {
   trust: Trust
@@ -26,7 +26,8 @@ export class Tokens {
 
   /** What the token stands for; throws RefusedToken. The status of the user and of the tenant are the caller's to judge. */
   async verify(token: string): Promise<TokenRecord> {
-    if (token.length > longestToken) throw new RefusedToken('token_malformed', `This token is longer than ${longestToken} bytes.`)
+    if (token.length > maxTokenBytes)
+      throw new RefusedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)
     const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
     if (!record || record.validUntil <= now()) throw new RefusedToken('token_expired', 'This token has expired.')
     return record

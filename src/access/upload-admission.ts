@@ -75,10 +75,10 @@ export class UploadSlots {
   #all = 0
   readonly #byTenant = new Map<string, number>()
   readonly #byCredential = new Map<string, number>()
-  readonly #most: { all: number; tenant: number; quarter: number; credential: number }
+  readonly #max: { all: number; tenant: number; quarter: number; credential: number }
 
   constructor(all: number) {
-    this.#most = { all, tenant: Math.ceil(all / 2), quarter: Math.ceil(all / 4), credential: Math.ceil(all / 4) }
+    this.#max = { all, tenant: Math.ceil(all / 2), quarter: Math.ceil(all / 4), credential: Math.ceil(all / 4) }
   }
 
   get taken(): number {
@@ -103,12 +103,12 @@ export class UploadSlots {
 
   #refuse({ tenantId, id }: Holder): void {
     const own = this.#byCredential.get(id) ?? 0
-    if (own >= this.#most.credential) throw tooMany(`this credential has ${own} under way, the most there may be`)
+    if (own >= this.#max.credential) throw tooMany(`this credential has ${own} under way, the most there may be`)
     const held = this.#byTenant.get(tenantId) ?? 0
-    if (held >= this.#most.tenant) throw tooMany(`this tenant has ${held} under way, the most there may be`)
-    const free = this.#most.all - this.#all
+    if (held >= this.#max.tenant) throw tooMany(`this tenant has ${held} under way, the most there may be`)
+    const free = this.#max.all - this.#all
     if (free === 0) throw tooMany(`${this.#all} are under way, the most there may be`)
-    if (held >= this.#most.quarter && held >= free)
+    if (held >= this.#max.quarter && held >= free)
       throw tooMany(`this tenant has ${held} under way, and the ${free} that are free are for others`)
   }
 }

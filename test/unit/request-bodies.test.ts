@@ -18,7 +18,7 @@ afterEach(() => {
   server?.close()
 })
 
-const patient: JsonLimits = { idleMs: 60_000, deadlineMs: 60_000, mostBytes: 1_048_576 }
+const patient: JsonLimits = { idleMs: 60_000, deadlineMs: 60_000, maxBytes: 1_048_576 }
 
 /** A request whose head has come, and the socket that sends its body. */
 async function requested(headers: string): Promise<{ request: IncomingMessage; socket: Socket }> {
@@ -137,10 +137,10 @@ test('without a credential a body has 16 KiB, ten seconds, and few beside it fro
       return held
     })
   const reading = Array.from({ length: 16 }, () => one(callFrom('192.0.2.1')))
-  expect(limits).toEqual({ idleMs: 1, deadlineMs: 10_000, mostBytes: 16_384 })
+  expect(limits).toEqual({ idleMs: 1, deadlineMs: 10_000, maxBytes: 16_384 })
   await expect(one(callFrom('192.0.2.1'))).rejects.toMatchObject({ code: 'rate_limited', retryAfter: 1 })
   reading.push(one(callFrom('192.0.2.2')), one(callFrom('192.0.2.1', true)))
-  expect(limits).toEqual({ idleMs: 1, deadlineMs: 30_000, mostBytes: 1_048_576 })
+  expect(limits).toEqual({ idleMs: 1, deadlineMs: 30_000, maxBytes: 1_048_576 })
   finish()
   await Promise.all(reading)
   await one(callFrom('192.0.2.1'))

@@ -39,22 +39,22 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   return parsed as Record<string, unknown>
 }
 
-const tooLong = (mostBytes: number) =>
+const tooLong = (maxBytes: number) =>
   badUserInput([
     {
       field: 'body',
-      message: `must be at most ${mostBytes >= megabyte ? `${mostBytes / megabyte} MiB` : `${mostBytes / 1024} KiB`}`,
+      message: `must be at most ${maxBytes >= megabyte ? `${maxBytes / megabyte} MiB` : `${maxBytes / 1024} KiB`}`,
     },
   ])
 
-function readBytes(request: IncomingMessage, { mostBytes, ...limits }: JsonLimits): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > mostBytes) return Promise.reject(tooLong(mostBytes))
+function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits): Promise<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLong(maxBytes))
   const batch = new Batch()
   let unwatch = () => {}
   return new Promise<Buffer>((resolve, reject) => {
     unwatch = watchBody(request, limits, reject)
     request.on('data', (chunk: Buffer) => {
-      if (batch.size + chunk.length > mostBytes) return reject(tooLong(mostBytes))
+      if (batch.size + chunk.length > maxBytes) return reject(tooLong(maxBytes))
       batch.add(chunk)
     })
     request.once('end', () => resolve(Buffer.concat(batch.take())))

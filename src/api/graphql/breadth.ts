@@ -5,7 +5,7 @@ import { BREAK, type DocumentNode, Kind, type SelectionSetNode, visit } from 'gr
  * each, and words a fault with every node at fault: without these bounds validating a document holds the event loop for a tenth of
  * a second.
  */
-const most = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
+const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
 
 /** What is too much, as an answer tells it. Looks at each node once, and is to be asked of documents whose depth is bounded. */
 export function faultOfBreadth(document: DocumentNode): string | undefined {
@@ -16,33 +16,33 @@ export function faultOfBreadth(document: DocumentNode): string | undefined {
     return BREAK
   }
   const definitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
-  if (definitions(Kind.OPERATION_DEFINITION) > most.operations) return `must have at most ${most.operations} operations`
-  if (definitions(Kind.FRAGMENT_DEFINITION) > most.fragments) return `must have at most ${most.fragments} fragments`
+  if (definitions(Kind.OPERATION_DEFINITION) > limits.operations) return `must have at most ${limits.operations} operations`
+  if (definitions(Kind.FRAGMENT_DEFINITION) > limits.fragments) return `must have at most ${limits.fragments} fragments`
   visit(document, {
     OperationDefinition: ({ variableDefinitions }) => {
-      if ((variableDefinitions?.length ?? 0) > most.variables) return refuse(`must have at most ${most.variables} variables`)
+      if ((variableDefinitions?.length ?? 0) > limits.variables) return refuse(`must have at most ${limits.variables} variables`)
     },
     SelectionSet: (node) => {
-      if (repetitions(node, new Map()) > most.sameName)
-        return refuse(`must ask for the same name at most ${most.sameName} times in one place`)
+      if (repetitions(node, new Map()) > limits.sameName)
+        return refuse(`must ask for the same name at most ${limits.sameName} times in one place`)
     },
     Field: ({ arguments: given }) => {
-      if ((given?.length ?? 0) > most.arguments) return refuse(`must give a field at most ${most.arguments} arguments`)
+      if ((given?.length ?? 0) > limits.arguments) return refuse(`must give a field at most ${limits.arguments} arguments`)
     },
     Directive: ({ arguments: given }) => {
-      if ((given?.length ?? 0) > most.arguments) return refuse(`must give a directive at most ${most.arguments} arguments`)
+      if ((given?.length ?? 0) > limits.arguments) return refuse(`must give a directive at most ${limits.arguments} arguments`)
     },
     ListValue: ({ values }) => {
-      if ((literals += values.length) > most.literals) return refuse(tooManyLiterals)
+      if ((literals += values.length) > limits.literals) return refuse(tooManyLiterals)
     },
     ObjectValue: ({ fields }) => {
-      if ((literals += fields.length) > most.literals) return refuse(tooManyLiterals)
+      if ((literals += fields.length) > limits.literals) return refuse(tooManyLiterals)
     },
   })
   return fault
 }
 
-const tooManyLiterals = `must have at most ${most.literals} values in its lists and objects; give what is long as a variable`
+const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects; give what is long as a variable`
 
 /** How often the most frequent name or fragment stands in one place, inline fragments being part of theirs. */
 function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {

@@ -15,10 +15,10 @@ import {
 } from 'graphql'
 
 // Repeated in the message: what a client sent as a megabyte need not come back as one.
-const toldCharacters = 500
-const toldFaults = 10
+const maxMessageLength = 500
+const maxReportedFaults = 10
 // Of a member or of an enum's value: no name that the schema knows is longer.
-const longestName = 100
+const maxNameLength = 100
 
 /**
  * Throws what is wrong with an operation's variables, up to ten faults in one error. Here and not in graphql-js's execution, which
@@ -32,13 +32,13 @@ export function refuseBadVariables(
 ): void {
   const faults: string[] = []
   for (const definition of operation.variableDefinitions ?? []) {
-    if (faults.length > toldFaults) break
+    if (faults.length > maxReportedFaults) break
     const given = Object.hasOwn(variables, definition.variable.name.value)
     faults.push(...faultsOf(schema, definition, given ? variables[definition.variable.name.value] : undefined))
   }
   if (faults.length === 0) return
-  const told = faults.slice(0, toldFaults)
-  if (faults.length > toldFaults) told.push('Too many errors; what else is wrong is left out.')
+  const told = faults.slice(0, maxReportedFaults)
+  if (faults.length > maxReportedFaults) told.push('Too many errors; what else is wrong is left out.')
   throw new GraphQLError(told.map(shortened).join(' '), {
     nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
@@ -65,7 +65,7 @@ function faultsOf(
       const at =
         path.length > 0 ? ` at "${name}${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}"` : ''
       faults.push(`Variable "$${name}" got invalid value ${shown(wrong)}${at}; ${message}`)
-      if (faults.length > toldFaults) throw enough
+      if (faults.length > maxReportedFaults) throw enough
     })
   } catch (error) {
     if (error !== enough) throw error
@@ -81,14 +81,14 @@ function abridged(type: GraphQLInputType, value: unknown): unknown {
   if (isNonNullType(type)) return abridged(type.ofType, value)
   if (isListType(type))
     return Array.isArray(value) ? value.map((item) => abridged(type.ofType, item)) : abridged(type.ofType, value)
-  if (isEnumType(type)) return typeof value === 'string' ? value.slice(0, longestName) : value
+  if (isEnumType(type)) return typeof value === 'string' ? value.slice(0, maxNameLength) : value
   if (!isInputObjectType(type) || typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const fields = type.getFields()
   const members: [string, unknown][] = []
   let unknown = 0
   for (const [name, member] of Object.entries(value)) {
     if (Object.hasOwn(fields, name)) members.push([name, abridged(fields[name]!.type, member)])
-    else if (++unknown <= toldFaults + 1) members.push([name.slice(0, longestName), null])
+    else if (++unknown <= maxReportedFaults + 1) members.push([name.slice(0, maxNameLength), null])
   }
   return Object.fromEntries(members)
 }
@@ -98,6 +98,6 @@ const shown = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 
 const shortened = (message: string): string =>
-  message.length <= toldCharacters
+  message.length <= maxMessageLength
     ? message
-    : `${message.slice(0, toldCharacters / 2)} … ${message.slice(-toldCharacters / 2)}`.toWellFormed()
+    : `${message.slice(0, maxMessageLength / 2)} … ${message.slice(-maxMessageLength / 2)}`.toWellFormed()

@@ -100,9 +100,9 @@ export const windowOf = ({ startDate, endDate }: { startDate?: string | null; en
 const parseUtc = (text: string): Date =>
   new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)
 
-const metadataBytes = 16 * 1024
+const maxMetadataBytes = 16 * 1024
 // Beyond some thousands of levels neither JSON.stringify nor jsonb has stack enough.
-const metadataLevels = 500
+const maxMetadataLevels = 500
 
 /** An object of the caller's own, of at most 16 KiB as JSON (contract §4). */
 export const Metadata = (): PropertyDecorator =>
@@ -111,8 +111,8 @@ export const Metadata = (): PropertyDecorator =>
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
-      isWithinLevels(value, metadataLevels) &&
-      Buffer.byteLength(JSON.stringify(value)) <= metadataBytes &&
+      isWithinLevels(value, maxMetadataLevels) &&
+      Buffer.byteLength(JSON.stringify(value)) <= maxMetadataBytes &&
       isStorable(value),
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )

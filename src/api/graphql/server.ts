@@ -80,13 +80,13 @@ async function warm(server: ApolloServer<Call>): Promise<void> {
   }
 }
 
-const longestOperationName = 255
+const maxOperationNameLength = 255
 
 async function refuseBombs(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
   // It is repeated in the answer where no operation has it.
-  if (typeof operationName === 'string' && operationName.length > longestOperationName)
-    throw badUserInput([{ field: 'operationName', message: `must be at most ${longestOperationName} characters` }])
+  if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
+    throw badUserInput([{ field: 'operationName', message: `must be at most ${maxOperationNameLength} characters` }])
   if (typeof query !== 'string') return
   const { document, fault } = screenDocument(query)
   if (!fault) return

@@ -9,7 +9,7 @@ const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), prom
 const readWhole = 64 * 1024
 /** Read ahead of each client, however slow it is. */
 const blockBytes = 256 * 1024
-const mostKept = (8 * megabyte) / blockBytes
+const maxKeptBlocks = (8 * megabyte) / blockBytes
 
 /** Blocks that no download uses: fresh ones would make a full collection for every hundred downloads of a megabyte. */
 const free: Buffer[] = []
@@ -68,7 +68,7 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
     // Where the client is gone the system may still hold the block: it is used no more.
     if (response.destroyed || !(await send(block.subarray(0, bytesRead), at === size))) return
   }
-  if (free.length < mostKept) free.push(block)
+  if (free.length < maxKeptBlocks) free.push(block)
 }
 
 /** Sends a chunk; true when the system has taken it, false where the client is gone. */
