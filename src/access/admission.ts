@@ -23,7 +23,7 @@ export interface RequestFacts {
   readonly actor: Actor | undefined
   readonly refusal: Refusal | undefined
   readonly idempotencyKey: string | undefined
-  readonly answerHeaders: Record<string, string>
+  readonly responseHeaders: Record<string, string>
   readonly cost: RequestCost
   /** Aborts if the client disconnects before its request is complete. */
   readonly signal: AbortSignal
@@ -117,8 +117,8 @@ export class Attempt {
 }
 
 /** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
-export function operationOf({ access, step }: Endpoint): Operation | null {
-  return step || access === 'any' || access === 'public' || access === 'admin' ? null : access
+export function operationOf({ access, isUnlogged }: Endpoint): Operation | null {
+  return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
 
 export interface AdmissionParts {
@@ -204,10 +204,10 @@ function withOutcome(status: Attempt['outcome']['status'], error: unknown): unkn
   return status === 'committed' && httpStatus[publicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
 
-function rejectOverLimit({ answerHeaders }: RequestFacts, state: RateState): void {
-  Object.assign(answerHeaders, rateLimitHeaders(state))
+function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): void {
+  Object.assign(responseHeaders, rateLimitHeaders(state))
   if (!state.refusal) return
-  answerHeaders['Retry-After'] = String(state.resetSeconds)
+  responseHeaders['Retry-After'] = String(state.resetSeconds)
   throw state.refusal
 }
 

@@ -3,7 +3,7 @@ import { now } from '../platform/clock.js'
 import { fingerprint, type IdentityCache } from './identity-cache.js'
 import { hashOf, logTokenForm } from './secrets.js'
 import { sessionIn } from './session-cookie.js'
-import { maxTokenBytes, type RefusedFor, RefusedToken, type TokenRecord, type UserRecord } from './token-record.js'
+import { maxTokenBytes, RejectedToken, type RejectionReason, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
 /** What authentication needs to know of an API key and its tenant. */
@@ -34,7 +34,7 @@ export interface KnownCaller {
 
 interface Refused {
   message: string
-  why: RefusedFor
+  why: RejectionReason
   known?: KnownCaller
   /** Looks the owner up in the database. The caller limits how often. */
   find?: () => Promise<KnownCaller | null>
@@ -118,7 +118,7 @@ export class Authenticator {
     try {
       record = await this.#parts.tokens.verify(token)
     } catch (error) {
-      if (!(error instanceof RefusedToken)) throw error
+      if (!(error instanceof RejectedToken)) throw error
       const find = async () => {
         const owner = await error.findOwner()
         return owner && userOf(owner.user, owner.isProven)

@@ -28,10 +28,10 @@ export class Call implements RequestFacts {
   /** Invalid fields found while the input was coerced. They are reported together with those that validation finds. */
   inputFaults: FieldFault[] = []
   /** The request's name of an argument: `page_size` in REST for `pageSize` in the schema. */
-  spelling: (path: string) => string = (path) => path
+  requestName: (path: string) => string = (path) => path
   idempotencyKey: string | undefined
   /** Headers of the response, such as the state of the rate limit. */
-  readonly answerHeaders: Record<string, string> = {}
+  readonly responseHeaders: Record<string, string> = {}
   readonly memo = new Map<unknown, unknown>()
   readonly cost = new RequestCost()
   // TypeScript's private and not JavaScript's: Apollo Server copies its context value, and a copy has no #fields. Both objects are shared.

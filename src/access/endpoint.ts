@@ -15,7 +15,7 @@ export interface Endpoint {
   /** Stores nothing: it uses no quota, and a rejection does not count as a blocked file. */
   dryRun?: boolean
   /** Not a call by itself: one of several requests that form one call, or a HEAD that only checks for a file. */
-  step?: boolean
+  isUnlogged?: boolean
 }
 
 /** An upload whose operation is not known before its body is read. */

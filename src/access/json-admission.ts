@@ -13,7 +13,7 @@ export interface JsonLimits {
 const known = { deadlineMs: 30_000, maxBytes: megabyte }
 // A document, and what it takes to sign in.
 const anonymous = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
-const mostAnonymous = { inAll: 256, byAddress: 16 }
+const maxAnonymous = { inAll: 256, byAddress: 16 }
 
 /** What a JSON body may take, and how many of callers without a credential are read at once. */
 export class JsonAdmission {
@@ -29,7 +29,7 @@ export class JsonAdmission {
     if (call.actor) return read({ ...known, idleMs: this.#idleMs })
     const address = addressGroup(call.origin.ip)
     const own = this.#byAddress.get(address) ?? 0
-    if (own >= mostAnonymous.byAddress || this.#inAll >= mostAnonymous.inAll)
+    if (own >= maxAnonymous.byAddress || this.#inAll >= maxAnonymous.inAll)
       throw rateLimited(
         `Too many requests without a credential are read at once: ${own} of this address, ${this.#inAll} in all; try again in a moment.`,
         1,

@@ -2,7 +2,7 @@ import type { Actor } from '../platform/actor.js'
 import { overloaded } from '../platform/errors/errors.js'
 import { TenantSlots } from './tenant-slots.js'
 
-const mostStreams = { inAll: 500, byTenant: 50 }
+const maxStreams = { inAll: 500, byTenant: 50 }
 const betweenChecksMs = 1_000
 
 /**
@@ -10,7 +10,7 @@ const betweenChecksMs = 1_000
  * of the end of its credential, and all of them where the process is to end.
  */
 export class LiveStreams {
-  readonly #slots = new TenantSlots('live streams of events', mostStreams)
+  readonly #slots = new TenantSlots('live streams of events', maxStreams)
   readonly #open = new Set<AbortController>()
   #isEnding = false
 

@@ -4,7 +4,7 @@ import { currentTime, now } from '../platform/clock.js'
 import { AssayError, overloaded } from '../platform/errors/errors.js'
 import { plainLine } from '../platform/plain-text.js'
 import { ownIssuer, refuse } from './sessions.js'
-import { RefusedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
+import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
 /** What a token of the outside provider says of its user. */
 export interface OutsideUserFacts {
@@ -60,12 +60,12 @@ export class OutsideTokens {
     return this.#options.issuer
   }
 
-  /** What the token stands for; throws RefusedToken, and an AssayError where the provider cannot be asked for its keys. */
+  /** What the token stands for; throws RejectedToken, and an AssayError where the provider cannot be asked for its keys. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verified(token)
     const facts = this.#factsOf(payload)
     const user = await this.#options.userOnFirstSight(facts)
-    if (!user) throw new RefusedToken('token_claims', 'This token names no tenant that is known here.')
+    if (!user) throw new RejectedToken('token_claims', 'This token names no tenant that is known here.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
@@ -81,8 +81,8 @@ export class OutsideTokens {
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)
     // RFC 8725 §3.11: what such a key signs for another purpose (a logout token, a DPoP proof) is no access token.
-    if (!isAccessTokenType(protectedHeader.typ)) throw new RefusedToken('token_claims', 'This token is of another type.')
-    if (payload.iat! > now() / 1000 + skewSeconds) throw new RefusedToken('token_claims', 'This token is not valid yet.')
+    if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is of another type.')
+    if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
 
@@ -100,8 +100,9 @@ export class OutsideTokens {
     const text = (name: string) => nonEmpty(claimOf(payload, name))
     const subject = nonEmpty(payload.sub)
     const tenantId = text(this.#claims.tenant)
-    if (!subject) throw new RefusedToken('token_claims', "The claim 'sub' of this token is missing or wrong.")
-    if (!tenantId) throw new RefusedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
+    if (!subject) throw new RejectedToken('token_claims', "The claim 'sub' of this token is missing or wrong.")
+    if (!tenantId)
+      throw new RejectedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
     const scopes = scopesOf(claimOf(payload, this.#claims.scopes))
     return {
       issuer: this.#options.issuer,

@@ -123,8 +123,8 @@ export const rateLimitHeaders = ({
 
 /** Counts in Redis where there is a URL for it, else in the process, added up through PostgreSQL where there is a pool. */
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
-  const { pool, redisUrl, onError, ...given } = options
-  const limits = { ...usual, ...given }
+  const { pool, redisUrl, onError, ...overrides } = options
+  const limits = { ...usual, ...overrides }
   if (redisUrl) return openInRedis(limits, redisUrl, onError)
   const shared = pool && new SharedCounts(pool, onError)
   shared?.start()

@@ -4,7 +4,7 @@ import { currentTime, now } from '../platform/clock.js'
 import { isId } from '../platform/ids.js'
 import { keyPairOf } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
-import { RefusedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
+import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
 /** The issuer and audience of the service's own tokens: the same wherever it is reached. */
 export const ownIssuer = 'assay'
@@ -39,12 +39,12 @@ export class Sessions {
     return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
   }
 
-  /** What the token stands for, asked of the database; throws RefusedToken. */
+  /** What the token stands for, asked of the database; throws RejectedToken. */
   async verify(token: string): Promise<TokenRecord> {
     try {
       return await this.#verify(token)
     } catch (error) {
-      if (error instanceof RefusedToken) error.findOwner = () => this.#ownerOf(token, error.why !== 'token_signature')
+      if (error instanceof RejectedToken) error.findOwner = () => this.#ownerOf(token, error.why !== 'token_signature')
       throw error
     }
   }
@@ -53,9 +53,9 @@ export class Sessions {
     const { sub, sid, tid, exp } = await this.#claims(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
-      throw new RefusedToken('session_ended', 'This session has ended; sign in again.')
+      throw new RejectedToken('session_ended', 'This session has ended; sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
-      throw new RefusedToken('token_claims', 'This token does not belong to its session.')
+      throw new RejectedToken('token_claims', 'This token does not belong to its session.')
     const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
@@ -82,7 +82,7 @@ export class Sessions {
   async #claims(token: string) {
     const { kid } = decodeProtectedHeader(token)
     const key = typeof kid === 'string' ? await this.#options.keys.find(kid) : undefined
-    if (!key) throw new RefusedToken('token_signature', 'This token was signed with an unknown key.')
+    if (!key) throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')
     const rules = {
       algorithms: ['EdDSA'],
       typ: 'JWT',
@@ -97,15 +97,15 @@ export class Sessions {
 
 /** Turns jose's faults into refusals that tell what is wrong with the token and nothing more. */
 export function refuse(error: unknown): never {
-  if (error instanceof errors.JWTExpired) throw new RefusedToken('token_expired', 'This token has expired.')
-  if (error instanceof errors.JWTClaimValidationFailed) throw new RefusedToken('token_claims', claimFault(error))
+  if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
+  if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', claimFault(error))
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
-    throw new RefusedToken('token_signature', 'This token was signed with an unknown key.')
+    throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')
   if (error instanceof errors.JOSEAlgNotAllowed)
-    throw new RefusedToken('token_signature', 'This token is signed in a way that is not accepted.')
+    throw new RejectedToken('token_signature', 'This token is signed in a way that is not accepted.')
   if (error instanceof errors.JWSSignatureVerificationFailed)
-    throw new RefusedToken('token_signature', 'The signature of this token is wrong.')
-  throw new RefusedToken('token_malformed', 'This token is malformed.')
+    throw new RejectedToken('token_signature', 'The signature of this token is wrong.')
+  throw new RejectedToken('token_malformed', 'This token is malformed.')
 }
 
 const claimFaults: Record<string, string> = {

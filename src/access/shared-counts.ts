@@ -13,13 +13,13 @@ interface Pending {
   key: string
   window: number
   /** Counted here and not yet reported. */
-  untold: number
+  unreported: number
   /** What all replicas had counted when last asked, ours included. */
-  told: number
+  shared: number
 }
 
 const everyMs = 1_000
-const mostKeysAtOnce = 5_000
+const maxKeysAtOnce = 5_000
 // Finished windows are removed by whichever replica's turn comes round.
 const sweepEvery = 60
 
@@ -54,10 +54,10 @@ export class SharedCounts {
     const id = `${counter.name}:${key}`
     let entry = this.#entries.get(id)
     if (!entry || entry.window !== window) {
-      entry = { counter, key, window, untold: 0, told: 0 }
+      entry = { counter, key, window, unreported: 0, shared: 0 }
       this.#entries.set(id, entry)
     }
-    entry.untold += points
+    entry.unreported += points
     this.#changed.add(entry)
   }
 
@@ -72,24 +72,24 @@ export class SharedCounts {
     // What is counted from here on waits for the next round, or a busy service would never leave this one.
     const batch = [...this.#changed]
     this.#changed.clear()
-    for (let at = 0; at < batch.length; at += mostKeysAtOnce) await this.#tell(batch.slice(at, at + mostKeysAtOnce))
+    for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#tell(batch.slice(at, at + maxKeysAtOnce))
   }
 
   async #tell(batch: Pending[]): Promise<void> {
     // Rows are locked in the order of their keys, so that two replicas never wait for each other in a circle.
     const rows = batch
-      .filter((entry) => entry.untold !== 0 && this.#entries.get(idOf(entry)) === entry)
-      .map((entry) => ({ entry, id: idOf(entry), points: entry.untold, start: entry.window * entry.counter.seconds }))
+      .filter((entry) => entry.unreported !== 0 && this.#entries.get(idOf(entry)) === entry)
+      .map((entry) => ({ entry, id: idOf(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
       .sort((one, other) => (one.id < other.id ? -1 : 1))
     if (rows.length === 0) return
-    const told = await this.#upsert(rows)
+    const shared = await this.#upsert(rows)
     for (const { entry, id, points, start } of rows) {
-      entry.untold -= points
-      const sum = told.get(id)
+      entry.unreported -= points
+      const sum = shared.get(id)
       // A later window in the table: another clock is ahead of ours, and what we counted is history there.
       if (sum === undefined || sum.start !== start) continue
-      const others = sum.points - entry.told - points
-      entry.told = sum.points
+      const others = sum.points - entry.shared - points
+      entry.shared = sum.points
       entry.counter.addOthers(entry.key, entry.window, others)
     }
   }

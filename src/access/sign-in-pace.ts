@@ -31,7 +31,7 @@ export interface SignInFacts {
 
 const usual: FreeFailures = { pair: 10, account: 50, address: 100 }
 const waitMs = { first: 250, most: 15_000 }
-const mostWaiting = { address: 8, account: 32, all: 512 }
+const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
  * Slows guesses down instead of refusing the account: a stranger's wrong passwords cost the owner nothing at an address that
@@ -67,9 +67,9 @@ export class SignInPace {
   }
 
   // Beyond these the attempts of one place would only hold connections.
-  async #wait(ms: number, places: Record<keyof typeof mostWaiting, string>, signal?: AbortSignal): Promise<void> {
-    const taken = Object.entries(places) as [keyof typeof mostWaiting, string][]
-    if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= mostWaiting[kind])) {
+  async #wait(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
+    const taken = Object.entries(places) as [keyof typeof maxWaiting, string][]
+    if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= maxWaiting[kind])) {
       const seconds = Math.ceil(ms / 1000)
       throw rateLimited(`Too many attempts to sign in; try again in ${seconds} s.`, seconds)
     }

@@ -30,7 +30,7 @@ export interface TokenRecord {
 }
 
 /** Why a credential was not accepted, for the metrics: a short list, whatever is sent. */
-export type RefusedFor =
+export type RejectionReason =
   | 'header'
   | 'key_unknown'
   | 'key_disabled'
@@ -52,13 +52,13 @@ export interface TokenOwner {
 }
 
 /** A token that is not accepted; its message may be shown. What else goes wrong (a database away) is thrown as itself. */
-export class RefusedToken extends Error {
-  override readonly name = 'RefusedToken'
+export class RejectedToken extends Error {
+  override readonly name = 'RejectedToken'
   /** Asks the database, so that its caller bounds how often. */
   findOwner: () => Promise<TokenOwner | null> = async () => null
 
   constructor(
-    readonly why: RefusedFor,
+    readonly why: RejectionReason,
     message: string,
   ) {
     super(message)

@@ -3,7 +3,7 @@ import { now } from '../platform/clock.js'
 import { fingerprint, IdentityCache, type Trust } from './identity-cache.js'
 import type { OutsideTokens } from './outside-tokens.js'
 import { ownIssuer, type Sessions } from './sessions.js'
-import { maxTokenBytes, RefusedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
+import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 
 export interface TokensOptions {
   trust: Trust
@@ -24,12 +24,12 @@ export class Tokens {
     this.#cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
   }
 
-  /** What the token stands for; throws RefusedToken. The status of the user and of the tenant are the caller's to judge. */
+  /** What the token stands for; throws RejectedToken. The status of the user and of the tenant are the caller's to judge. */
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > maxTokenBytes)
-      throw new RefusedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)
+      throw new RejectedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)
     const record = await this.#cache.get(fingerprint(token), () => this.#load(token))
-    if (!record || record.validUntil <= now()) throw new RefusedToken('token_expired', 'This token has expired.')
+    if (!record || record.validUntil <= now()) throw new RejectedToken('token_expired', 'This token has expired.')
     return record
   }
 
@@ -48,7 +48,7 @@ export class Tokens {
     const issuer = claimedIssuer(token)
     if (issuer === ownIssuer) return sessions.verify(token)
     if (outside && issuer === outside.issuer) return outside.verify(token)
-    throw new RefusedToken('token_claims', 'This token is from another issuer.')
+    throw new RejectedToken('token_claims', 'This token is from another issuer.')
   }
 }
 
@@ -59,9 +59,9 @@ function claimedIssuer(token: string): unknown {
     algorithm = decodeProtectedHeader(token).alg
     issuer = decodeJwt(token).iss
   } catch {
-    throw new RefusedToken('token_malformed', 'This token is malformed.')
+    throw new RejectedToken('token_malformed', 'This token is malformed.')
   }
   if (!tokenAlgorithms.includes(algorithm as string))
-    throw new RefusedToken('token_signature', 'This token is signed in a way that is not accepted.')
+    throw new RejectedToken('token_signature', 'This token is signed in a way that is not accepted.')
   return issuer
 }

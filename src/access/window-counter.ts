@@ -8,7 +8,7 @@ export interface Count {
 }
 
 // A flood of addresses must not fill memory: beyond this many in one window further keys are let through uncounted.
-const mostKeys = 100_000
+const maxKeys = 100_000
 
 /** Counts by key in windows of so many seconds. */
 export interface WindowCounter {
@@ -40,7 +40,7 @@ export class ProcessCounter implements WindowCounter {
       this.#counts = new Map()
     }
     const known = this.#counts.get(key)
-    if (known === undefined && this.#counts.size >= mostKeys) return { count: 0, resetSeconds }
+    if (known === undefined && this.#counts.size >= maxKeys) return { count: 0, resetSeconds }
     const count = (known ?? 0) + points
     this.#counts.set(key, count)
     this.#shared?.added(this, key, window, points)

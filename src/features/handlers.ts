@@ -14,7 +14,7 @@ import { openDashboard } from '../api/http/dashboard.js'
 import { createDownloads } from '../api/http/downloads.js'
 import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
-import { openSubscriptions } from '../api/http/subscription-door.js'
+import { openSubscriptions } from '../api/http/subscriptions.js'
 import { mountDocumentation } from '../api/openapi/documentation.js'
 import { createRestHandler } from '../api/rest/router.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
@@ -32,11 +32,11 @@ import { createExports } from './exports/export.service.js'
 import type { DownloadCuts } from './files/download-cuts.js'
 import type { UploadService } from './files/upload.service.js'
 import { storageFindings } from './maintenance/storage-findings.js'
-import { createLogDoor } from './proof/log-door.js'
+import { createLogHandler } from './proof/log-handler.js'
 import { resolversOf } from './resolvers.js'
 import type { Services } from './services.js'
 import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
-import { sessionDoor } from './users/session-endpoint.js'
+import { createSessionHandler } from './users/session-endpoint.js'
 
 interface HandlerParts extends AppParts {
   services: Services
@@ -88,7 +88,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     exports: exportsOf(parts, schema, callers),
     events: eventsOf(parts, callers, streams),
     dashboard: await dashboardOf(parts, callers),
-    log: createLogDoor({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
+    log: createLogHandler({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
     resumable: resumableOf(parts, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),
@@ -127,7 +127,7 @@ function callersOf(parts: HandlerParts) {
   const { identity, limits, security } = parts.services
   const callers = {
     authenticate: identity.authenticate,
-    refusedCredential: limits.failedCredential.bind(limits),
+    countRejectedCredential: limits.failedCredential.bind(limits),
     admission: admissionOf(parts),
     security,
     metrics: parts.metrics,
@@ -182,7 +182,7 @@ const restOf = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['r
 
 async function dashboardOf({ config, services }: HandlerParts, { callOf }: Callers): Promise<ApplicationParts['dashboard']> {
   const secure = config.publicUrl.startsWith('https:')
-  return config.dashboard ? openDashboard(sessionDoor({ ...services, callOf, secure })) : undefined
+  return config.dashboard ? openDashboard(createSessionHandler({ ...services, callOf, secure })) : undefined
 }
 
 function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: HandlerParts): Admission {

@@ -86,7 +86,10 @@ describe('what a reader unpacks is scanned', () => {
       'an attachment of a PDF',
       () => pdfWith('/Type /EmbeddedFile /Filter [/FlateDecode]', deflateSync(zipOf({ name: 'a', bytes: thrice }))),
     ],
-    ['a stream of a PDF with a filter that is spelt otherwise', () => pdfWith('/Filter [ /Fl#61teDecode ]', deflateSync(thrice))],
+    [
+      'a stream of a PDF with a filter that is requestName otherwise',
+      () => pdfWith('/Filter [ /Fl#61teDecode ]', deflateSync(thrice)),
+    ],
     [
       'a stream of a PDF packed twice',
       () => pdfWith('/Filter [/ASCIIHexDecode /Fl]', Buffer.from(`${deflateSync(thrice).toString('hex')}>`)),

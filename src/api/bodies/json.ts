@@ -4,14 +4,14 @@ import type { JsonLimits } from '../../access/json-admission.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { Batch } from '../../platform/spool/batch.js'
 import { megabyte } from '../../platform/units.js'
-import { refuseEncoding, unsupported, watchBody } from './request-body.js'
+import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
 const longBytes = 65_536
 
 /** The members of a JSON body. An empty body is an object without members. Throws 415 and 400. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
-  refuseEncoding(request)
+  rejectEncoding(request)
   if (type !== undefined && !/^application\/(json|[\w.+-]+\+json)\s*(;|$)/i.test(type))
     throw unsupported(`The body is '${type.slice(0, 100)}'; send application/json.`)
   const bytes = await readBytes(request, limits)

@@ -5,7 +5,7 @@ import { AssayError } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { decodeFilename, PartHeaders } from './part-headers.js'
-import { refuseEncoding, unsupported, watchBody } from './request-body.js'
+import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
 /** What a body of multipart/form-data may contain, and the handlers of its parts. */
 export interface MultipartOptions {
@@ -138,7 +138,7 @@ export class Multipart {
   }
 
   #open(): busboy.Busboy {
-    refuseEncoding(this.#request)
+    rejectEncoding(this.#request)
     const { headers } = this.#request
     if (!/^multipart\/form-data\s*(;|$)/i.test(headers['content-type'] ?? ''))
       throw unsupported('An upload must be multipart/form-data with a boundary.')

@@ -22,7 +22,7 @@ const late = (deadlineMs: number) =>
   })
 
 /** Throws 415 for a compressed body. */
-export function refuseEncoding({ headers }: IncomingMessage): void {
+export function rejectEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding.toLowerCase() !== 'identity')
     throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'; send it as it is.`)
@@ -31,7 +31,7 @@ export function refuseEncoding({ headers }: IncomingMessage): void {
 export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)
 
 /** Tells a client that sent `Expect: 100-continue` to send its body. */
-export function wantBody(request: IncomingMessage, response: ServerResponse): void {
+export function sendContinue(request: IncomingMessage, response: ServerResponse): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue()
 }
 

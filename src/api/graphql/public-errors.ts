@@ -12,8 +12,8 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
   }
   if (isInputFault(formatted, cause)) {
     const message = isIntrospection(formatted) ? introspectionDisabled : formatted.message
-    const given = formatted.extensions?.details as Record<string, unknown> | undefined
-    const details = given ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
+    const known = formatted.extensions?.details as Record<string, unknown> | undefined
+    const details = known ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
     return graphqlError({ code: 'bad_user_input', message, details }, place)
   }
   return graphqlError(publicError(cause), place)

@@ -156,20 +156,20 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fau
   // A scalar has no rules of its own. The faults of all arguments are reported with the object that contains them.
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
-  const spelled = (field: string) => call.spelling(isInput ? `input.${field}` : field)
-  const faults = call.inputFaults.map((fault) => withRange(fault, value, spelled))
+  const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
+  const faults = call.inputFaults.map((fault) => withRange(fault, value, requestName))
   for (const fault of isInput ? [...faultsOf(value), ...faultsOfSettings(value)] : faultsOf(value)) {
-    const field = spelled(fault.field)
+    const field = requestName(fault.field)
     if (!faults.some((known) => known.field === field)) faults.push({ ...fault, field })
   }
   if (faults.length > 0) throw badUserInput(faults)
 }
 
 /** For a value that is no number of the field's type (too long, negative, a fraction, text): states the field's own range. */
-function withRange(fault: FieldFault, input: object, spelled: (field: string) => string): FieldFault {
+function withRange(fault: FieldFault, input: object, requestName: (field: string) => string): FieldFault {
   if (fault.value === undefined) return fault
   for (const [field, { rules }] of declaredFor(input)) {
-    const range = spelled(field) === fault.field && rules.find(({ isRange }) => isRange)
+    const range = requestName(field) === fault.field && rules.find(({ isRange }) => isRange)
     if (range)
       return { ...fault, message: isWholeText(fault.value) ? range.message : range.message.replace('be', 'be a whole number') }
   }

@@ -9,10 +9,10 @@ import { publicError } from '../../access/public-error.js'
 import { RequestCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { stringifyInTurns } from '../bodies/long-lists.js'
-import { refuseBadVariables } from './coerced.js'
-import { computeCostWithinLimit, mostTokens, screenDocument } from './limits.js'
+import { computeCostWithinLimit, maxTokens, screenDocument } from './document-limits.js'
 import { formatError, isOurFault } from './public-errors.js'
-import { logUnreached } from './unreached.js'
+import { logUnresolved } from './unresolved-calls.js'
+import { rejectInvalidVariables } from './variable-errors.js'
 
 export interface GraphqlParts {
   schema: GraphQLSchema
@@ -36,8 +36,8 @@ export async function openGraphql(
     persistedQueries: false,
     allowBatchedHttpRequests: false,
     stopOnTerminationSignals: false,
-    parseOptions: { maxTokens: mostTokens },
-    validationOptions: { maxErrors: mostErrors },
+    parseOptions: { maxTokens: maxTokens },
+    validationOptions: { maxErrors: maxErrors },
     // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
     maxRecursiveSelections: true,
     formatError,
@@ -55,7 +55,7 @@ export async function openGraphql(
   await server.start()
   return {
     handle: async (request, response, call, body) => {
-      await refuseBombs(parts.schema, call, body)
+      await rejectExpensiveDocument(parts.schema, call, body)
       await pause(body as { query?: unknown })
       response.once('close', () => call.cost.clientLeave())
       try {
@@ -82,7 +82,7 @@ async function warm(server: ApolloServer<Call>): Promise<void> {
 
 const maxOperationNameLength = 255
 
-async function refuseBombs(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
+async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
   // It is repeated in the answer where no operation has it.
   if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
@@ -91,7 +91,7 @@ async function refuseBombs(schema: GraphQLSchema, call: Call, body: unknown): Pr
   const { document, fault } = screenDocument(query)
   if (!fault) return
   if (document)
-    await logUnreached(schema, call, document, typeof operationName === 'string' ? operationName : null, publicError(fault))
+    await logUnresolved(schema, call, document, typeof operationName === 'string' ? operationName : null, publicError(fault))
   throw fault
 }
 
@@ -117,7 +117,7 @@ async function answer(
   if (response.headersSent || response.destroyed) return
   for (const [name, value] of result.headers) response.setHeader(name, value)
   if (!isPage(result.headers)) response.setHeader('Cache-Control', 'no-store')
-  for (const name in call.answerHeaders) response.setHeader(name, call.answerHeaders[name]!)
+  for (const name in call.responseHeaders) response.setHeader(name, call.responseHeaders[name]!)
   response.statusCode = result.status ?? 200
   if (result.body.kind === 'complete') {
     response.end(Buffer.from(result.body.string))
@@ -132,7 +132,7 @@ const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? 
 const searchOf = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
 /** Of a document: what is wrong with it shows in fewer, and each is worded at length. */
-const mostErrors = 20
+const maxErrors = 20
 // Of a document: what is shorter is parsed, validated and weighed in less than a millisecond each.
 const longDocument = 1_000
 
@@ -159,8 +159,8 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
         await pause(request)
         // Without one, Apollo Server tells it.
-        if (operation) refuseSubscription(operation)
-        if (operation) refuseBadVariables(parts.schema, operation, request.variables ?? {})
+        if (operation) rejectSubscription(operation)
+        if (operation) rejectInvalidVariables(parts.schema, operation, request.variables ?? {})
         await pause(request)
         call.cost.value = computeCostWithinLimit(parts.schema, {
           document,
@@ -171,19 +171,19 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
       didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
         for (const error of errors) if (isOurFault(error)) parts.onFault(error.originalError ?? error, call)
         if (call.hasRootField || !document) return
-        const told = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
+        const reported = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
         const fault =
-          told?.extensions?.code === 'BAD_USER_INPUT'
-            ? { code: 'bad_user_input' as const, message: withoutValues(told.message), details: {} }
+          reported?.extensions?.code === 'BAD_USER_INPUT'
+            ? { code: 'bad_user_input' as const, message: withoutValues(reported.message), details: {} }
             : publicError(errors[0]?.originalError ?? errors[0])
-        await logUnreached(parts.schema, call, document, request.operationName, fault)
+        await logUnresolved(parts.schema, call, document, request.operationName, fault)
       },
     }),
   }
 }
 
 /** A document of the subscription is valid here too, and would be our fault where it is executed. */
-function refuseSubscription(node: OperationDefinitionNode): void {
+function rejectSubscription(node: OperationDefinitionNode): void {
   if (node.operation !== 'subscription') return
   throw new GraphQLError('Subscriptions come by WebSocket (graphql-transport-ws), on this path.', {
     nodes: node,

@@ -12,7 +12,7 @@ import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
 /** Of the map, which names a place in the variables for each file. */
-const mostMapBytes = 10_000
+const maxMapBytes = 10_000
 
 interface UploadRequestOptions {
   spool: Spool
@@ -155,7 +155,7 @@ class UploadRequest {
 
 function faultOfField(name: string, value: string, truncated: boolean): AssayError | undefined {
   if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
-  if (name === 'map' && value.length > mostMapBytes) return broken(`'map' is longer than ${mostMapBytes} bytes`)
+  if (name === 'map' && value.length > maxMapBytes) return broken(`'map' is longer than ${maxMapBytes} bytes`)
   if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${maxJsonValues} values`)
   const inexact = name === 'operations' && numberThatLosesDigits(value)
   return inexact ? badUserInput([{ field: 'operations', message: losesDigitsMessage(inexact) }]) : undefined

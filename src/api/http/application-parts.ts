@@ -14,7 +14,7 @@ import type { Metrics } from './metrics.js'
 export interface ApplicationParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
   /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
-  refusedCredential(ip: string): Promise<void>
+  countRejectedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail
   rest: RestHandler

@@ -8,13 +8,13 @@ import { newId } from '../../platform/ids.js'
 import type { Span, Tracing } from '../../platform/telemetry/span.js'
 import { inSpan } from '../../platform/telemetry/tracing.js'
 import { sendError } from '../rest/envelope.js'
+import { addAgeHeader } from './age-header.js'
 import type { ApplicationParts } from './application-parts.js'
-import { type AddressOf, addressesBy, callOf, type Known, pathOf, targetOf } from './caller.js'
-import { graphqlDoor, sendGraphqlError } from './graphql-door.js'
+import { type AddressOf, addressesBy, callOf, type IdentifiedRequest, pathOf, targetOf } from './caller.js'
+import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import { isHalfClosed } from './http-messages.js'
 import { metricsEndpoint } from './metrics-endpoint.js'
-import { tellAge } from './read-age.js'
 
 export interface Application {
   app: Express
@@ -30,7 +30,7 @@ export function createApplication(parts: ApplicationParts): Application {
   const listener: RequestListener = (incoming, response) => {
     // Sent after a request whose response closed the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
-    const request = incoming as Known
+    const request = incoming as IdentifiedRequest
     disconnectIfStalled(response)
     const span = begin(request, response)
     const enter = () => app(request, response)
@@ -55,7 +55,7 @@ export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallT
 /** Sets the request id and the common headers. Writes one log line per response, without the query string, which may contain a signed URL. */
 function createRequestLog({ logger, metrics, tracing }: ApplicationParts, addressOf: AddressOf) {
   const headers = getSecurityHeaders()
-  return (request: Known, response: ServerResponse): Span | undefined => {
+  return (request: IdentifiedRequest, response: ServerResponse): Span | undefined => {
     const path = pathOf(request.url!)
     request.callId = newId('req')
     // Read now: after the response, the socket may be gone.
@@ -118,22 +118,22 @@ function createExpress(parts: ApplicationParts): Express {
   app.enable('strict routing')
   app.use(rejectBadFraming)
   app.use(parts.resumable.describe)
-  if (parts.readsFromReplica) app.use(tellAge)
+  if (parts.readsFromReplica) app.use(addAgeHeader)
   if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
   addReads(app, parts)
-  app.all('/graphql', graphqlDoor(parts))
+  app.all('/graphql', createGraphqlHandler(parts))
   if (parts.explorer) mountGraphqlPage(app)
   if (parts.exports) app.use(parts.exports)
   app.use(parts.events)
   app.use(parts.log)
   app.use(parts.resumable.handle)
   const rest = createRestEndpoint(parts)
-  app.use('/api/v1', (request, response) => rest(request as Request & Known, response))
+  app.use('/api/v1', (request, response) => rest(request as Request & IdentifiedRequest, response))
   app.use((request) => {
     throw notFound('endpoint', request.path)
   })
   app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
-    sendFailure(parts, error, request as Request & Known, response),
+    sendFailure(parts, error, request as Request & IdentifiedRequest, response),
   )
   return app
 }
@@ -166,7 +166,7 @@ function addReads(app: Express, parts: ApplicationParts): void {
   parts.documentation(app)
 }
 
-function createRestEndpoint(parts: ApplicationParts): (request: Known, response: ServerResponse) => Promise<void> {
+function createRestEndpoint(parts: ApplicationParts): (request: IdentifiedRequest, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
     const call = await callOf(parts, request)
     const key = request.headers['idempotency-key']
@@ -176,7 +176,7 @@ function createRestEndpoint(parts: ApplicationParts): (request: Known, response:
 }
 
 /** Responds to errors that no handler has responded to. */
-function sendFailure({ logger }: ApplicationParts, error: unknown, request: Known, response: ServerResponse): void {
+function sendFailure({ logger }: ApplicationParts, error: unknown, request: IdentifiedRequest, response: ServerResponse): void {
   // Express's own errors, such as a path that cannot be decoded.
   const status = (error as { status?: number }).status
   const reported =
@@ -189,7 +189,8 @@ function sendFailure({ logger }: ApplicationParts, error: unknown, request: Know
     response.destroy()
     return
   }
-  if (pathOf(request.url!).startsWith('/graphql')) sendGraphqlError(request as Request & Known, response as Response, reported)
+  if (pathOf(request.url!).startsWith('/graphql'))
+    sendGraphqlError(request as Request & IdentifiedRequest, response as Response, reported)
   else sendError(request, response, reported, request.callId)
 }
 

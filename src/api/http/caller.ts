@@ -10,16 +10,16 @@ import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import type { ApplicationParts } from './application-parts.js'
 
 /** A request as the edge hands it on: with its id, and where it comes from. */
-export interface Known extends IncomingMessage {
+export interface IdentifiedRequest extends IncomingMessage {
   callId: string
   address: string
 }
 
-type Callers = Pick<ApplicationParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'>
+type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'>
 
 /** Who calls, before anything of the body is read. */
 export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {
-  const { callId: id, address: ip, headers, rawHeaders } = request as Known
+  const { callId: id, address: ip, headers, rawHeaders } = request as IdentifiedRequest
   const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
   return callBy(parts, { id, rawHeaders, origin, isHead: request.method === 'HEAD', signal: () => lossOf(request) })
 }
@@ -50,16 +50,16 @@ export async function callBy(
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
   // A known key's refusal costs nothing; whatever else it takes to refuse is bounded for each address.
-  if (found.known?.kind !== 'api_key' && found.outcome === 'refused') await parts.refusedCredential(origin.ip)
+  if (found.known?.kind !== 'api_key' && found.outcome === 'refused') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
-  if (known) noteRefused(parts.security, known, found.message, origin)
+  if (known) noteRejection(parts.security, known, found.message, origin)
   const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
   const key = known?.kind === 'api_key' && { tenantId: known.tenantId, apiKeyId: known.id, name: known.name }
   const refusal: Refusal = key ? { error, known: key } : { error }
   return new Call({ ...facts, refusal })
 }
 
-function noteRefused(
+function noteRejection(
   security: SecurityTrail,
   { tenantId, kind, id, name, email, isProven }: KnownCaller,
   message: string,

@@ -84,13 +84,13 @@ export class Health {
       return condition
     } catch (error) {
       this.#noteDown(name, error)
-      const told = publicError(error)
+      const reported = publicError(error)
       const reason =
         error instanceof Late
           ? error.message
-          : told.code === 'internal_server_error'
+          : reported.code === 'internal_server_error'
             ? 'it failed; the log says why'
-            : told.message
+            : reported.message
       return { status: 'down', reason }
     }
   }

@@ -1,7 +1,7 @@
 import { IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Express } from 'express'
-import { isSubscription } from './subscription-door.js'
+import { isSubscription } from './subscriptions.js'
 
 // This is the only file that changes how Node.js handles requests, responses and connections. Each change states its reason.
 // test/unit/http-messages.test.ts and test/unit/request-bodies.test.ts fail if Node.js no longer calls the overridden methods.

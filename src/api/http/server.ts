@@ -7,7 +7,7 @@ import { newId } from '../../platform/ids.js'
 import { originForm } from './caller.js'
 import { createMessageClasses } from './http-messages.js'
 
-const mostHeaderBytes = 16_384
+const maxHeaderBytes = 16_384
 // Requests of one connection that wait for the response before them.
 const maxPipelined = 64
 /** A client that sends its headers drop by drop is dropped (slow loris). */
@@ -24,7 +24,7 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: checkEveryMs,
-      maxHeaderSize: mostHeaderBytes,
+      maxHeaderSize: maxHeaderBytes,
       // The edge answers it in the one shape of all errors; Node would answer 400 with nothing at all.
       requireHostHeader: false,
       highWaterMark: 256 * 1024,
@@ -49,7 +49,7 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
 
 const faults: Record<string, [status: number, message: string, code?: ErrorCode]> = {
   CONNECT: [405, 'CONNECT is not allowed here.', 'method_not_allowed'],
-  HPE_HEADER_OVERFLOW: [431, `The request line and the headers have more than ${mostHeaderBytes} bytes.`],
+  HPE_HEADER_OVERFLOW: [431, `The request line and the headers have more than ${maxHeaderBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The headers did not come in time.'],
 }
 

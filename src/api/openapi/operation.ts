@@ -49,7 +49,7 @@ export class DescribedOperation {
     this.#node = definition.selectionSet.selections[0] as FieldNode
     const root = definition.operation === 'mutation' ? shared.schema.getMutationType() : shared.schema.getQueryType()
     this.field = root!.getFields()[this.#node.name.value]!
-    const paths = new Map([...operation.spelling].map(([path, name]) => [name, path]))
+    const paths = new Map([...operation.requestNames].map(([path, name]) => [name, path]))
     this.inputs = operation.variables.map(({ name, type }) => ({
       name,
       required: isNonNullType(type),

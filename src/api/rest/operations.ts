@@ -28,12 +28,12 @@ export interface Operation {
   /** Cost of the operation with these variables. */
   costOf: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
-  /** What its root field asks of the caller, as its resolver declares it. */
+  /** Requirements of its root field, as its resolver declares them. */
   endpoint: Endpoint
   /** From an argument's path in the schema (`input.maxFileSizeMb`) to the request's name for it (`max_file_size_mb`). */
-  spelling: ReadonlyMap<string, string>
-  /** By it, a path's name; the path itself where the request has no other. */
-  spelt: (path: string) => string
+  requestNames: ReadonlyMap<string, string>
+  /** The request's name for a path of the schema. The path itself if it has no other name. */
+  requestName: (path: string) => string
 }
 
 // A column of the statistics for each reason: the one part of the documents that follows from a table.
@@ -74,13 +74,14 @@ function operationOf(
   const root = node.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
   const endpoint = root!.getFields()[selection.name.value]!.extensions.endpoint as Endpoint | undefined
   if (!endpoint) throw new Error(`The root field ${selection.name.value} has no @Requires.`)
-  const spelling = new Map<string, string>()
+  const requestNames = new Map<string, string>()
   const variables = (node.variableDefinitions ?? []).map((definition) => ({
     name: definition.variable.name.value,
     type: typeFromAST(schema, definition.type as never) as GraphQLInputType,
   }))
-  for (const argument of selection.arguments ?? []) spell(argument.value, argument.name.value, spelling)
-  for (const [path, name] of [...spelling]) spellMembers(variables.find((each) => each.name === name)?.type, path, name, spelling)
+  for (const argument of selection.arguments ?? []) addNames(argument.value, argument.name.value, requestNames)
+  for (const [path, name] of [...requestNames])
+    addMemberNames(variables.find((each) => each.name === name)?.type, path, name, requestNames)
   const document: DocumentNode = { kind: Kind.DOCUMENT, definitions: [node, ...usedFragments(node, fragments)] }
   return {
     name: node.name!.value,
@@ -93,8 +94,8 @@ function operationOf(
     ),
     variables,
     endpoint,
-    spelling,
-    spelt: (path) => spelling.get(path) ?? path,
+    requestNames,
+    requestName: (path) => requestNames.get(path) ?? path,
   }
 }
 
@@ -124,13 +125,13 @@ function costsOf(schema: GraphQLSchema, document: DocumentNode, names: string[])
   }
 }
 
-function spell(value: ValueNode, path: string, into: Map<string, string>): void {
+function addNames(value: ValueNode, path: string, into: Map<string, string>): void {
   if (value.kind === Kind.VARIABLE) into.set(path, value.name.value)
-  if (value.kind === Kind.OBJECT) for (const field of value.fields) spell(field.value, `${path}.${field.name.value}`, into)
+  if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, into)
 }
 
-// Of a variable that is an object itself: its members are those of the input object, in snake_case.
-function spellMembers(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
+// Names of the members of a variable that is an object: those of the input object, in snake_case.
+function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))
     for (const field of Object.keys(object.getFields())) into.set(`${path}.${field}`, `${name}.${snakeCase(field)}`)

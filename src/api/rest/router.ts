@@ -8,7 +8,7 @@ import { nextPage, sendError, sendSuccess } from './envelope.js'
 import { loadOperations } from './operations.js'
 import { type Route, routes } from './routes.js'
 import { type ContextRules, readUpload } from './upload-form.js'
-import { coerceVariables, type Inquiry, type RawValue, readMembers, readQuery } from './variables.js'
+import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
 
 /** What the REST layer is handed. It knows the schema, and nothing of the rooms behind it. */
 export interface RestParts {
@@ -46,11 +46,11 @@ export function createRestHandler(parts: RestParts): RestHandler {
       if (next !== undefined) response.setHeader('Link', next)
       await sendSuccess(response, route, data)
     } catch (error) {
-      const told = publicError(error)
-      if (told.code === 'internal_server_error') parts.onFault(error, call)
+      const reported = publicError(error)
+      if (reported.code === 'internal_server_error') parts.onFault(error, call)
       if (response.headersSent || response.destroyed) return
       setHeaders(response, call)
-      sendError(request, response, told, call.id)
+      sendError(request, response, reported, call.id)
     } finally {
       call.cost.release()
     }
@@ -67,40 +67,40 @@ function routeOf(tree: RouteTree, request: IncomingMessage, path: string): { rou
 }
 
 const setHeaders = (response: ServerResponse, call: Call): void => {
-  for (const name in call.answerHeaders) response.setHeader(name, call.answerHeaders[name]!)
+  for (const name in call.responseHeaders) response.setHeader(name, call.responseHeaders[name]!)
 }
 
 async function answer(
   parts: RestParts,
-  inquiry: Inquiry,
+  restRequest: RestRequest,
   parameters: Record<string, string>,
   query: URLSearchParams,
 ): Promise<unknown> {
-  const { request, route, call, operation } = inquiry
-  call.spelling = operation.spelt
-  const asked = readQuery(inquiry, query)
+  const { request, route, call, operation } = restRequest
+  call.requestName = operation.requestName
+  const queryValues = readQuery(restRequest, query)
   const runWith = (raw: Map<string, RawValue>) => {
     for (const name in parameters) raw.set(name, { value: parameters[name], from: 'text' })
-    return run(inquiry, raw)
+    return run(restRequest, raw)
   }
   if (route.body === 'multipart')
     return call.withUpload(operation.endpoint, request.headers, (actor) =>
-      readUpload(parts, inquiry, actor, (raw) => run(inquiry, raw)),
+      readUpload(parts, restRequest, actor, (raw) => run(restRequest, raw)),
     )
-  if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(inquiry)))
+  if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
   // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
   const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (takesNothing && (mayHoldMembers || call.inputFaults.length > 0))
     return call.withBody(operation.endpoint, async () => {
-      if (mayHoldMembers) await readMembers(inquiry)
+      if (mayHoldMembers) await readMembers(restRequest)
       if (call.inputFaults.length > 0) throw badUserInput(call.inputFaults)
-      return runWith(asked)
+      return runWith(queryValues)
     })
-  return runWith(asked)
+  return runWith(queryValues)
 }
 
-async function run({ call, operation, response, route }: Inquiry, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
+async function run({ call, operation, response, route }: RestRequest, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
   const { variables, faults } = coerceVariables(operation, raw, {
     nullIsFault: route.method === 'PATCH',
     nullable: route.nullable,

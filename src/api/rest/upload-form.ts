@@ -7,8 +7,8 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
 import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
-import { wantBody } from '../bodies/request-body.js'
-import { type Inquiry, type RawValue, unknownNames } from './variables.js'
+import { sendContinue } from '../bodies/request-body.js'
+import { type RawValue, type RestRequest, unknownNames } from './variables.js'
 
 const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
 
@@ -171,12 +171,12 @@ export type ContextRules = (actor: Actor, contextKey: string) => Promise<Rules |
 /** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
 export async function readUpload<T>(
   { spool, contextRules }: UploadParts,
-  { request, response, call, operation }: Inquiry,
+  { request, response, call, operation }: RestRequest,
   actor: Actor,
   work: (raw: Map<string, RawValue>) => Promise<T>,
 ): Promise<T> {
   const { uploads } = call.admission
-  wantBody(request, response)
+  sendContinue(request, response)
   const form = await UploadForm.read(request, {
     spool,
     ceiling: uploads.ceiling,

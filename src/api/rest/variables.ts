@@ -14,7 +14,7 @@ import { snakeCase } from '../../platform/case-conversion.js'
 import type { FieldFault } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import { readJson } from '../bodies/json.js'
-import { wantBody } from '../bodies/request-body.js'
+import { sendContinue } from '../bodies/request-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
@@ -24,7 +24,7 @@ export interface RawValue {
   from: 'text' | 'json'
 }
 
-export interface Inquiry {
+export interface RestRequest {
   request: IncomingMessage
   response: ServerResponse
   call: Call
@@ -33,8 +33,8 @@ export interface Inquiry {
 }
 
 /** The members of a JSON body; one that the document does not know is a fault. */
-export async function readMembers({ request, response, call, operation, route }: Inquiry): Promise<Map<string, RawValue>> {
-  wantBody(request, response)
+export async function readMembers({ request, response, call, operation, route }: RestRequest): Promise<Map<string, RawValue>> {
+  sendContinue(request, response)
   const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
@@ -44,7 +44,7 @@ export async function readMembers({ request, response, call, operation, route }:
 }
 
 /** The values of a query string; a parameter that the document does not know is a fault, on routes with a body every one is. */
-export function readQuery({ call, operation, route }: Inquiry, query: URLSearchParams): Map<string, RawValue> {
+export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) {
@@ -68,19 +68,19 @@ export function coerceVariables(
   const variables: Record<string, unknown> = {}
   const faults: FieldFault[] = []
   for (const { name, type } of operation.variables) {
-    const given = raw.get(name)
-    if (given === undefined || given.value === undefined || (given.value === null && !nullIsFault)) {
+    const input = raw.get(name)
+    if (input === undefined || input.value === undefined || (input.value === null && !nullIsFault)) {
       // Left out, so that the schema's defaults apply.
       if (!isNonNullType(type)) continue
       faults.push({ field: name, message: 'is required' })
       variables[name] = standIn(type)
       continue
     }
-    if (given.value === null && nullable.includes(name)) {
+    if (input.value === null && nullable.includes(name)) {
       variables[name] = null
       continue
     }
-    const result = given.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, given)
+    const result = input.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, input)
     if ('value' in result) {
       variables[name] = result.value
       continue
@@ -180,14 +180,14 @@ function standIn(type: GraphQLInputType): unknown {
 }
 
 // Each stands in the message and in the details, and is kept in the call's log.
-const mostFaults = 50
+const maxFaults = 50
 
 /** A fault for each name that is not among the known ones, with the nearest of those: at most 50. */
 export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldFault[] {
   const faults: FieldFault[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
-    if (faults.length >= mostFaults) break
+    if (faults.length >= maxFaults) break
     // The whole list once, however many names are wrong.
     const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
     faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })

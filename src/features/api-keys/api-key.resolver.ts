@@ -1,7 +1,7 @@
 import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ApiKeyId, IdempotencyKey } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/batched.js'
+import { batched } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'

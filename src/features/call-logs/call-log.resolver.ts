@@ -1,6 +1,6 @@
 import { Args, FieldResolver, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { batched } from '../../api/graphql/batched.js'
+import { batched } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { ValidationReportType } from '../files/validation.types.js'

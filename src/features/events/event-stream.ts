@@ -44,7 +44,7 @@ async function answer(parts: Parts, operation: Operation, request: Request, resp
       return { args, stream: parts.streams.enter(actor, () => parts.mayGoOn(request)) }
     })
     response.once('close', stream.leave)
-    response.set(call.answerHeaders).set({
+    response.set(call.responseHeaders).set({
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-store',
       // nginx would hold back what is not yet a buffer full.
@@ -53,7 +53,7 @@ async function answer(parts: Parts, operation: Operation, request: Request, resp
     if (request.method === 'HEAD') return void response.end()
     await send(parts, { call, args, signal: stream.signal }, response)
   } catch (error) {
-    response.set(call.answerHeaders)
+    response.set(call.responseHeaders)
     throw error
   }
 }

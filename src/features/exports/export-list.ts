@@ -54,9 +54,9 @@ export class ExportList<Args extends object> {
     const coerced = coerceVariables(this.#operation, raw, { nullIsFault: false })
     for (const fault of coerced.faults) if (!faults.some(({ field }) => field === fault.field)) faults.push(fault)
     call.inputFaults = faults
-    call.spelling = this.#operation.spelt
+    call.requestName = this.#operation.requestName
     const args = Object.assign(new this.#args(), { page: 1, pageSize: 1 })
-    for (const [path, name] of this.#operation.spelling)
+    for (const [path, name] of this.#operation.requestNames)
       if (coerced.variables[name] !== undefined) Object.assign(args, { [path]: coerced.variables[name] })
     validateArguments(call, args, this.#args)
     return { args, format: format as ExportFormat }

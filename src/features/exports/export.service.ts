@@ -81,7 +81,7 @@ async function answer<Args extends object>(
       }
     })
   } catch (error) {
-    response.set(call.answerHeaders)
+    response.set(call.responseHeaders)
     throw error
   }
 }
@@ -100,7 +100,7 @@ async function send<Args extends object>(
     const rows = batches(connection, attempt.actor, args)
     const first = await rows.next()
     await call.admission.succeeded(attempt)
-    response.set(call.answerHeaders).set({
+    response.set(call.responseHeaders).set({
       'Content-Type': writers[format].contentType,
       'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
       'Cache-Control': 'no-store',

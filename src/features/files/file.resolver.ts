@@ -2,7 +2,7 @@ import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graph
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { FileId } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/batched.js'
+import { batched } from '../../api/graphql/relation-loader.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { FileContext } from '../contexts/context.types.js'
@@ -93,7 +93,7 @@ export class FileResolver {
     return this.#uploads.validate(attempt, input)
   }
 
-  @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', step: true } : undefined))
+  @Requires('download', {}, ({ context }) => (context.isHead ? { access: 'download', isUnlogged: true } : undefined))
   @Mutation(() => DownloadUrl, {
     description:
       'Creates a short-lived download URL. With a local store, the URL also stops working if the credential that created it is disabled or revoked. A quarantined file returns the error `quarantined`.',

@@ -1,7 +1,7 @@
 import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ContextPageArgs, FileId } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/batched.js'
+import { batched } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { File } from '../files/file.types.js'

@@ -4,7 +4,7 @@ import { type Request, type RequestHandler, type Response, Router } from 'expres
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
 import { publicError } from '../../access/public-error.js'
-import { wantBody } from '../../api/bodies/request-body.js'
+import { sendContinue } from '../../api/bodies/request-body.js'
 import { sendError, sendJson } from '../../api/rest/envelope.js'
 import { badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
@@ -88,7 +88,7 @@ export const exposedHeaders = [
   ...['Tus-Resumable', 'Tus-Version', 'Tus-Extension', 'Tus-Max-Size', 'Tus-Checksum-Algorithm'],
 ]
 
-const step = { access: 'upload', step: true } as const
+const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
 async function answer(parts: Parts, turn: Turn): Promise<void> {
   const { call, method, request } = turn
@@ -99,13 +99,13 @@ async function answer(parts: Parts, turn: Turn): Promise<void> {
       return speak(parts, turn, readCreation(request))
     })
   if (method === 'PATCH')
-    return call.withUpload(step, {}, () => {
+    return call.withUpload(unloggedUpload, {}, () => {
       refuseVersion(request.headers)
       judgePatch(request)
       return speak(parts, turn)
     })
   if (method === 'HEAD')
-    return call.withBody(step, async () => {
+    return call.withBody(unloggedUpload, async () => {
       refuseVersion(request.headers)
       const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
       // Reads nothing but the row: clients repeat this request for as long as the file cannot be validated.
@@ -114,8 +114,8 @@ async function answer(parts: Parts, turn: Turn): Promise<void> {
       return speak(parts, turn)
     })
   if (method === 'GET')
-    return call.withBody(step, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
-  return call.withBody(step, async () => {
+    return call.withBody(unloggedUpload, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
+  return call.withBody(unloggedUpload, async () => {
     refuseVersion(request.headers)
     return speak(parts, turn)
   })
@@ -139,13 +139,13 @@ async function speak(parts: Parts, { request, response, call, method, uploadId }
       fault = error
     },
   })
-  if (method === 'PATCH' || (isNew && hasBody(request.headers))) wantBody(request, response)
+  if (method === 'PATCH' || (isNew && hasBody(request.headers))) sendContinue(request, response)
   const spoken = await server.handleWeb(
     new globalThis.Request(`http://assay${request.path}`, { method, headers: headersOf(request) }),
   )
   if (fault !== undefined) throw await translated(parts, request, call, id, fault)
   if (!spoken || spoken.status >= 400) throw badUserInput([{ field: 'request', message: ((await spoken?.text()) ?? '').trim() }])
-  response.set(call.answerHeaders)
+  response.set(call.responseHeaders)
   spoken.headers.forEach((value, name) => {
     // Other origins are answered by the edge, if at all.
     if (!name.startsWith('access-control-')) response.setHeader(name, value)
@@ -180,7 +180,7 @@ async function translated({ rows }: Parts, request: IncomingMessage, call: Call,
 function fail({ onFault }: Parts, turn: Turn, error: unknown): void {
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
-  response.set(call.answerHeaders)
+  response.set(call.responseHeaders)
   if (error instanceof Decided) {
     tellOutcome(turn, error)
     return
@@ -209,7 +209,7 @@ function tellOutcome({ request, response, call, method }: Turn, { upload, outcom
 /** Beyond the protocol: what became of it, for clients that want to know more than a header holds. */
 function show({ response, call }: Turn, upload: ResumableUpload): void {
   const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
-  response.set(call.answerHeaders)
+  response.set(call.responseHeaders)
   sendJson(response, 200, {
     status: 'SUCCESS',
     data: {

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Metadata } from '@tus/server'
 import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json.js'
-import { refuseEncoding, unsupported } from '../../api/bodies/request-body.js'
+import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
 import { faultsOf } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldFault } from '../../platform/errors/errors.js'
 import { cleanFilename } from '../../platform/plain-text.js'
@@ -100,7 +100,7 @@ export function checksumOf(headers: IncomingHttpHeaders): Checksum | undefined {
 export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function bodyFaults(request: IncomingMessage): FieldFault[] {
-  refuseEncoding(request)
+  rejectEncoding(request)
   const checksum = request.headers['upload-checksum']
   if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
   return [{ field: 'Upload-Checksum', message: `must be ${checksumAlgorithms.join(' or ')}, a space and the digest in base64` }]

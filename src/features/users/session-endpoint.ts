@@ -2,14 +2,14 @@ import type { Request, RequestHandler, Response } from 'express'
 import type { Call } from '../../access/call.js'
 import { sessionCookieHeader } from '../../access/session-cookie.js'
 import { readJson } from '../../api/bodies/json.js'
-import { wantBody } from '../../api/bodies/request-body.js'
+import { sendContinue } from '../../api/bodies/request-body.js'
 import { unknownNames } from '../../api/rest/variables.js'
 import { badUserInput, type FieldFault, methodNotAllowed, unauthenticated } from '../../platform/errors/errors.js'
 import type { SignInService } from './sign-in.service.js'
 import type { SignIn } from './user.types.js'
 import type { WelcomeService } from './welcome.service.js'
 
-export interface SessionDoorParts {
+export interface SessionHandlerParts {
   signIns: SignInService
   welcomes: WelcomeService
   callOf(request: Request): Promise<Call>
@@ -18,7 +18,7 @@ export interface SessionDoorParts {
 }
 
 /** `POST /session` begins a dashboard session in a cookie, `DELETE /session` ends it on the server. */
-export function sessionDoor(parts: SessionDoorParts): RequestHandler {
+export function createSessionHandler(parts: SessionHandlerParts): RequestHandler {
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store')
     const secure = parts.secure || request.secure
@@ -28,20 +28,20 @@ export function sessionDoor(parts: SessionDoorParts): RequestHandler {
   }
 }
 
-async function begin({ signIns, welcomes, callOf }: SessionDoorParts, request: Request, response: Response, secure: boolean) {
+async function begin({ signIns, welcomes, callOf }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
   const call = await callOf(request)
-  wantBody(request, response)
+  sendContinue(request, response)
   // A form can send neither JSON nor what readJson takes for it: no foreign page signs a user in.
-  const given = await call.admission.json.read(call, (limits) => readJson(request, limits))
-  const begun =
-    'welcome' in given
-      ? await welcomes.enter(call.origin, read(given, ['welcome'], []).welcome!)
-      : await signIns.signIn(call.origin, credentials(given), call.signal)
-  response.setHeader('Set-Cookie', sessionCookieHeader({ ...begun, secure }))
-  response.json({ status: 'SUCCESS', data: told(begun), timestamp: new Date().toISOString() })
+  const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
+  const session =
+    'welcome' in input
+      ? await welcomes.enter(call.origin, read(input, ['welcome'], []).welcome!)
+      : await signIns.signIn(call.origin, credentials(input), call.signal)
+  response.setHeader('Set-Cookie', sessionCookieHeader({ ...session, secure }))
+  response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
 
-async function end({ signIns, callOf }: SessionDoorParts, request: Request, response: Response, secure: boolean) {
+async function end({ signIns, callOf }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
   const call = await callOf(request)
   if (call.refusal) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))
@@ -51,26 +51,26 @@ async function end({ signIns, callOf }: SessionDoorParts, request: Request, resp
 }
 
 /** The token stays in the cookie, out of reach of every script. */
-const told = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
+const toSessionResponse = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
   expires_at: expiresAt.toISOString(),
   second_factor_due: secondFactorDue,
   user: { user_id: userId, email, name, scopes },
 })
 
-function credentials(given: Record<string, unknown>) {
-  const { email, password, code, tenant_id: tenantId } = read(given, ['email', 'password'], ['code', 'tenant_id'])
+function credentials(input: Record<string, unknown>) {
+  const { email, password, code, tenant_id: tenantId } = read(input, ['email', 'password'], ['code', 'tenant_id'])
   return { email: email!, password: password!, ...(code && { code }), ...(tenantId && { tenantId }) }
 }
 
 const longest: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
 
 /** The members as texts within their limits; throws the 400 that tells all faults. */
-function read(given: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
+function read(input: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
   const known = [...required, ...optional]
-  const faults: FieldFault[] = unknownNames(Object.keys(given), known, 'a member of this request')
+  const faults: FieldFault[] = unknownNames(Object.keys(input), known, 'a member of this request')
   const values: Record<string, string | undefined> = {}
   for (const field of known) {
-    const value = given[field] ?? undefined
+    const value = input[field] ?? undefined
     if (value === undefined && optional.includes(field)) continue
     if (typeof value === 'string' && value.length >= 1 && value.length <= longest[field]!) values[field] = value
     else faults.push({ field, message: `must have 1 to ${longest[field]} characters` })

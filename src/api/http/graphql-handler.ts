@@ -4,7 +4,7 @@ import { uploadEndpoint } from '../../access/endpoint.js'
 import { errorHeaders, graphqlError } from '../../access/public-error.js'
 import { badUserInput, httpStatus, methodNotAllowed, notFound, type PublicError } from '../../platform/errors/errors.js'
 import { readJson } from '../bodies/json.js'
-import { wantBody } from '../bodies/request-body.js'
+import { sendContinue } from '../bodies/request-body.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import type { ApplicationParts } from './application-parts.js'
 import { callOf, targetOf } from './caller.js'
@@ -24,7 +24,7 @@ const sandboxPolicy = [
 ].join('; ')
 
 /** /graphql: the body of a call, which Apollo Server then answers; in a browser a page, or Apollo’s Sandbox. */
-export function graphqlDoor(parts: ApplicationParts): RequestHandler {
+export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
       if (!parts.explorer) throw notFound('page', '/graphql')
@@ -40,7 +40,7 @@ export function graphqlDoor(parts: ApplicationParts): RequestHandler {
     // A multipart body is an upload, whatever its document requests.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () => answer(await receive(parts, request, response, call)))
-    wantBody(request, response)
+    sendContinue(request, response)
     return answer(await call.admission.json.read(call, (limits) => readJson(request, limits)))
   }
 }
@@ -53,7 +53,7 @@ function receive({ spool }: ApplicationParts, request: Request, response: Respon
         message: 'must be sent with a multipart request, against cross-site request forgery',
       },
     ])
-  wantBody(request, response)
+  sendContinue(request, response)
   const { ceiling, idleMs } = call.admission.uploads
   return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }

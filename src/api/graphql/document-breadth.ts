@@ -8,7 +8,7 @@ import { BREAK, type DocumentNode, Kind, type SelectionSetNode, visit } from 'gr
 const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
 
 /** What is too much, as an answer tells it. Looks at each node once, and is to be asked of documents whose depth is bounded. */
-export function faultOfBreadth(document: DocumentNode): string | undefined {
+export function findBreadthFault(document: DocumentNode): string | undefined {
   let literals = 0
   let fault: string | undefined
   const refuse = (message: string) => {
@@ -26,11 +26,11 @@ export function faultOfBreadth(document: DocumentNode): string | undefined {
       if (repetitions(node, new Map()) > limits.sameName)
         return refuse(`must ask for the same name at most ${limits.sameName} times in one place`)
     },
-    Field: ({ arguments: given }) => {
-      if ((given?.length ?? 0) > limits.arguments) return refuse(`must give a field at most ${limits.arguments} arguments`)
+    Field: ({ arguments: list }) => {
+      if ((list?.length ?? 0) > limits.arguments) return refuse(`must give a field at most ${limits.arguments} arguments`)
     },
-    Directive: ({ arguments: given }) => {
-      if ((given?.length ?? 0) > limits.arguments) return refuse(`must give a directive at most ${limits.arguments} arguments`)
+    Directive: ({ arguments: list }) => {
+      if ((list?.length ?? 0) > limits.arguments) return refuse(`must give a directive at most ${limits.arguments} arguments`)
     },
     ListValue: ({ values }) => {
       if ((literals += values.length) > limits.literals) return refuse(tooManyLiterals)

@@ -25,7 +25,7 @@ const maxNameLength = 100
  * words fifty of them, each with the whole value at fault, before anything else is served; or by graphql-query-complexity, which words
  * them all.
  */
-export function refuseBadVariables(
+export function rejectInvalidVariables(
   schema: GraphQLSchema,
   operation: OperationDefinitionNode,
   variables: Record<string, unknown>,
@@ -33,13 +33,13 @@ export function refuseBadVariables(
   const faults: string[] = []
   for (const definition of operation.variableDefinitions ?? []) {
     if (faults.length > maxReportedFaults) break
-    const given = Object.hasOwn(variables, definition.variable.name.value)
-    faults.push(...faultsOf(schema, definition, given ? variables[definition.variable.name.value] : undefined))
+    const isProvided = Object.hasOwn(variables, definition.variable.name.value)
+    faults.push(...faultsOf(schema, definition, isProvided ? variables[definition.variable.name.value] : undefined))
   }
   if (faults.length === 0) return
-  const told = faults.slice(0, maxReportedFaults)
-  if (faults.length > maxReportedFaults) told.push('Too many errors; what else is wrong is left out.')
-  throw new GraphQLError(told.map(shortened).join(' '), {
+  const messages = faults.slice(0, maxReportedFaults)
+  if (faults.length > maxReportedFaults) messages.push('Too many errors; what else is wrong is left out.')
+  throw new GraphQLError(messages.map(shortened).join(' '), {
     nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })

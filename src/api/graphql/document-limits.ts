@@ -13,20 +13,20 @@ import {
 } from 'graphql'
 import { type CostRequest, computeCost, maxCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { faultOfBreadth } from './breadth.js'
+import { findBreadthFault } from './document-breadth.js'
 
-const mostDepth = 12
+const maxDepth = 12
 /** The standard introspection query unwraps types nine times. */
-const mostIntrospectionDepth = 24
-const mostSelections = 1_000
-export const mostRootFields = 20
-const mostIntrospections = 2
-const mostDirectives = 50
+const maxIntrospectionDepth = 24
+const maxSelections = 1_000
+export const maxRootFields = 20
+const maxIntrospections = 2
+const maxDirectives = 50
 /** Of braces, brackets and parentheses: a parser's stack. */
-const mostNesting = 100
-const mostCharacters = 50_000
+const maxNesting = 100
+const maxCharacters = 50_000
 /** Tokens of a document: what a parser may be given to chew on. */
-export const mostTokens = 4_000
+export const maxTokens = 4_000
 
 const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
 
@@ -39,11 +39,11 @@ export function screenDocument(text: string): {
   document: DocumentNode | undefined
   fault: ReturnType<typeof tooMuch> | undefined
 } {
-  const fault = faultOfTokens(text)
+  const fault = findTokenFault(text)
   if (fault) return { document: undefined, fault }
   try {
-    const document = parse(text, { maxTokens: mostTokens, noLocation: true })
-    const broad = faultOfBreadth(document)
+    const document = parse(text, { maxTokens: maxTokens, noLocation: true })
+    const broad = findBreadthFault(document)
     return { document, fault: broad === undefined ? new Screen(document).fault() : tooMuch(broad) }
   } catch {
     // Apollo Server parses it again, and tells what is wrong.
@@ -51,21 +51,21 @@ export function screenDocument(text: string): {
   }
 }
 
-function faultOfTokens(text: string): ReturnType<typeof tooMuch> | undefined {
-  if (text.length > mostCharacters)
-    return tooMuch(`must have at most ${mostCharacters} characters; give what is long as a variable`)
+function findTokenFault(text: string): ReturnType<typeof tooMuch> | undefined {
+  if (text.length > maxCharacters)
+    return tooMuch(`must have at most ${maxCharacters} characters; give what is long as a variable`)
   const lexer = new Lexer(new Source(text))
   let nesting = 0
   let directives = 0
   try {
     for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
-      if (tokens >= mostTokens) return tooMuch(`must have at most ${mostTokens} tokens`)
+      if (tokens >= maxTokens) return tooMuch(`must have at most ${maxTokens} tokens`)
       const { kind } = lexer.token
       if (kind === TokenKind.BRACE_L || kind === TokenKind.BRACKET_L || kind === TokenKind.PAREN_L) nesting++
       if (kind === TokenKind.BRACE_R || kind === TokenKind.BRACKET_R || kind === TokenKind.PAREN_R) nesting--
       if (kind === TokenKind.AT) directives++
-      if (nesting > mostNesting) return tooMuch(`must be nested at most ${mostNesting} deep`)
-      if (directives > mostDirectives) return tooMuch(`must have at most ${mostDirectives} directives`)
+      if (nesting > maxNesting) return tooMuch(`must be nested at most ${maxNesting} deep`)
+      if (directives > maxDirectives) return tooMuch(`must have at most ${maxDirectives} directives`)
     }
   } catch {}
   return undefined
@@ -105,13 +105,13 @@ class Screen {
         this.#repeats(node.selectionSet)
       )
         this.#refuse(onceEach)
-      if (size.introspections > mostIntrospections) this.#refuse(`must ask for the schema at most ${mostIntrospections} times`)
-      if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > mostRootFields)
-        this.#refuse(`must ask for at most ${mostRootFields} root fields`)
-      const depth = size.introspections > 0 ? mostIntrospectionDepth : mostDepth
+      if (size.introspections > maxIntrospections) this.#refuse(`must ask for the schema at most ${maxIntrospections} times`)
+      if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > maxRootFields)
+        this.#refuse(`must ask for at most ${maxRootFields} root fields`)
+      const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
       if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.#refuse(`must be at most ${depth} levels deep`)
-      if (size.selections > mostSelections)
-        this.#refuse(`must ask for at most ${mostSelections} fields, fragments counted where they are used`)
+      if (size.selections > maxSelections)
+        this.#refuse(`must ask for at most ${maxSelections} fields, fragments counted where they are used`)
       if (this.#fault) return tooMuch(this.#fault)
     }
     return undefined
@@ -123,8 +123,8 @@ class Screen {
 
   #sizeOf({ selections }: SelectionSetNode, level = 0): Size {
     if (this.#fault) return nothing
-    if (level > mostNesting) {
-      this.#refuse(`must be nested at most ${mostNesting} deep`)
+    if (level > maxNesting) {
+      this.#refuse(`must be nested at most ${maxNesting} deep`)
       return nothing
     }
     const sizes = selections.map((selection) => this.#sizeOfOne(selection, level))

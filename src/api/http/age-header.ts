@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readings } from '../../platform/db/reading.js'
 
-const mostSeconds = 60
+const maxSeconds = 60
 
 /**
  * What a replica serves has `Age` (RFC 9111 section 5.1): how many seconds older it may be than the request. 0 unless the request allows
  * more by `Cache-Control: max-age`.
  */
-export function tellAge(request: IncomingMessage, response: ServerResponse, next: () => void): void {
-  let mostMs = 0
+export function addAgeHeader(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+  let maxMs = 0
   const served = (ageMs: number) => {
-    mostMs = Math.max(mostMs, ageMs)
-    if (!response.headersSent) response.setHeader('Age', Math.ceil(mostMs / 1000))
+    maxMs = Math.max(maxMs, ageMs)
+    if (!response.headersSent) response.setHeader('Age', Math.ceil(maxMs / 1000))
   }
   readings.run({ cameAt: performance.now(), maxAgeMs: maxAgeOf(request.headers['cache-control']) * 1000, served }, next)
 }
@@ -20,5 +20,5 @@ export function tellAge(request: IncomingMessage, response: ServerResponse, next
 function maxAgeOf(header = ''): number {
   if (/(^|[\s,])no-(cache|store)/i.test(header)) return 0
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(header) ?? []
-  return Math.min(Number(seconds ?? 0), mostSeconds)
+  return Math.min(Number(seconds ?? 0), maxSeconds)
 }

@@ -3,10 +3,10 @@ import { operationOf } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import type { PublicError } from '../../platform/errors/errors.js'
-import { mostRootFields } from './limits.js'
+import { maxRootFields } from './document-limits.js'
 
 /** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
-export async function logUnreached(
+export async function logUnresolved(
   schema: GraphQLSchema,
   call: Call,
   document: DocumentNode,
@@ -14,7 +14,7 @@ export async function logUnreached(
   fault: PublicError,
 ): Promise<void> {
   // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
-  for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, mostRootFields)) {
+  for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, maxRootFields)) {
     if (operationOf(endpoint)) await call.admission.failed(call.begin(key, endpoint), fault, fault)
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { buildSchema, type GraphQLError, type OperationDefinitionNode, parse } from 'graphql'
-import { refuseBadVariables } from '../../src/api/graphql/coerced.js'
+import { rejectInvalidVariables } from '../../src/api/graphql/variable-errors.js'
 
 const schema = buildSchema(
   'enum Scope { read write } input Key { name: String! scopes: [Scope!]! } type Query { a(key: Key, page: Int): Int }',
@@ -9,7 +9,7 @@ const operation = parse('query ($key: Key!, $page: Int) { a(key: $key, page: $pa
 
 function refused(variables: Record<string, unknown>): GraphQLError | undefined {
   try {
-    refuseBadVariables(schema, operation, variables)
+    rejectInvalidVariables(schema, operation, variables)
     return undefined
   } catch (error) {
     return error as GraphQLError

@@ -19,15 +19,16 @@ import { publicError } from '../../access/public-error.js'
 import { cleanUserAgent, type Origin } from '../../platform/actor.js'
 import { badUserInput, overloaded } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
-import { refuseBadVariables } from '../graphql/coerced.js'
-import { computeCostWithinLimit, mostTokens, screenDocument } from '../graphql/limits.js'
+import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/document-limits.js'
 import { formatError, isOurFault } from '../graphql/public-errors.js'
+import { rejectInvalidVariables } from '../graphql/variable-errors.js'
 import type { ApplicationParts } from './application-parts.js'
 import { type AddressOf, callBy } from './caller.js'
 import { closeCodes, end, limitMessages, sendBounded } from './socket-limits.js'
 import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-sockets.js'
 
-interface Parts extends Pick<ApplicationParts, 'authenticate' | 'refusedCredential' | 'admission' | 'metrics' | 'security'> {
+interface Parts
+  extends Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'> {
   schema: GraphQLSchema
   /** What every subscription asks of its caller. */
   endpoint: Endpoint
@@ -80,9 +81,9 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, addres
     connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(parts, context),
     onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
-    onError: (_context, _id, _payload, errors) => told(parts, errors),
+    onError: (_context, _id, _payload, errors) => reportErrors(parts, errors),
     onNext: (_context, _id, _payload, _args, result) =>
-      result.errors ? { ...result, errors: told(parts, result.errors) } : undefined,
+      result.errors ? { ...result, errors: reportErrors(parts, result.errors) } : undefined,
   })
   return {
     attach: (server, addressOf) =>
@@ -150,7 +151,7 @@ const tooManyWaiting = 'Too many connections without a credential. Connect again
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 
-function told({ onFault }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
+function reportErrors({ onFault }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
   for (const error of errors) if (isOurFault(error)) onFault(error)
   return errors.map((error) => formatError(error.toJSON(), error))
 }
@@ -160,8 +161,8 @@ async function connect(
   { connectionParams, extra }: Context<Record<string, unknown>, Connection>,
 ): Promise<boolean> {
   const { socket, origin } = extra
-  const given = connectionParams?.Authorization ?? connectionParams?.authorization ?? extra.request.headers.authorization
-  const rawHeaders = typeof given === 'string' ? ['Authorization', given] : []
+  const authorization = connectionParams?.Authorization ?? connectionParams?.authorization ?? extra.request.headers.authorization
+  const rawHeaders = typeof authorization === 'string' ? ['Authorization', authorization] : []
   const ended = new AbortController()
   socket.once('close', () => ended.abort())
   try {
@@ -197,13 +198,13 @@ async function subscribe(
       throw overloaded(`A connection can have at most ${maxSubscriptions} subscriptions.`)
     const { fault } = screenDocument(query)
     if (fault) throw fault
-    const document = parse(query, { maxTokens: mostTokens })
+    const document = parse(query, { maxTokens: maxTokens })
     const faults = validate(schema, document, undefined, { maxErrors: maxErrors })
     if (faults.length > 0) return faults.map(faultOfDocument)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
       throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
-    refuseBadVariables(schema, operation, variables ?? {})
+    rejectInvalidVariables(schema, operation, variables ?? {})
     computeCostWithinLimit(
       schema,
       { document, operationName: operationName ?? null, variables: variables ?? null },

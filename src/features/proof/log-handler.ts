@@ -4,7 +4,7 @@ import type { Admission } from '../../access/admission.js'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
-import { type Known, targetOf } from '../../api/http/caller.js'
+import { type IdentifiedRequest, targetOf } from '../../api/http/caller.js'
 import { forbidden, notFound, refuseMethod, unauthenticated } from '../../platform/errors/errors.js'
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
@@ -15,7 +15,7 @@ interface Parts {
   admission: Admission
   callOf(request: Request): Promise<Call>
   /** Counts a token that is none; throws 429 where its address sends too many. */
-  refusedCredential(ip: string): Promise<void>
+  countRejectedCredential(ip: string): Promise<void>
   hasFailedOften(ip: string): Promise<boolean>
 }
 
@@ -28,7 +28,7 @@ const asAdmin: Endpoint = { access: 'admin', tenantWide: true }
 const asReader: Endpoint = { access: 'any' }
 
 /** The log as its clients read it (C2SP tlog-tiles): for an admin of the tenant, or by a token that reads nothing else. */
-export function createLogDoor(parts: Parts): RequestHandler {
+export function createLogHandler(parts: Parts): RequestHandler {
   const { log } = parts
   const router = Router({ caseSensitive: true, strict: true })
   const mount = (path: string | RegExp, answer: Answer) => {
@@ -62,22 +62,22 @@ async function admitted(parts: Parts, request: Request, response: Response, answ
   const call = token === undefined ? await parts.callOf(request) : await readersCall(parts, request, token)
   try {
     await call.run('data', token === undefined ? asAdmin : asReader, ({ actor }) => {
-      response.set(call.answerHeaders)
+      response.set(call.responseHeaders)
       return answer(actor.tenantId, response, targetOf(request).path)
     })
   } catch (error) {
-    response.set(call.answerHeaders)
+    response.set(call.responseHeaders)
     throw error
   }
 }
 
 /** A call that may read the log and has no scope for anything else. */
 async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
-  const { callId: id, address: ip } = request as Request & Known
+  const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
   const reader = await parts.logShares.readerOf(token, { isSuspect: await parts.hasFailedOften(ip) })
   if (!reader) {
-    await parts.refusedCredential(origin.ip)
+    await parts.countRejectedCredential(origin.ip)
     throw unauthenticated('This token of a log is unknown, revoked or expired.')
   }
   if (reader.isSuspended) throw forbidden(suspendedTenant)
