@@ -85,13 +85,13 @@ ${operations.join('')}}
 }
 
 async function main(dist, path) {
-  const [, { buildSchema }, { resolversOf }, { openApiDocument }] = await Promise.all([
+  const [, { buildSchema }, { createResolvers }, { openApiDocument }] = await Promise.all([
     import('reflect-metadata'),
     ...['api/graphql/schema', 'features/resolvers', 'api/openapi/openapi'].map(
       (name) => import(`${pathToFileURL(dist)}/${name}.js`),
     ),
   ])
-  const types = openApiTypes(openApiDocument(buildSchema(resolversOf({}))))
+  const types = openApiTypes(openApiDocument(buildSchema(createResolvers({}))))
   mkdirSync(dirname(path), { recursive: true })
   if (read(path) !== types) writeFileSync(path, types)
   // The modules of the service may keep the process alive.

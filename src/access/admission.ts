@@ -3,7 +3,7 @@ import { type Actor, type Origin, requireScope } from '../platform/actor.js'
 import { AssayError, forbidden, httpStatus, outcomeUnknown, type PublicError } from '../platform/errors/errors.js'
 import type { Endpoint } from './endpoint.js'
 import type { JsonAdmission } from './json-admission.js'
-import { publicError } from './public-error.js'
+import { toPublicError } from './public-error.js'
 import { type RateState, rateLimitHeaders } from './rate-limits.js'
 import { ConcurrentCosts, type RequestCost } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
@@ -63,7 +63,7 @@ export class Attempt {
 
   /** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
   get operation(): Operation | null {
-    return operationOf(this.endpoint)
+    return getOperation(this.endpoint)
   }
 
   get contextId(): string | null {
@@ -117,7 +117,7 @@ export class Attempt {
 }
 
 /** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
-export function operationOf({ access, isUnlogged }: Endpoint): Operation | null {
+export function getOperation({ access, isUnlogged }: Endpoint): Operation | null {
   return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
 
@@ -184,9 +184,9 @@ export class Admission {
     if (attempt.isSettled) return error
     const { call } = attempt
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage(call.id, error)
-    const reported = response ?? publicError(error)
+    const reported = response ?? toPublicError(error)
     this.#noteRefusal(call, reported)
-    const entry = { ...attempt.fail(reported), ...refusedBy(attempt, reported) }
+    const entry = { ...attempt.fail(reported), ...toBlockedFile(attempt, reported) }
     // If even the row cannot be written, the client receives the first error.
     if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
     return error
@@ -201,7 +201,7 @@ export class Admission {
 
 /** A 503 states that nothing was stored (contract, section 1), which is wrong if it comes after the commit. */
 function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
-  return status === 'committed' && httpStatus[publicError(error).code] === 503 ? outcomeUnknown(error) : error
+  return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
 
 function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): void {
@@ -221,7 +221,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
 }
 
 /** A file that is too large before its context is known counts for the tenant and the key, and is a verdict like any other. */
-function refusedBy(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
+function toBlockedFile(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt
   const { tenantId } = actor

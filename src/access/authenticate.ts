@@ -1,8 +1,8 @@
 import type { Actor, Origin, Scope } from '../platform/actor.js'
 import { now } from '../platform/clock.js'
 import { fingerprint, type IdentityCache } from './identity-cache.js'
-import { hashOf, logTokenForm } from './secrets.js'
-import { sessionIn } from './session-cookie.js'
+import { hashSecret, logTokenForm } from './secrets.js'
+import { readSessionCookie } from './session-cookie.js'
 import { maxTokenBytes, RejectedToken, type RejectionReason, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
@@ -76,7 +76,7 @@ export class Authenticator {
    * first, while a proxy may have checked the second.
    */
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
-    const presented = credentialIn(rawHeaders)
+    const presented = readCredential(rawHeaders)
     if (presented === undefined) return this.#bySession(rawHeaders, origin)
     if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
     const { credential } = presented
@@ -87,7 +87,7 @@ export class Authenticator {
 
   /** The cookie of the dashboard contains a token of a session of this service. */
   async #bySession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
-    const presented = sessionIn(rawHeaders)
+    const presented = readSessionCookie(rawHeaders)
     if (presented === undefined) return { outcome: 'none' }
     if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
     const found = await this.#byToken(presented.session, origin)
@@ -102,12 +102,12 @@ export class Authenticator {
 
   async #byKey(secret: string, origin: Origin): Promise<Authentication> {
     const { keys, loadApiKey, onKeyUsed } = this.#parts
-    const key = await keys.get(fingerprint(secret), () => loadApiKey(hashOf(secret)))
+    const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
     if (!key) return { outcome: 'refused', why: 'key_unknown', message: 'This API key is unknown.' }
     if (key.tenantStatus !== 'active')
-      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: callerOf(key) }
-    const fault = keyFault(key, now())
-    if (fault) return { outcome: 'refused', ...fault, known: callerOf(key) }
+      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key) }
+    const fault = findKeyFault(key, now())
+    if (fault) return { outcome: 'refused', ...fault, known: toKnownKey(key) }
     onKeyUsed(key.apiKeyId)
     const { tenantId, apiKeyId: id, name, scopes, contexts } = key
     return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
@@ -121,22 +121,22 @@ export class Authenticator {
       if (!(error instanceof RejectedToken)) throw error
       const find = async () => {
         const owner = await error.findOwner()
-        return owner && userOf(owner.user, owner.isProven)
+        return owner && toKnownUser(owner.user, owner.isProven)
       }
       return { outcome: 'refused', why: error.why, message: error.message, find }
     }
     const { user, sessionId, issuer } = record
     if (user.tenantStatus !== 'active')
-      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: userOf(user) }
+      return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user) }
     if (user.status !== 'active')
-      return { outcome: 'refused', why: 'user_disabled', message: 'This user is disabled.', known: userOf(user) }
+      return { outcome: 'refused', why: 'user_disabled', message: 'This user is disabled.', known: toKnownUser(user) }
     const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
     const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
     return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
   }
 }
 
-const callerOf = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller => ({
+const toKnownKey = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller => ({
   tenantId,
   kind: 'api_key',
   id,
@@ -145,7 +145,7 @@ const callerOf = ({ tenantId, apiKeyId: id, name }: ApiKeyRecord): KnownCaller =
   isProven: true,
 })
 
-const userOf = ({ tenantId, userId: id, name, email }: UserRecord, isProven = true): KnownCaller => ({
+const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, isProven = true): KnownCaller => ({
   tenantId,
   kind: 'user',
   id,
@@ -154,7 +154,7 @@ const userOf = ({ tenantId, userId: id, name, email }: UserRecord, isProven = tr
   isProven,
 })
 
-function keyFault(key: ApiKeyRecord, now: number): Pick<Refused, 'why' | 'message'> | undefined {
+function findKeyFault(key: ApiKeyRecord, now: number): Pick<Refused, 'why' | 'message'> | undefined {
   if (key.status !== 'active') return { why: 'key_disabled', message: `This API key is ${key.status}.` }
   if (key.expiresAt && key.expiresAt.getTime() <= now) return { why: 'key_expired', message: 'This API key has expired.' }
   if (key.graceEndsAt && key.graceEndsAt.getTime() <= now)
@@ -162,7 +162,7 @@ function keyFault(key: ApiKeyRecord, now: number): Pick<Refused, 'why' | 'messag
   return undefined
 }
 
-function credentialIn(rawHeaders: readonly string[]): { credential: string } | { fault: string } | undefined {
+function readCredential(rawHeaders: readonly string[]): { credential: string } | { fault: string } | undefined {
   let value: string | undefined
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!

@@ -125,7 +125,7 @@ export class Call implements RequestFacts {
     return attempt
   }
 
-  attemptOf(key: string): Attempt | undefined {
+  getAttempt(key: string): Attempt | undefined {
     return this.attempts.get(key)
   }
 

@@ -19,7 +19,7 @@ export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Reco
 const parsed = new WeakMap<KnownSigningKey, KeyPair>()
 
 /** The two halves of a key that `makeEd25519Key` made. */
-export function keyPairOf(key: KnownSigningKey): KeyPair {
+export function parseKeyPair(key: KnownSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {
     const privateKey = createPrivateKey({ key: key.secret, format: 'der', type: 'pkcs8' })

@@ -1,7 +1,7 @@
 import type { Actor, Origin } from '../platform/actor.js'
 import { rateLimited } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
-import { addressGroup } from './address-group.js'
+import { toAddressGroup } from './address-group.js'
 
 /** Limits of one JSON body: bytes, time in all and time without a byte, in milliseconds. */
 export interface JsonLimits {
@@ -27,7 +27,7 @@ export class JsonAdmission {
 
   async read<T>(call: { actor: Actor | undefined; origin: Origin }, read: (limits: JsonLimits) => Promise<T>): Promise<T> {
     if (call.actor) return read({ ...known, idleMs: this.#idleMs })
-    const address = addressGroup(call.origin.ip)
+    const address = toAddressGroup(call.origin.ip)
     const own = this.#byAddress.get(address) ?? 0
     if (own >= maxAnonymous.byAddress || this.#inAll >= maxAnonymous.inAll)
       throw rateLimited(

@@ -11,13 +11,13 @@ export const newTotpSecret = (): Buffer => randomBytes(20)
 
 /** The secret as a person types it, and as an authenticator app scans it. */
 export function totpForApp(secret: Buffer, label: string): { secret: string; uri: string } {
-  const totp = new TOTP({ ...usual, label, secret: secretOf(secret) })
+  const totp = new TOTP({ ...usual, label, secret: toSecret(secret) })
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
 /** The step of time that the code is of, null where it is of none; half a minute of skew either way. */
 export function totpStep(secret: Buffer, code: string, at = now()): number | null {
-  const totp = new TOTP({ ...usual, secret: secretOf(secret) })
+  const totp = new TOTP({ ...usual, secret: toSecret(secret) })
   const distance = totp.validate({ token: code, timestamp: at, window: 1 })
   return distance === null ? null : totp.counter({ timestamp: at }) + distance
 }
@@ -30,6 +30,6 @@ export const newRecoveryCodes = (): string[] =>
 export const recoveryCodeHash = (code: string): Buffer =>
   createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest()
 
-const secretOf = (bytes: Buffer) => new Secret({ buffer: new Uint8Array(bytes).buffer })
+const toSecret = (bytes: Buffer) => new Secret({ buffer: new Uint8Array(bytes).buffer })
 
 export const totpLabel = (userId: string) => `second factor of ${userId}`

@@ -97,13 +97,13 @@ export class OutsideTokens {
   }
 
   #factsOf(payload: JWTPayload): OutsideUserFacts {
-    const text = (name: string) => nonEmpty(claimOf(payload, name))
+    const text = (name: string) => nonEmpty(getClaim(payload, name))
     const subject = nonEmpty(payload.sub)
     const tenantId = text(this.#claims.tenant)
     if (!subject) throw new RejectedToken('token_claims', "The claim 'sub' of this token is missing or wrong.")
     if (!tenantId)
       throw new RejectedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
-    const scopes = scopesOf(claimOf(payload, this.#claims.scopes))
+    const scopes = parseScopes(getClaim(payload, this.#claims.scopes))
     return {
       issuer: this.#options.issuer,
       subject,
@@ -124,7 +124,7 @@ function refuseUnlessOurs(error: unknown): never {
   return refuse(error)
 }
 
-function claimOf(payload: JWTPayload, name: string): unknown {
+function getClaim(payload: JWTPayload, name: string): unknown {
   if (Object.hasOwn(payload, name)) return payload[name]
   let at: unknown = payload
   for (const part of name.split('.')) {
@@ -145,7 +145,7 @@ const nonEmpty = (claim: unknown): string | null =>
     : null
 
 // Providers put scopes of their own beside ours (openid, profile): those are left aside.
-function scopesOf(claim: unknown): Scope[] | null {
+function parseScopes(claim: unknown): Scope[] | null {
   const named = typeof claim === 'string' ? claim.split(/[\s,]+/) : claim
   return Array.isArray(named) ? [...new Set(named.filter(isScope))] : null
 }

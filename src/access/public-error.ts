@@ -2,7 +2,7 @@ import { isDatabaseOutage } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable, httpStatus, type PublicError } from '../platform/errors/errors.js'
 
 /** What the caller may know of `error`: its own facts when it is ours, nothing but the code when it is not. */
-export function publicError(error: unknown): PublicError {
+export function toPublicError(error: unknown): PublicError {
   const known = findAssayError(error)
   if (known) return known
   if (isDatabaseOutage(error)) return databaseUnavailable('The database is unavailable. Retry later.')

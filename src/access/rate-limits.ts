@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import type { Actor } from '../platform/actor.js'
 import { type AssayError, rateLimited } from '../platform/errors/errors.js'
-import { addressGroup } from './address-group.js'
+import { toAddressGroup } from './address-group.js'
 import { SharedCounts } from './shared-counts.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
 import { type Count, ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
@@ -59,13 +59,13 @@ export class RateLimits {
     const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
     // Those of the process are there at once.
     const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
-    const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
       // What is refused here was not done: the tenant's other keys must not pay for it.
       await this.#counters.tenant.add(tenantId, -1)
       return { ...key, refusal: tooManyCalls('this credential', key) }
     }
-    const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    const tenant = toState('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
     if (ofTenant.count > tenant.limit) return { ...tenant, refusal: tooManyCalls('this tenant', tenant) }
     return tenant.remaining < key.remaining ? tenant : key
   }
@@ -79,8 +79,8 @@ export class RateLimits {
     const calls = Math.min(request.calls, Math.floor(perMinute / 2))
     const { key: keys, tenant: tenants } = this.#counters
     const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(tenantId, calls)])
-    const key = stateOf('key', perMinute, ofKey.count, ofKey.resetSeconds)
-    const tenant = stateOf('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
+    const tenant = toState('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
     const exceeded = ofKey.count > key.limit ? key : ofTenant.count > tenant.limit ? tenant : undefined
     if (!exceeded) return tenant.remaining < key.remaining ? tenant : key
     await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
@@ -94,14 +94,14 @@ export class RateLimits {
    * good credential from the same address always passes: guessing 256 bits is hopeless, this only bounds what it costs us.
    */
   async failedCredential(ip: string): Promise<void> {
-    const { count, resetSeconds } = await this.#counters.failed.add(addressGroup(ip))
+    const { count, resetSeconds } = await this.#counters.failed.add(toAddressGroup(ip))
     if (count <= this.#limits.failedCredentialsPerMinute) return
     throw rateLimited(`Too many refused credentials from this address; try again in ${resetSeconds} s.`, resetSeconds)
   }
 
   /** True if the address has sent as many failed credentials as it may, so that a further one is probably a guess, too. */
   async hasFailedOften(ip: string): Promise<boolean> {
-    return (await this.#counters.failed.add(addressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
+    return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }
 
   close(): Promise<void> {
@@ -160,7 +160,7 @@ const countersBy = (make: (name: string, seconds: number) => WindowCounter): Cou
 const isCounted = (counting: readonly (Count | Promise<Count>)[]): counting is [Count, Count] =>
   counting.every((each) => !(each instanceof Promise))
 
-const stateOf = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
+const toState = (policy: 'key' | 'tenant', limit: number, count: number, resetSeconds: number): RateState => ({
   policy,
   limit,
   remaining: Math.max(0, limit - count),

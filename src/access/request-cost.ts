@@ -147,7 +147,7 @@ export function computeCost(schema: GraphQLSchema, { document, operationName, va
 
 function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): number {
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
-    return ownCost(field) + itemsOf(args, field) * childComplexity
+    return ownCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
   // The service computes each point completely, whichever of its few numbers are requested. A year of hours fits into one document.
   return 1 + points * Math.max(5, childComplexity / 4)
@@ -157,7 +157,7 @@ function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): nu
 const jsonCost = 10
 const ownCost = ({ type }: ComplexityEstimatorArgs['field']): number => (getNamedType(type).name === 'JSONObject' ? jsonCost : 1)
 
-function itemsOf(args: Record<string, unknown>, field: ComplexityEstimatorArgs['field']): number {
+function getItemCount(args: Record<string, unknown>, field: ComplexityEstimatorArgs['field']): number {
   if (typeof args.limit === 'number') return Math.min(Math.max(args.limit, 1), 1_000)
   const requested = args.first ?? args.last ?? args.pageSize
   if (typeof requested === 'number') return Math.min(Math.max(requested, 1), 100)

@@ -9,13 +9,13 @@ const sign = { name: 'x-assay-request', value: 'dashboard' }
  * The token in the dashboard's cookie, from `request.rawHeaders`. A cookie goes along with whatever page asks; only together with
  * a header that no form and no foreign page can send does it count.
  */
-export function sessionIn(rawHeaders: readonly string[]): { session: string } | { fault: string } | undefined {
+export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { fault: string } | undefined {
   const found: string[] = []
   let isSigned = false
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
     if (name === sign.name) isSigned = rawHeaders[at + 1] === sign.value
-    if (name === 'cookie') found.push(...sessionsOf(rawHeaders[at + 1]!))
+    if (name === 'cookie') found.push(...parseSessionCookies(rawHeaders[at + 1]!))
   }
   if (!isSigned || found.length === 0) return undefined
   // A page on a neighbouring host can plant a second one; which of them is the user's cannot be known.
@@ -26,7 +26,7 @@ export function sessionIn(rawHeaders: readonly string[]): { session: string } | 
   return { session }
 }
 
-const sessionsOf = (cookies: string): string[] =>
+const parseSessionCookies = (cookies: string): string[] =>
   cookies.split(';').flatMap((pair) => {
     const [name, ...value] = pair.trim().split('=')
     return name === sessionCookie ? [value.join('=')] : []

@@ -2,7 +2,7 @@ import { sign, verify } from 'node:crypto'
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify, SignJWT } from 'jose'
 import { currentTime, now } from '../platform/clock.js'
 import { isId } from '../platform/ids.js'
-import { keyPairOf } from './ed25519.js'
+import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
@@ -35,7 +35,7 @@ export class Sessions {
       .setSubject(user.userId)
       .setIssuedAt(issued)
       .setExpirationTime(issued + sessionSeconds)
-      .sign(keyPairOf(key).privateKey)
+      .sign(parseKeyPair(key).privateKey)
     return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
   }
 
@@ -68,7 +68,7 @@ export class Sessions {
 
   /** A signature under the key of sessions, in base64url; `text` must begin with what it is for. A token's never has a blank. */
   async sign(text: string): Promise<string> {
-    const { privateKey } = keyPairOf(await this.#options.keys.current())
+    const { privateKey } = parseKeyPair(await this.#options.keys.current())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
@@ -76,7 +76,7 @@ export class Sessions {
   async isSigned(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.all()
-    return keys.some((key) => verify(null, Buffer.from(text), keyPairOf(key).publicKey, bytes))
+    return keys.some((key) => verify(null, Buffer.from(text), parseKeyPair(key).publicKey, bytes))
   }
 
   async #claims(token: string) {
@@ -91,7 +91,7 @@ export class Sessions {
       requiredClaims: ['exp', 'sub', 'sid', 'tid'],
       currentDate: currentTime(),
     }
-    return (await jwtVerify(token, keyPairOf(key).publicKey, rules).catch(refuse)).payload
+    return (await jwtVerify(token, parseKeyPair(key).publicKey, rules).catch(refuse)).payload
   }
 }
 

@@ -78,8 +78,8 @@ export class SharedCounts {
   async #tell(batch: Pending[]): Promise<void> {
     // Rows are locked in the order of their keys, so that two replicas never wait for each other in a circle.
     const rows = batch
-      .filter((entry) => entry.unreported !== 0 && this.#entries.get(idOf(entry)) === entry)
-      .map((entry) => ({ entry, id: idOf(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
+      .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
+      .map((entry) => ({ entry, id: getId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
       .sort((one, other) => (one.id < other.id ? -1 : 1))
     if (rows.length === 0) return
     const shared = await this.#upsert(rows)
@@ -122,4 +122,4 @@ export class SharedCounts {
   }
 }
 
-const idOf = ({ counter, key }: Pending) => `${counter.name}:${key}`
+const getId = ({ counter, key }: Pending) => `${counter.name}:${key}`

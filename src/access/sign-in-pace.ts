@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../platform/errors/errors.js'
 import { keptEmail } from '../platform/plain-text.js'
-import { addressGroup } from './address-group.js'
+import { toAddressGroup } from './address-group.js'
 import type { WindowCounter } from './window-counter.js'
 
 export const signInWindowSeconds = 300
@@ -52,7 +52,7 @@ export class SignInPace {
   /** Counts an attempt as failed and waits its time, before the password is looked at; gives what to call when it was right. */
   async begin({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
     const account = accountKey(email)
-    const address = addressGroup(ip)
+    const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
     const add = async (of: keyof FreeFailures, points: number) => (await this.#counters[of].add(keys[of], points)).count
     const [pair, byAccount, byAddress] = await Promise.all([add('pair', 1), add('account', 1), add('address', 1)])

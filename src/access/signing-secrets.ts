@@ -123,7 +123,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   async #opened(row: SigningKeyRow): Promise<KnownSigningKey> {
-    const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, labelOf(this.#options.purpose, row.key_id))
+    const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, getLabel(this.#options.purpose, row.key_id))
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }
 
@@ -144,7 +144,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     const { secret, publicJwk } = make(id)
     await client.query(
       'insert into signing_keys (key_id, purpose, secret_encrypted, public_jwk, created_at) values ($1, $2, $3, $4, now())',
-      [id, purpose, masterKey.encrypt(secret, labelOf(purpose, id)), publicJwk ?? null],
+      [id, purpose, masterKey.encrypt(secret, getLabel(purpose, id)), publicJwk ?? null],
     )
     await announce(client, 'signing_key', id)
     return id
@@ -160,4 +160,4 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 }
 
-export const labelOf = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`
+export const getLabel = (purpose: string, keyId: string) => `signing key ${keyId} (${purpose})`

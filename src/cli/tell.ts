@@ -1,10 +1,10 @@
-import { publicError } from '../access/public-error.js'
+import { toPublicError } from '../access/public-error.js'
 import { ConfigError } from '../platform/config/config.js'
 import { UsageFault } from './command.js'
 
 /** One sentence for what an operator can mend; the whole of it for what is our own fault. */
 export function tell(error: unknown): void {
-  const told = publicError(error)
+  const told = toPublicError(error)
   if (isSentence(error)) console.error(error.message)
   else console.error(told.code === 'internal_server_error' ? error : told.message)
 }

@@ -1,5 +1,5 @@
 import { passwordFault } from '../access/passwords.js'
-import { faultsOf } from '../api/graphql/rules.js'
+import { findFaults } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
 import { systemActor } from '../platform/actor.js'
@@ -71,7 +71,7 @@ export const userCommands: Record<string, Command> = {
 }
 
 function refuseFaults(input: InviteUserInput): void {
-  const faults = faultsOf(input)
+  const faults = findFaults(input)
   if (faults.length === 0) return
   const sentences = faults.map(({ field, message }) => `--${field} ${message}`)
   throw new UsageFault(`${sentences.join('; ')}.`)

@@ -9,7 +9,7 @@ import { buildSchema } from '../api/graphql/schema.js'
 import { openGraphql } from '../api/graphql/server.js'
 import { createApplication } from '../api/http/application.js'
 import type { ApplicationParts } from '../api/http/application-parts.js'
-import { callOf } from '../api/http/caller.js'
+import { createCall } from '../api/http/caller.js'
 import { openDashboard } from '../api/http/dashboard.js'
 import { createDownloads } from '../api/http/downloads.js'
 import { Health } from '../api/http/health.js'
@@ -33,7 +33,7 @@ import type { DownloadCuts } from './files/download-cuts.js'
 import type { UploadService } from './files/upload.service.js'
 import { storageFindings } from './maintenance/storage-findings.js'
 import { createLogHandler } from './proof/log-handler.js'
-import { resolversOf } from './resolvers.js'
+import { createResolvers } from './resolvers.js'
 import type { Services } from './services.js'
 import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
 import { createSessionHandler } from './users/session-endpoint.js'
@@ -64,32 +64,32 @@ interface Handlers {
 }
 
 /** Authenticates and admits the calls of all handlers. */
-type Callers = ReturnType<typeof callersOf>
+type Callers = ReturnType<typeof createCallers>
 
 /** All HTTP handlers: GraphQL, REST, subscriptions, downloads and exports. */
 export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const { config, services, database, spool, logger, tracing } = parts
   const { identity, contexts } = services
-  const schema = buildSchema(resolversOf({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
+  const schema = buildSchema(createResolvers({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
   const graphql = await openGraphql({
     schema,
     explorer: config.graphqlExplorer,
     onFault: faultLogger(parts, 'A GraphQL request failed because of an internal error.'),
   })
-  const callers = callersOf(parts)
-  const health = healthOf(parts)
-  const streams = { schema, streams: new LiveStreams(), mayGoOn: mayGoOnOf(identity) }
-  const subscriptions = subscriptionsOf(parts, callers, streams)
-  const { app, listener, addressOf } = createApplication({
+  const callers = createCallers(parts)
+  const health = createHealth(parts)
+  const streams = { schema, streams: new LiveStreams(), mayGoOn: createCredentialCheck(identity) }
+  const subscriptions = createSubscriptions(parts, callers, streams)
+  const { app, listener, getAddress } = createApplication({
     ...callers,
-    rest: restOf(parts, schema),
+    rest: createRest(parts, schema),
     graphql: graphql.handle,
-    download: downloadsOf(parts),
-    exports: exportsOf(parts, schema, callers),
-    events: eventsOf(parts, callers, streams),
-    dashboard: await dashboardOf(parts, callers),
+    download: createDownloadHandler(parts),
+    exports: createExportHandler(parts, schema, callers),
+    events: createEventHandler(parts, callers, streams),
+    dashboard: await createDashboard(parts, callers),
     log: createLogHandler({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
-    resumable: resumableOf(parts, callers),
+    resumable: createResumableHandlers(parts, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),
     health,
@@ -106,7 +106,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   return {
     app,
     listener,
-    attach: (server) => subscriptions.attach(server, addressOf),
+    attach: (server) => subscriptions.attach(server, getAddress),
     warm: graphql.warm,
     announceStop: () => health.announceStop(),
     endStreams: () => {
@@ -123,16 +123,16 @@ const faultLogger =
   (error: unknown): void =>
     logger.error({ err: error }, message)
 
-function callersOf(parts: HandlerParts) {
+function createCallers(parts: HandlerParts) {
   const { identity, limits, security } = parts.services
   const callers = {
     authenticate: identity.authenticate,
     countRejectedCredential: limits.failedCredential.bind(limits),
-    admission: admissionOf(parts),
+    admission: createAdmission(parts),
     security,
     metrics: parts.metrics,
   }
-  return { ...callers, callOf: (request: Parameters<typeof callOf>[1]) => callOf(callers, request) }
+  return { ...callers, createCall: (request: Parameters<typeof createCall>[1]) => createCall(callers, request) }
 }
 
 interface Streams {
@@ -142,7 +142,7 @@ interface Streams {
 }
 
 /** Checks whether the credential of an open stream of events is still valid. */
-const mayGoOnOf =
+const createCredentialCheck =
   (identity: Services['identity']): Streams['mayGoOn'] =>
   async (rawHeaders, origin) => {
     const found = await identity.authenticate(rawHeaders, origin)
@@ -151,7 +151,7 @@ const mayGoOnOf =
     return true
   }
 
-const subscriptionsOf = (parts: HandlerParts, callers: Callers, streams: Streams) =>
+const createSubscriptions = (parts: HandlerParts, callers: Callers, streams: Streams) =>
   openSubscriptions({
     ...callers,
     ...streams,
@@ -160,16 +160,16 @@ const subscriptionsOf = (parts: HandlerParts, callers: Callers, streams: Streams
     onFault: faultLogger(parts, 'A GraphQL subscription failed because of an internal error.'),
   })
 
-const eventsOf = (parts: HandlerParts, { callOf }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
+const createEventHandler = (parts: HandlerParts, { createCall }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
   createEventStream({
     ...parts.services,
     ...streams,
-    callOf,
+    createCall,
     mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
     onFault: faultLogger(parts, 'An event stream failed because of an internal error.'),
   })
 
-const restOf = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
+const createRest = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
   createRestHandler({
     schema,
     spool: parts.spool,
@@ -180,12 +180,15 @@ const restOf = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['r
     onFault: faultLogger(parts, 'A REST request failed because of an internal error.'),
   })
 
-async function dashboardOf({ config, services }: HandlerParts, { callOf }: Callers): Promise<ApplicationParts['dashboard']> {
+async function createDashboard(
+  { config, services }: HandlerParts,
+  { createCall }: Callers,
+): Promise<ApplicationParts['dashboard']> {
   const secure = config.publicUrl.startsWith('https:')
-  return config.dashboard ? openDashboard(createSessionHandler({ ...services, callOf, secure })) : undefined
+  return config.dashboard ? openDashboard(createSessionHandler({ ...services, createCall, secure })) : undefined
 }
 
-function admissionOf({ config, services, slots, isDiskFull = () => false, logger }: HandlerParts): Admission {
+function createAdmission({ config, services, slots, isDiskFull = () => false, logger }: HandlerParts): Admission {
   const { limits, ledger, tenants } = services
   const idleMs = config.uploadIdleSeconds * 1000
   return new Admission({
@@ -204,7 +207,7 @@ function admissionOf({ config, services, slots, isDiskFull = () => false, logger
   })
 }
 
-function downloadsOf({ services, metrics, downloadCuts, logger }: HandlerParts): ApplicationParts['download'] {
+function createDownloadHandler({ services, metrics, downloadCuts, logger }: HandlerParts): ApplicationParts['download'] {
   const { storage, downloads } = services
   if (!(storage instanceof LocalStorage)) return undefined
   return createDownloads({
@@ -219,18 +222,18 @@ function downloadsOf({ services, metrics, downloadCuts, logger }: HandlerParts):
   })
 }
 
-function exportsOf(parts: HandlerParts, schema: GraphQLSchema, { callOf }: Callers): RequestHandler {
+function createExportHandler(parts: HandlerParts, schema: GraphQLSchema, { createCall }: Callers): RequestHandler {
   const { services, database } = parts
   return createExports({
     ...services,
     schema,
     database,
-    callOf,
+    createCall,
     onFault: faultLogger(parts, 'An export failed after it had started.'),
   })
 }
 
-function resumableOf(parts: HandlerParts, { callOf }: Callers): ApplicationParts['resumable'] {
+function createResumableHandlers(parts: HandlerParts, { createCall }: Callers): ApplicationParts['resumable'] {
   const { config, services, uploads, uploadStorage, spool, scanner } = parts
   const maxUploadBytes = config.maxUploadMb * megabyte
   return {
@@ -247,13 +250,13 @@ function resumableOf(parts: HandlerParts, { callOf }: Callers): ApplicationParts
         const context = await services.contexts.find(actor, contextKey)
         if (context?.scanForViruses) await scanner.prove()
       },
-      callOf,
+      createCall,
       onFault: faultLogger(parts, 'A resumable upload failed because of an internal error.'),
     }),
   }
 }
 
-function healthOf({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: HandlerParts): Health {
+function createHealth({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: HandlerParts): Health {
   return new Health({
     pool: database.pool,
     storage: services.storage,

@@ -21,7 +21,7 @@ import { UserResolver } from './users/user.resolver.js'
 import { WebhookResolver } from './webhooks/webhook.resolver.js'
 
 /** The doors of all rooms: what the schema is built from. */
-export const resolversOf = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
+export const createResolvers = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
   new TenantResolver(services.tenants),
   new UserResolver(services.users, services.signIns),
   new SessionResolver(services.sessions),

@@ -89,7 +89,7 @@ async function openBase(parts: ServiceParts) {
     previous: [...config.previousMasterKeys],
     dataDir: config.dataDir,
   })
-  const identity = identityOf(parts, { masterKey, ledger, onError })
+  const identity = createIdentity(parts, { masterKey, ledger, onError })
   await identity.start()
   const limits = await openRateLimits({ pool, redisUrl: config.redisUrl, perMinute: config.rateLimitPerMinute, onError })
   const storage = await openStorage(config.storageUrl, {
@@ -123,7 +123,7 @@ const publishTo = (serviceEvents: ServiceEvents): LedgerSubscriber => ({
   journaled: (tenantId) => serviceEvents.emit('journaled', tenantId),
 })
 
-function identityOf(
+function createIdentity(
   { config: { jwt }, database: { pool }, databaseUrl }: ServiceParts,
   { ledger, ...parts }: { masterKey: MasterKey; ledger: Ledger; onError: (error: Error) => void },
 ): Identity {

@@ -63,7 +63,7 @@ const userAgentBytes = 512
 /** A User-Agent fit for the logs: no control characters, at most 512 bytes, never half a character. */
 export function cleanUserAgent(header: string | undefined): string {
   if (!header) return ''
-  const clean = textOfHeader(header)
+  const clean = decodeHeader(header)
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
     .trim()
   return cutAtBytes(clean, userAgentBytes)
@@ -72,7 +72,7 @@ export function cleanUserAgent(header: string | undefined): string {
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 // Node hands header bytes over as latin1, one character a byte; most clients mean UTF-8 where they mean anything.
-function textOfHeader(header: string): string {
+function decodeHeader(header: string): string {
   if (!/[\u0080-\u00ff]/.test(header) || /[^\u0000-\u00ff]/.test(header)) return header
   try {
     return utf8.decode(Buffer.from(header, 'latin1'))

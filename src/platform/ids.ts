@@ -64,7 +64,7 @@ export const firstIdAt = (prefix: IdPrefix, time: Date): string =>
 export const maxPages = 2_147_483_647
 
 /** The cursor of an item: its id and, if the list is not sorted by id, its sort key. */
-export const cursorOf = (id: string, by?: { sort: string; key: string } | undefined): string =>
+export const createCursor = (id: string, by?: { sort: string; key: string } | undefined): string =>
   Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
 
 const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { Browser, Page } from 'playwright-core'
 import { itemsOf } from '../support/answers.js'
-import { openBrowser, pageOf } from '../support/browser.js'
+import { openBrowser, toPage } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -29,7 +29,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
 
   test('/graphql generates a document for a field and runs it', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
-    const { page, strays, complaints } = await pageOf(browser, world.url)
+    const { page, strays, complaints } = await toPage(browser, world.url)
     // Hold the response with the list of fields until the search text was typed.
     let typed = () => {}
     const isTyped = new Promise<void>((resolve) => {
@@ -59,7 +59,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
   })
 
   test('/graphql shows errors of the service and reports invalid JSON variables', async () => {
-    const { page } = await pageOf(browser, world.url)
+    const { page } = await toPage(browser, world.url)
     await page.goto(`${world.url}/graphql`)
     await page.click('#run')
     await result(page, 'UNAUTHENTICATED')
@@ -70,7 +70,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
   })
 
   test('/docs uploads a file with metadata from “Try it out”', async () => {
-    const { page, strays } = await pageOf(browser, world.url)
+    const { page, strays } = await toPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')
     await page.fill('.auth-container input', tenant.admin.credential!)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { transform } from '@swc/core'
-import { openBrowser, pageOf } from '../support/browser.js'
+import { openBrowser, toPage } from '../support/browser.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
 import { describeWith, partPath } from '../support/real-parts.js'
 import { freePort } from '../support/service.js'
@@ -90,7 +90,7 @@ describeWith('chromium')('guide for a browser form', () => {
   test('the back end streams a form to the service, links the stored file, and shows a rejection', async () => {
     const browser = await openBrowser()
     try {
-      const { page, complaints } = await pageOf(browser, url)
+      const { page, complaints } = await toPage(browser, url)
       const send = async (name: string, content: string) => {
         await page.goto(url)
         await page.setInputFiles('input[type=file]', { name, mimeType: 'text/csv', buffer: Buffer.from(content) })

@@ -5,7 +5,7 @@ import type { Identity } from '../../src/access/identity.js'
 import { trustMs } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
-import { hashOf, newApiKeySecret } from '../../src/access/secrets.js'
+import { hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
 import { setTime } from '../../src/platform/clock.js'
 import { signingPurposes } from '../../src/platform/signing-keys.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
@@ -104,7 +104,7 @@ describe('an API key', () => {
     const fresh = newApiKeySecret()
     const rotate = `update api_keys set previous_secret_hash = secret_hash,
       previous_expires_at = now() + $2::interval, secret_hash = $3 where api_key_id = $1`
-    await world.pool.query(rotate, [key.id, '1 hour', hashOf(fresh)])
+    await world.pool.query(rotate, [key.id, '1 hour', hashSecret(fresh)])
     here.forget('api_key', key.id)
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor', actor: { id: key.id } })

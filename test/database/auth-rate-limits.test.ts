@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { addressGroup } from '../../src/access/address-group.js'
+import { toAddressGroup } from '../../src/access/address-group.js'
 import { openRateLimits, type RateLimits, type RateLimitsOptions, rateLimitHeaders } from '../../src/access/rate-limits.js'
 import { SharedCounts } from '../../src/access/shared-counts.js'
 import { ProcessCounter } from '../../src/access/window-counter.js'
@@ -95,7 +95,7 @@ describe('an address', () => {
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ])('%s counts as %s', (ip, group) => {
-    expect(addressGroup(ip)).toBe(group)
+    expect(toAddressGroup(ip)).toBe(group)
   })
 })
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { publicError } from '../../src/access/public-error.js'
+import { toPublicError } from '../../src/access/public-error.js'
 import { usageNow } from '../../src/ledger/counters.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import type { Ledger } from '../../src/ledger/ledger.js'
@@ -116,7 +116,7 @@ test('a connection that breaks in mid-group fails its callers, who find nothing 
   await holder.query('ROLLBACK')
   holder.release()
   for (const outcome of outcomes) {
-    const told = publicError((outcome as PromiseRejectedResult).reason)
+    const told = toPublicError((outcome as PromiseRejectedResult).reason)
     expect(told).toMatchObject({ code: 'database_unavailable', message: expect.stringContaining('the outcome is unknown') })
   }
   expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })

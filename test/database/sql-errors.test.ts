@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { publicError } from '../../src/access/public-error.js'
+import { toPublicError } from '../../src/access/public-error.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { isDatabaseOutage, sqlFault } from '../../src/platform/db/sql-errors.js'
 import { AssayError, storageUnavailable } from '../../src/platform/errors/errors.js'
@@ -22,7 +22,7 @@ const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
     () => new Error('It did not fail.'),
     (error) => error,
   )
-const told = (error: unknown) => publicError(error).code
+const told = (error: unknown) => toPublicError(error).code
 
 test('a statement that PostgreSQL cancels is an outage, through pg and through Prisma', async () => {
   for (const failure of [

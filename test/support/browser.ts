@@ -9,7 +9,7 @@ export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: patienceMs })
 
 /** A page that reaches nothing but one service; gives what it asked of others, and what its console complained of. */
-export async function pageOf(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
+export async function toPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
   const page = await browser.newPage()
   page.setDefaultTimeout(patienceMs)
   const strays: string[] = []

@@ -5,7 +5,7 @@ import { Identity, type IdentityOptions } from '../../src/access/identity.js'
 import type { IdentityKind } from '../../src/access/identity-cache.js'
 import { announce } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
-import { hashOf, keyPrefixOf, newApiKeySecret } from '../../src/access/secrets.js'
+import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
 import { loadApiKey } from '../../src/features/api-keys/api-key.lookup.js'
 import { loadSession } from '../../src/features/users/user.lookup.js'
 import type { Scope } from '../../src/platform/actor.js'
@@ -74,7 +74,7 @@ export async function identityWorld() {
       await pool.query(
         `insert into api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, scopes, expires_at, created_by, created_at, updated_at)
          values ($1, $2, 'Key', $3, $4, $5, $6, 'system', now(), now())`,
-        [id, tenantId, keyPrefixOf(secret), hashOf(secret), scopes, expiresAt],
+        [id, tenantId, getKeyPrefix(secret), hashSecret(secret), scopes, expiresAt],
       )
       return { id, secret }
     },

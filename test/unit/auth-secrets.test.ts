@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { hash } from '@node-rs/argon2'
 import { forgetOldMasterKeys, MasterKey, openMasterKey, renewMasterKeyFile } from '../../src/access/master-key.js'
 import { generatePassword, Passwords, passwordFault } from '../../src/access/passwords.js'
-import { keyPrefixOf, newApiKeySecret } from '../../src/access/secrets.js'
+import { getKeyPrefix, newApiKeySecret } from '../../src/access/secrets.js'
 
 const one = Buffer.alloc(32, 1)
 const two = Buffer.alloc(32, 2)
@@ -100,7 +100,7 @@ describe('API key secrets', () => {
   })
 
   test('lists show 12 characters', () => {
-    expect(keyPrefixOf(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
+    expect(getKeyPrefix(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
   })
 })
 

@@ -25,10 +25,10 @@ describe('a row for a new block reason', () => {
 
   test('gives it a place in the schema, in the statistics of REST, and among the codes of an upload', async () => {
     const { buildSchema, schemaText } = await import('../../src/api/graphql/schema.js')
-    const { resolversOf } = await import('../../src/features/resolvers.js')
+    const { createResolvers } = await import('../../src/features/resolvers.js')
     const { loadOperations } = await import('../../src/api/rest/operations.js')
     const { codesOf } = await import('../../src/api/openapi/errors.js')
-    const schema = buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))
+    const schema = buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))
     expect(schemaText(schema)).toMatch(/enum BlockReason \{.*"""It is too odd\."""\n {2}too_odd/s)
     expect(schemaText(schema)).toMatch(/type BlockedByReason \{.*tooOdd: Long!/s)
     expect(JSON.stringify(loadOperations(schema).get('GetStats')?.document)).toContain('"tooOdd"')

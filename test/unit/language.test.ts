@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
 import { buildSchema } from '../../src/api/graphql/schema.js'
 import { openApiDocument } from '../../src/api/openapi/openapi.js'
-import { resolversOf } from '../../src/features/resolvers.js'
+import { createResolvers } from '../../src/features/resolvers.js'
 
 interface Item {
   kind: string
@@ -25,7 +25,7 @@ test('texts that were rewritten follow the language rules; `npm run language` sh
 
 test('summaries and descriptions of the OpenAPI document follow the language rules', () => {
   const broken: string[] = []
-  JSON.stringify(openApiDocument(buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))), (key, text) => {
+  JSON.stringify(openApiDocument(buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))), (key, text) => {
     // A summary such as "List events" is short on purpose. An example is data.
     const kind = key === 'description' ? 'description' : key === 'summary' ? 'message' : undefined
     if (kind && typeof text === 'string') broken.push(...brokenRules({ kind, text }).map((rule) => `${rule}: ${text}`))

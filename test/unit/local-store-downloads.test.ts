@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import express from 'express'
-import { publicError } from '../../src/access/public-error.js'
+import { toPublicError } from '../../src/access/public-error.js'
 import { createDownloads, type ServedFile } from '../../src/api/http/downloads.js'
 import { httpStatus } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
@@ -56,7 +56,7 @@ describe('downloads', () => {
       }),
     )
     app.use(((error, _request, response, _next) => {
-      const { code, message } = publicError(error)
+      const { code, message } = toPublicError(error)
       response.status(httpStatus[code]).json({ error: { code }, message })
     }) satisfies express.ErrorRequestHandler)
     server = createServer(app)

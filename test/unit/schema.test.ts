@@ -13,9 +13,9 @@ import {
 } from 'graphql'
 import type { Endpoint } from '../../src/access/endpoint.js'
 import { buildSchema, schemaText } from '../../src/api/graphql/schema.js'
-import { resolversOf } from '../../src/features/resolvers.js'
+import { createResolvers } from '../../src/features/resolvers.js'
 
-const schema = buildSchema(resolversOf({} as Parameters<typeof resolversOf>[0]))
+const schema = buildSchema(createResolvers({} as Parameters<typeof createResolvers>[0]))
 const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
 const types = Object.values(schema.getTypeMap()).filter((type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type))
 

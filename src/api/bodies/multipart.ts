@@ -132,7 +132,7 @@ export class Multipart {
         this.#options.spool.take(stream, limit, { expected }).catch((error) => {
           throw this.#failure ?? error
         }),
-      text: () => textOf(stream, this.#options.limits.fieldSize),
+      text: () => readText(stream, this.#options.limits.fieldSize),
       skip: () => void stream.resume(),
     }
   }
@@ -164,7 +164,7 @@ export class Multipart {
 }
 
 /** Text that ends early is rejected with the body. */
-async function textOf(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
+async function readText(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0
   try {

@@ -2,7 +2,7 @@ import { registerEnumType } from 'type-graphql'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 
 /** A GraphQL enum: its name, what it is, and what each of its values means. */
-export function enumOf<Value extends string>(name: string, description: string, values: Record<Value, string>) {
+export function createEnum<Value extends string>(name: string, description: string, values: Record<Value, string>) {
   const names = Object.fromEntries(Object.keys(values).map((value) => [value, value])) as { [Each in Value]: Each }
   const meanings = Object.entries(values).map(([value, meaning]) => [value, { description: meaning }])
   registerEnumType(names, { name, description, valuesConfig: Object.fromEntries(meanings) })
@@ -11,7 +11,7 @@ export function enumOf<Value extends string>(name: string, description: string, 
 
 /** A GraphQL enum of some error codes, spelled and described as their table has them. */
 export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: { name: string; description: string }) =>
-  enumOf(
+  createEnum(
     type.name,
     type.description,
     Object.fromEntries(codes.map((code) => [code, sentence(errorCodeRows[code].meaning)])) as Record<Code, string>,

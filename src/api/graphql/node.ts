@@ -40,11 +40,11 @@ type NodePrefix = keyof typeof nodeTypes
 /** How each is found in the caller's tenant. All throw 404. */
 export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => Promise<object>>
 
-const prefixOf = (id: unknown): NodePrefix | undefined =>
+const getPrefix = (id: unknown): NodePrefix | undefined =>
   (Object.keys(nodeTypes) as NodePrefix[]).find((prefix) => isId(prefix, id))
 
 const asItsOwnQuery: EndpointOf = ({ args, info }) => {
-  const prefix = prefixOf(args.id)
+  const prefix = getPrefix(args.id)
   const fields = info.schema.getQueryType()!.getFields()
   return prefix && (fields[nodeTypes[prefix].query]!.extensions.endpoint as Endpoint)
 }
@@ -65,7 +65,7 @@ export class NodeResolver {
     @CurrentAttempt() attempt: Attempt,
     @Arg('id', () => ID, { description: 'ID of the object, of any type that implements `Node`.' }) id: string,
   ) {
-    const prefix = prefixOf(id)
+    const prefix = getPrefix(id)
     if (!prefix) throw notFound('node', id)
     return { ...(await this.#finders[prefix](attempt, id)), __typename: nodeTypes[prefix].type }
   }

@@ -33,14 +33,14 @@ export interface PagePlace<Id = string> {
 }
 
 /** A page's arguments with the id that its cursor stands for. */
-export const placeOf = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePlace => ({
+export const toPagePlace = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePlace => ({
   page,
   pageSize,
   afterId: typeof after === 'string' ? idAt(prefix, after) : undefined,
 })
 
 /** For Prisma: the rows of a page, and one more where they follow an item. */
-const rowsOf = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
+const toSkipAndTake = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
 /** Where in the list, for connections: `first` items behind `after`, or the `last` before `before`. */
@@ -85,7 +85,7 @@ export interface Stretch<Place = string> {
 }
 
 /** A connection's arguments with the places that its cursors stand for. */
-export function stretchOf<Place>(
+export function toStretch<Place>(
   { first, after, last, before }: ConnectionArgs,
   placeAt: (cursor: string, field: string) => Place,
 ): Stretch<Place> {
@@ -121,7 +121,7 @@ export interface Page<T> {
 }
 
 /** A page of `data` in a list of `totalItems`. After an item, one row more than the page holds tells whether others follow. */
-export function pageOf<T>(
+export function toPage<T>(
   data: T[],
   totalItems: number,
   { page, pageSize, afterId }: PagePlace<unknown>,
@@ -157,10 +157,10 @@ export async function newestFirst<Row>(
 ): Promise<Page<Row>> {
   const older = place.afterId === undefined ? where : { AND: [where, { [key]: { lt: place.afterId } }] }
   const [rows, total] = await Promise.all([
-    model.findMany({ where: older, orderBy: { [key]: 'desc' }, ...rowsOf(place) } as never),
+    model.findMany({ where: older, orderBy: { [key]: 'desc' }, ...toSkipAndTake(place) } as never),
     model.count({ where } as never),
   ])
-  return pageOf(rows, total, place)
+  return toPage(rows, total, place)
 }
 
 export const mapPage = <From, To>({ data, pagination }: Page<From>, to: (item: From) => To): Page<To> => {
@@ -230,7 +230,7 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
 }
 
 /** A connection of `rows`, which are in the list's order and one more than asked for where others are beyond them. */
-export function connectionOf<T>(
+export function toConnection<T>(
   rows: T[],
   { limit, fromEnd, after, before }: Stretch<unknown>,
   more: { cursor: (row: T) => string; totalCount: () => Promise<number | null> },
@@ -265,14 +265,14 @@ export async function latestFirst<Row>(
   { tenantId, contextIds }: { tenantId: string; contextIds: readonly string[] | null },
   args: PageArgs,
 ): Promise<Page<Row>> {
-  const place = placeOf('file', args)
+  const place = toPagePlace('file', args)
   const since = place.afterId === undefined ? null : momentAt(args.after!, moment)
-  const { skip, take } = rowsOf(place)
+  const { skip, take } = toSkipAndTake(place)
   const { rows } = await database.query<Row & object>(
     `SELECT ${columns} ${from} AND ($3::timestamptz IS NULL OR (${alias}.${moment}, ${alias}.file_id) < ($3, $4))
      ORDER BY ${alias}.${moment} DESC, ${alias}.file_id DESC OFFSET $5 LIMIT $6`,
     [tenantId, contextIds, since, place.afterId ?? '', skip, take],
   )
   const counted = await database.query<{ total: number }>(`SELECT count(*) AS total ${from}`, [tenantId, contextIds])
-  return pageOf(rows, Number(counted.rows[0]!.total), place)
+  return toPage(rows, Number(counted.rows[0]!.total), place)
 }

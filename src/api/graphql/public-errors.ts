@@ -1,6 +1,6 @@
 import { ApolloServerValidationErrorCode, unwrapResolverError } from '@apollo/server/errors'
 import { GraphQLError, type GraphQLFormattedError } from 'graphql'
-import { graphqlError, publicError } from '../../access/public-error.js'
+import { graphqlError, toPublicError } from '../../access/public-error.js'
 import { AssayError } from '../../platform/errors/errors.js'
 
 /** An error as contract §1 tells it in GraphQL: the REST code in upper case, and the same details. */
@@ -16,7 +16,7 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
     const details = known ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
     return graphqlError({ code: 'bad_user_input', message, details }, place)
   }
-  return graphqlError(publicError(cause), place)
+  return graphqlError(toPublicError(cause), place)
 }
 
 /** True for faults of ours, which the log needs whole. */
@@ -24,7 +24,7 @@ export const isOurFault = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
   // What has no path was found in the document or its variables, before anything of ours ran.
   if (isOfGraphql(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
-  return publicError(cause).code === 'internal_server_error'
+  return toPublicError(cause).code === 'internal_server_error'
 }
 
 /** Raised by graphql-js and not by what runs under it; Apollo Server wraps one such error in another. */

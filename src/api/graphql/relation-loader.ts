@@ -5,7 +5,7 @@ import type { Call } from '../../access/call.js'
  * A relation without a query per row: all that one request asks of one `relation` ('File.context') in one go. `load` gives what it found by id; what it
  * did not find is null. A request is one tenant's, so that its loaders are too.
  */
-export function batched<T>(
+export function loadRelation<T>(
   call: Call,
   relation: string,
   id: string,

@@ -32,7 +32,7 @@ export const CurrentAttempt = () =>
   createParameterDecorator<Call>(({ context, info }) => {
     let { path } = info
     while (path.prev) path = path.prev
-    return context.attemptOf(String(path.key))
+    return context.getAttempt(String(path.key))
   })
 
 export const By = () => createParameterDecorator<Call>(({ context }) => context.requireActor())

@@ -14,7 +14,7 @@ interface FieldRules {
 
 const declared = new WeakMap<object, Map<string, FieldRules>>()
 
-function rulesOf(target: object, key: string | symbol): FieldRules {
+function getRules(target: object, key: string | symbol): FieldRules {
   const fields = declared.get(target) ?? new Map<string, FieldRules>()
   declared.set(target, fields)
   const rules = fields.get(key as string) ?? { rules: [], isLeftOut: () => false }
@@ -26,18 +26,18 @@ function rulesOf(target: object, key: string | symbol): FieldRules {
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
   (target, key) => {
-    rulesOf(target, key).rules.unshift({ judge, message })
+    getRules(target, key).rules.unshift({ judge, message })
     Extensions({ jsonSchema })(target, key as string)
   }
 
 /** May be left out; null counts as left out. */
 export const Optional = (): PropertyDecorator => (target, key) => {
-  rulesOf(target, key).isLeftOut = (value) => value === undefined || value === null
+  getRules(target, key).isLeftOut = (value) => value === undefined || value === null
 }
 
 /** May be left out, but null is a fault: for changes, where null would have to mean something. */
 export const NotNull = (): PropertyDecorator => (target, key) => {
-  rulesOf(target, key).isLeftOut = (value) => value === undefined
+  getRules(target, key).isLeftOut = (value) => value === undefined
 }
 
 /** Text of so many characters (code points), which PostgreSQL can keep. */
@@ -62,7 +62,7 @@ export const Whole =
   (target, key) => {
     const judge = (value: unknown) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max
     Rule(judge, `must be between ${min} and ${max}`, { minimum: min, maximum: max })(target, key)
-    rulesOf(target, key).rules[0]!.isRange = true
+    getRules(target, key).rules[0]!.isRange = true
   }
 
 /** True or false. */
@@ -92,7 +92,7 @@ const dayMs = 86_400_000
  * The period between two bounds that are both inclusive, to the millisecond. An upper bound without a time includes the whole day. A time
  * without a zone is UTC.
  */
-export const windowOf = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
+export const toWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
   from: startDate ? parseUtc(startDate) : null,
   until: endDate ? new Date(parseUtc(endDate).getTime() + (/^\d{4}-\d{2}-\d{2}$/.test(endDate) ? dayMs : 1)) : null,
 })
@@ -139,7 +139,7 @@ const cleaned =
   (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>
   (target, key) => {
     rule(target, key)
-    rulesOf(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
+    getRules(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
   }
 
 /** Faults of an input object by the settings of this deployment. */
@@ -158,7 +158,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fau
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
   const faults = call.inputFaults.map((fault) => withRange(fault, value, requestName))
-  for (const fault of isInput ? [...faultsOf(value), ...faultsOfSettings(value)] : faultsOf(value)) {
+  for (const fault of isInput ? [...findFaults(value), ...faultsOfSettings(value)] : findFaults(value)) {
     const field = requestName(fault.field)
     if (!faults.some((known) => known.field === field)) faults.push({ ...fault, field })
   }
@@ -185,7 +185,7 @@ function* declaredFor(value: object): Generator<[string, FieldRules]> {
 }
 
 /** The first fault of each field, by the rules of its class and of those that it extends; cleans what is to be cleaned. */
-export function faultsOf(value: object): FieldFault[] {
+export function findFaults(value: object): FieldFault[] {
   const faults: FieldFault[] = []
   const object = value as Record<string, unknown>
   for (const [field, { rules, clean, isLeftOut }] of declaredFor(value)) {
@@ -201,7 +201,7 @@ export function faultsOf(value: object): FieldFault[] {
   }
   for (const [field, member] of Object.entries(value))
     if (isObject(member) && declared.has(Object.getPrototypeOf(member)))
-      faults.push(...faultsOf(member).map((fault) => ({ ...fault, field: `${field}.${fault.field}` })))
+      faults.push(...findFaults(member).map((fault) => ({ ...fault, field: `${field}.${fault.field}` })))
   return faults
 }
 

@@ -7,12 +7,12 @@ export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
   description: 'A whole number of at most 53 bits, for bytes and counts.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc7493#section-2.2',
-  serialize: (value) => longOf(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
-  parseValue: longOf,
-  parseLiteral: (node) => longOf(node.kind === Kind.INT ? Number(node.value) : undefined),
+  serialize: (value) => toLong(typeof value === 'bigint' || typeof value === 'string' ? Number(value) : value),
+  parseValue: toLong,
+  parseLiteral: (node) => toLong(node.kind === Kind.INT ? Number(node.value) : undefined),
 })
 
-function longOf(value: unknown): number {
+function toLong(value: unknown): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value))
     throw new GraphQLError(`Long must be a whole number of at most 53 bits, not ${String(value)}.`)
   return value
@@ -24,11 +24,11 @@ export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   description: 'A time in ISO 8601, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339#section-5.6',
   serialize: (value) => (value instanceof Date ? value : new Date(String(value))).toISOString(),
-  parseValue: dateOf,
-  parseLiteral: (node) => dateOf(node.kind === Kind.STRING ? node.value : undefined),
+  parseValue: toDate,
+  parseLiteral: (node) => toDate(node.kind === Kind.STRING ? node.value : undefined),
 })
 
-function dateOf(value: unknown): Date {
+function toDate(value: unknown): Date {
   const moment = typeof value === 'string' && /^\d{4}-\d{2}-\d{2}/.test(value) ? new Date(value) : new Date(Number.NaN)
   if (Number.isNaN(moment.getTime()))
     throw new GraphQLError(`DateTime must be ISO 8601, such as 2026-01-31T12:00:00.000Z, not ${String(value).slice(0, 100)}.`)
@@ -40,12 +40,12 @@ export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, R
   name: 'JSONObject',
   description: 'A JSON object with any members.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259#section-4',
-  serialize: (value) => objectOf(value),
-  parseValue: objectOf,
-  parseLiteral: (node, variables) => objectOf(literal(node, variables)),
+  serialize: (value) => toObject(value),
+  parseValue: toObject,
+  parseLiteral: (node, variables) => toObject(literal(node, variables)),
 })
 
-function objectOf(value: unknown): Record<string, unknown> {
+function toObject(value: unknown): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new GraphQLError('must be a JSON object')
   return value as Record<string, unknown>
 }

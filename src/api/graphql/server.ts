@@ -5,7 +5,7 @@ import { ApolloServerPluginLandingPageLocalDefault } from '@apollo/server/plugin
 import type { Request, Response } from 'express'
 import { GraphQLError, type GraphQLSchema, getIntrospectionQuery, type OperationDefinitionNode } from 'graphql'
 import type { Call } from '../../access/call.js'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import { RequestCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { stringifyInTurns } from '../bodies/long-lists.js'
@@ -91,7 +91,7 @@ async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: 
   const { document, fault } = screenDocument(query)
   if (!fault) return
   if (document)
-    await logUnresolved(schema, call, document, typeof operationName === 'string' ? operationName : null, publicError(fault))
+    await logUnresolved(schema, call, document, typeof operationName === 'string' ? operationName : null, toPublicError(fault))
   throw fault
 }
 
@@ -109,7 +109,7 @@ async function answer(
     httpGraphQLRequest: {
       method: request.method.toUpperCase(),
       headers,
-      search: searchOf(request.originalUrl),
+      search: getSearch(request.originalUrl),
       body,
     },
     context: async () => call,
@@ -129,7 +129,7 @@ async function answer(
 
 const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? '').startsWith('text/html')
 
-const searchOf = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
+const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
 /** Of a document: what is wrong with it shows in fewer, and each is worded at length. */
 const maxErrors = 20
@@ -175,7 +175,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         const fault =
           reported?.extensions?.code === 'BAD_USER_INPUT'
             ? { code: 'bad_user_input' as const, message: withoutValues(reported.message), details: {} }
-            : publicError(errors[0]?.originalError ?? errors[0])
+            : toPublicError(errors[0]?.originalError ?? errors[0])
         await logUnresolved(parts.schema, call, document, request.operationName, fault)
       },
     }),

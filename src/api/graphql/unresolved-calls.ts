@@ -1,5 +1,5 @@
 import { type DocumentNode, type GraphQLSchema, Kind } from 'graphql'
-import { operationOf } from '../../access/admission.js'
+import { getOperation } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import type { PublicError } from '../../platform/errors/errors.js'
@@ -15,7 +15,7 @@ export async function logUnresolved(
 ): Promise<void> {
   // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
   for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, maxRootFields)) {
-    if (operationOf(endpoint)) await call.admission.failed(call.begin(key, endpoint), fault, fault)
+    if (getOperation(endpoint)) await call.admission.failed(call.begin(key, endpoint), fault, fault)
   }
 }
 

@@ -109,7 +109,7 @@ class UploadRequest {
   }
 
   #onField(name: string, value: string, truncated: boolean): void {
-    const fault = faultOfField(name, value, truncated)
+    const fault = findFieldFault(name, value, truncated)
     if (fault) throw fault
     if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
   }
@@ -140,7 +140,7 @@ class UploadRequest {
   }
 
   async #understand(): Promise<void> {
-    const request = await requestOf(this.#texts).catch((error) => {
+    const request = await parseRequest(this.#texts).catch((error) => {
       throw broken((error as Error).message)
     })
     const map = this.#texts.find(({ name }) => name === 'map')!
@@ -153,7 +153,7 @@ class UploadRequest {
   }
 }
 
-function faultOfField(name: string, value: string, truncated: boolean): AssayError | undefined {
+function findFieldFault(name: string, value: string, truncated: boolean): AssayError | undefined {
   if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
   if (name === 'map' && value.length > maxMapBytes) return broken(`'map' is longer than ${maxMapBytes} bytes`)
   if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${maxJsonValues} values`)
@@ -162,7 +162,7 @@ function faultOfField(name: string, value: string, truncated: boolean): AssayErr
 }
 
 /** The request with an `Upload` at each place of the map, as graphql-upload-ts reads and checks it. */
-function requestOf(texts: readonly { name: string; value: string }[]): Promise<unknown> {
+function parseRequest(texts: readonly { name: string; value: string }[]): Promise<unknown> {
   const boundary = `assay-${randomUUID()}`
   const parts = texts.map(
     ({ name, value }) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,

@@ -34,7 +34,7 @@ export function rejectInvalidVariables(
   for (const definition of operation.variableDefinitions ?? []) {
     if (faults.length > maxReportedFaults) break
     const isProvided = Object.hasOwn(variables, definition.variable.name.value)
-    faults.push(...faultsOf(schema, definition, isProvided ? variables[definition.variable.name.value] : undefined))
+    faults.push(...findFaults(schema, definition, isProvided ? variables[definition.variable.name.value] : undefined))
   }
   if (faults.length === 0) return
   const messages = faults.slice(0, maxReportedFaults)
@@ -47,7 +47,7 @@ export function rejectInvalidVariables(
 
 const enough = Symbol('enough faults')
 
-function faultsOf(
+function findFaults(
   schema: GraphQLSchema,
   { variable, type: node, defaultValue }: VariableDefinitionNode,
   value: unknown,

@@ -13,11 +13,11 @@ export function addAgeHeader(request: IncomingMessage, response: ServerResponse,
     maxMs = Math.max(maxMs, ageMs)
     if (!response.headersSent) response.setHeader('Age', Math.ceil(maxMs / 1000))
   }
-  readings.run({ cameAt: performance.now(), maxAgeMs: maxAgeOf(request.headers['cache-control']) * 1000, served }, next)
+  readings.run({ cameAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served }, next)
 }
 
 /** Section 5.2.1.1. Nothing that is asked for is older than a minute. */
-function maxAgeOf(header = ''): number {
+function parseMaxAge(header = ''): number {
   if (/(^|[\s,])no-(cache|store)/i.test(header)) return 0
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(header) ?? []
   return Math.min(Number(seconds ?? 0), maxSeconds)

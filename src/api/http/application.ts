@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import cors from 'cors'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import helmet from 'helmet'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import { AssayError, badUserInput, type FieldFault, notFound, refuseMethod } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import type { Span, Tracing } from '../../platform/telemetry/span.js'
@@ -10,7 +10,7 @@ import { inSpan } from '../../platform/telemetry/tracing.js'
 import { sendError } from '../rest/envelope.js'
 import { addAgeHeader } from './age-header.js'
 import type { ApplicationParts } from './application-parts.js'
-import { type AddressOf, addressesBy, callOf, type IdentifiedRequest, pathOf, targetOf } from './caller.js'
+import { createAddressReader, createCall, type GetAddress, getPath, getTarget, type IdentifiedRequest } from './caller.js'
 import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import { isHalfClosed } from './http-messages.js'
@@ -19,14 +19,14 @@ import { metricsEndpoint } from './metrics-endpoint.js'
 export interface Application {
   app: Express
   listener: RequestListener
-  addressOf: AddressOf
+  getAddress: GetAddress
 }
 
 /** The Express application with all handlers. Its listener gives each request an id, the common response headers and a log line. */
 export function createApplication(parts: ApplicationParts): Application {
   const app = createExpress(parts)
-  const addressOf = addressesBy(app, parts.trustProxy)
-  const begin = createRequestLog(parts, addressOf)
+  const getAddress = createAddressReader(app, parts.trustProxy)
+  const begin = createRequestLog(parts, getAddress)
   const listener: RequestListener = (incoming, response) => {
     // Sent after a request whose response closed the connection.
     if (isHalfClosed(incoming.socket)) return void incoming.resume()
@@ -37,7 +37,7 @@ export function createApplication(parts: ApplicationParts): Application {
     if (span) inSpan(span, enter)
     else enter()
   }
-  return { app, listener, addressOf }
+  return { app, listener, getAddress }
 }
 
 const stallTimeoutMs = 60_000
@@ -53,13 +53,13 @@ export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallT
 }
 
 /** Sets the request id and the common headers. Writes one log line per response, without the query string, which may contain a signed URL. */
-function createRequestLog({ logger, metrics, tracing }: ApplicationParts, addressOf: AddressOf) {
+function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAddress: GetAddress) {
   const headers = getSecurityHeaders()
   return (request: IdentifiedRequest, response: ServerResponse): Span | undefined => {
-    const path = pathOf(request.url!)
+    const path = getPath(request.url!)
     request.callId = newId('req')
     // Read now: after the response, the socket may be gone.
-    request.address = addressOf(request)
+    request.address = getAddress(request)
     response.setHeader('X-Request-Id', request.callId)
     for (const [name, value] of headers) response.setHeader(name, value)
     const start = performance.now()
@@ -168,10 +168,10 @@ function addReads(app: Express, parts: ApplicationParts): void {
 
 function createRestEndpoint(parts: ApplicationParts): (request: IdentifiedRequest, response: ServerResponse) => Promise<void> {
   return async (request, response) => {
-    const call = await callOf(parts, request)
+    const call = await createCall(parts, request)
     const key = request.headers['idempotency-key']
     if (typeof key === 'string' && request.method === 'POST') call.idempotencyKey = key
-    await parts.rest(request, response, call, targetOf(request))
+    await parts.rest(request, response, call, getTarget(request))
   }
 }
 
@@ -182,14 +182,14 @@ function sendFailure({ logger }: ApplicationParts, error: unknown, request: Iden
   const reported =
     !(error instanceof AssayError) && status !== undefined && status >= 400 && status < 500
       ? badUserInput([{ field: 'request', message: (error as Error).message }])
-      : publicError(error)
+      : toPublicError(error)
   if (reported.code === 'internal_server_error')
     logger.error({ req: request.callId, err: error }, 'A request failed unexpectedly.')
   if (response.headersSent) {
     response.destroy()
     return
   }
-  if (pathOf(request.url!).startsWith('/graphql'))
+  if (getPath(request.url!).startsWith('/graphql'))
     sendGraphqlError(request as Request & IdentifiedRequest, response as Response, reported)
   else sendError(request, response, reported, request.callId)
 }

@@ -18,14 +18,20 @@ export interface IdentifiedRequest extends IncomingMessage {
 type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'>
 
 /** Who calls, before anything of the body is read. */
-export function callOf(parts: Callers, request: IncomingMessage): Promise<Call> {
+export function createCall(parts: Callers, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as IdentifiedRequest
   const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
-  return callBy(parts, { id, rawHeaders, origin, isHead: request.method === 'HEAD', signal: () => lossOf(request) })
+  return authenticateCall(parts, {
+    id,
+    rawHeaders,
+    origin,
+    isHead: request.method === 'HEAD',
+    signal: () => watchDisconnect(request),
+  })
 }
 
 /** Aborts where the client goes before its request is complete. */
-function lossOf(request: IncomingMessage): AbortSignal {
+function watchDisconnect(request: IncomingMessage): AbortSignal {
   const abort = new AbortController()
   const closed = () => {
     if (!request.complete) abort.abort()
@@ -36,7 +42,7 @@ function lossOf(request: IncomingMessage): AbortSignal {
 }
 
 /** A call by the credential that these headers hold. */
-export async function callBy(
+export async function authenticateCall(
   parts: Callers,
   {
     rawHeaders,
@@ -71,13 +77,13 @@ function noteRejection(
   security.note({ reason: 'credential_refused', message, tenantId, about: { id, name }, origin, actor })
 }
 
-export type AddressOf = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
+export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
 
 /**
  * Where a request comes from, as far as TRUST_PROXY lets a header say so: Express knows how to read that. Only an address counts, without
  * the port that some proxies add to it: a client that sends its own header must not choose another name for every request.
  */
-export function addressesBy(app: Express, trustProxy: false | number | string[]): AddressOf {
+export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
   return ({ socket, headers }) => {
     const { ip = '' } = Object.assign(Object.create(app.request), { socket, headers }) as { ip?: string }
@@ -90,15 +96,15 @@ export function addressesBy(app: Express, trustProxy: false | number | string[])
  * The path and the query of a request, as they came. `new URL` would resolve `..` in it, so that one path would be matched and
  * another served, and read `//host/path` as a host.
  */
-export function targetOf(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
+export function getTarget(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
   // Express takes what stands before a router's paths out of the URL.
   const { originalUrl: target = request.url! } = request
-  const path = pathOf(target)
+  const path = getPath(target)
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
 }
 
 /** What stands before the query. */
-export function pathOf(target: string): string {
+export function getPath(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)
 }

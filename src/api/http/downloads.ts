@@ -140,7 +140,7 @@ async function sendAny(
     if (!error) return
     const { status, headers } = error as Error & { status?: number; headers?: Record<string, string> }
     if (response.headersSent) return response.destroy()
-    for (const name of describing) response.removeHeader(name)
+    for (const name of descriptiveHeaders) response.removeHeader(name)
     if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
     next(status === 404 ? notFound('file', fileId) : error)
   })
@@ -191,7 +191,7 @@ async function assertWhole(path: string, fileId: string, file: ServedFile): Prom
   throw damaged(fileId, `${facts.size} of ${file.sizeBytes} bytes are there`)
 }
 
-const describing = [
+const descriptiveHeaders = [
   'Content-Type',
   'Content-Disposition',
   'Content-Length',

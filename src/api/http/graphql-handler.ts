@@ -7,7 +7,7 @@ import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
 import { readUploadRequest } from '../graphql/upload-request.js'
 import type { ApplicationParts } from './application-parts.js'
-import { callOf, targetOf } from './caller.js'
+import { createCall, getTarget } from './caller.js'
 import { sendGraphqlPage } from './graphql-page.js'
 
 // What Apollo Sandbox needs of a browser; everything else stays shut.
@@ -28,15 +28,15 @@ export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
       if (!parts.explorer) throw notFound('page', '/graphql')
-      if (!targetOf(request).query.has('sandbox')) return sendGraphqlPage(request, response, next)
+      if (!getTarget(request).query.has('sandbox')) return sendGraphqlPage(request, response, next)
       response.setHeader('Content-Security-Policy', sandboxPolicy)
       response.setHeader('Cross-Origin-Embedder-Policy', 'unsafe-none')
     }
     if (request.method !== 'GET' && request.method !== 'POST' && request.method !== 'HEAD')
       throw methodNotAllowed(request.method, ['GET', 'POST'])
-    const call = await callOf(parts, request)
+    const call = await createCall(parts, request)
     const answer = (body: unknown) => parts.graphql(request, response, call, body)
-    if (request.method !== 'POST') return answer(Object.fromEntries(targetOf(request).query))
+    if (request.method !== 'POST') return answer(Object.fromEntries(getTarget(request).query))
     // A multipart body is an upload, whatever its document requests.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () => answer(await receive(parts, request, response, call)))

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import { learnTime } from '../../platform/clock.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
@@ -51,7 +51,7 @@ export class Health {
     onDown: (dependency: string, error: unknown) => void
   }) {
     this.#onDown = onDown
-    this.#checks = checksOf(dependencies)
+    this.#checks = createChecks(dependencies)
   }
 
   /** From now on the service is not ready, whatever its dependencies are: balancers are to send no more. */
@@ -84,7 +84,7 @@ export class Health {
       return condition
     } catch (error) {
       this.#noteDown(name, error)
-      const reported = publicError(error)
+      const reported = toPublicError(error)
       const reason =
         error instanceof Late
           ? error.message
@@ -101,7 +101,7 @@ export class Health {
   }
 }
 
-function checksOf(dependencies: Dependencies): Record<string, () => Promise<Condition>> {
+function createChecks(dependencies: Dependencies): Record<string, () => Promise<Condition>> {
   const { pool, scanner, processes, replicaBehindMs, rescanFailures } = dependencies
   return {
     database: async () => {

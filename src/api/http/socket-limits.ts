@@ -77,7 +77,7 @@ export function limitMessages(
     socket.on('message', (data) => {
       if (!count()) return
       const text = String(data)
-      const type = typeOf(text)
+      const type = getType(text)
       if (!type || !clientMessages.includes(type)) return end(socket, closeCodes.badRequest, 'Invalid message.')
       if (!isAuthenticated() && (isInitReceived || type !== MessageType.ConnectionInit))
         return end(socket, closeCodes.unauthorized, 'Send connection_init first, and wait for connection_ack.')
@@ -87,7 +87,7 @@ export function limitMessages(
     })
 }
 
-function typeOf(text: string): string | undefined {
+function getType(text: string): string | undefined {
   try {
     return parseMessage(text).type
   } catch {

@@ -15,7 +15,7 @@ import { requireAccess } from '../../access/admission.js'
 import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import type { LiveStreams } from '../../access/live-streams.js'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import { cleanUserAgent, type Origin } from '../../platform/actor.js'
 import { badUserInput, overloaded } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
@@ -23,7 +23,7 @@ import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/do
 import { formatError, isOurFault } from '../graphql/public-errors.js'
 import { rejectInvalidVariables } from '../graphql/variable-errors.js'
 import type { ApplicationParts } from './application-parts.js'
-import { type AddressOf, callBy } from './caller.js'
+import { authenticateCall, type GetAddress } from './caller.js'
 import { closeCodes, end, limitMessages, sendBounded } from './socket-limits.js'
 import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-sockets.js'
 
@@ -72,7 +72,7 @@ const socketOptions = {
 type Protocol = ReturnType<typeof makeServer<Record<string, unknown>, Connection>>
 
 /** Subscriptions by WebSocket on /graphql (graphql-transport-ws). The credential is in `connection_init`; cookies are ignored. */
-export function openSubscriptions(parts: Parts): { attach(server: Server, addressOf: AddressOf): void; close(): void } {
+export function openSubscriptions(parts: Parts): { attach(server: Server, getAddress: GetAddress): void; close(): void } {
   const sockets = new WebSocketServer(socketOptions)
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
@@ -86,9 +86,9 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, addres
       result.errors ? { ...result, errors: reportErrors(parts, result.errors) } : undefined,
   })
   return {
-    attach: (server, addressOf) =>
+    attach: (server, getAddress) =>
       server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-        const origin = { ip: addressOf(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
+        const origin = { ip: getAddress(request), userAgent: cleanUserAgent(request.headers['user-agent']) }
         sockets.handleUpgrade(request, socket, head, (client) =>
           openConnection(parts, { protocol, unauthenticated }, { socket: client, request, origin }),
         )
@@ -166,7 +166,7 @@ async function connect(
   const ended = new AbortController()
   socket.once('close', () => ended.abort())
   try {
-    const call = await callBy(parts, { id: newId('req'), rawHeaders, origin, signal: () => ended.signal })
+    const call = await authenticateCall(parts, { id: newId('req'), rawHeaders, origin, signal: () => ended.signal })
     const actor = call.requireActor()
     requireAccess(actor, parts.endpoint)
     if (ended.signal.aborted) return false
@@ -176,7 +176,7 @@ async function connect(
     extra.call = call
     return true
   } catch (error) {
-    const { code, message } = publicError(error)
+    const { code, message } = toPublicError(error)
     const why = { unauthenticated: closeCodes.unauthorized, overloaded: closeCodes.tryAgain, rate_limited: closeCodes.tryAgain }[
       code as string
     ]
@@ -200,7 +200,7 @@ async function subscribe(
     if (fault) throw fault
     const document = parse(query, { maxTokens: maxTokens })
     const faults = validate(schema, document, undefined, { maxErrors: maxErrors })
-    if (faults.length > 0) return faults.map(faultOfDocument)
+    if (faults.length > 0) return faults.map(asValidationError)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
       throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
@@ -220,13 +220,13 @@ async function subscribe(
       rootValue: source,
     }
   } catch (error) {
-    if (error instanceof GraphQLError) return [faultOfDocument(error)]
+    if (error instanceof GraphQLError) return [asValidationError(error)]
     return [new GraphQLError((error as Error).message, { originalError: error as Error })]
   }
 }
 
 /** As Apollo Server calls what is wrong with a document. */
-function faultOfDocument(error: GraphQLError): GraphQLError {
+function asValidationError(error: GraphQLError): GraphQLError {
   error.extensions.code ??= 'GRAPHQL_VALIDATION_FAILED'
   return error
 }

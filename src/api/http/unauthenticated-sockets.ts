@@ -1,4 +1,4 @@
-import { addressGroup } from '../../access/address-group.js'
+import { toAddressGroup } from '../../access/address-group.js'
 
 const maxSockets = { total: 256, perAddress: 64 }
 const timeoutMs = 5_000
@@ -28,7 +28,7 @@ export class UnauthenticatedSockets {
 
   /** Undefined if there is no place. `timedOut` is called if the socket has not authenticated in time, `drop` if it gives way. */
   enter(ip: string, { timedOut, drop }: { timedOut: () => void; drop: () => void }): WaitingPlace | undefined {
-    const address = addressGroup(ip)
+    const address = toAddressGroup(ip)
     const own = [...this.#waiting].filter((each) => each.address === address)
     if (own.length >= maxSockets.perAddress && !this.#dropOldestIdle(own)) return undefined
     if (this.#waiting.size >= maxSockets.total && !this.#dropOldestIdle([...this.#waiting])) return undefined

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorBody, errorHeaders, problemBody } from '../../access/public-error.js'
 import { httpStatus, type PublicError } from '../../platform/errors/errors.js'
-import { cursorOf, maxPages } from '../../platform/ids.js'
+import { createCursor, maxPages } from '../../platform/ids.js'
 import { stringifyInTurns } from '../bodies/long-lists.js'
 import type { Route } from './routes.js'
 
@@ -60,7 +60,7 @@ export function nextPage(route: Route, target: { path: string; query: URLSearchP
   const query = new URLSearchParams(target.query)
   const sort = route.sortedBy ?? getRequestedSort(target.query)
   query.set('page', String(Math.min(pagination.page + 1, maxPages)))
-  query.set('after', cursorOf(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
+  query.set('after', createCursor(String(last[route.listedBy]), sort ? { sort, key: String(last[sort]) } : undefined))
   return `<${target.path}?${query}>; rel="next"`
 }
 

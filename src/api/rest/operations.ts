@@ -26,7 +26,7 @@ export interface Operation {
   document: DocumentNode
   run: CompiledOperation
   /** Cost of the operation with these variables. */
-  costOf: (variables: Record<string, unknown>) => number
+  getCost: (variables: Record<string, unknown>) => number
   variables: { name: string; type: GraphQLInputType }[]
   /** Requirements of its root field, as its resolver declares them. */
   endpoint: Endpoint
@@ -59,11 +59,11 @@ function readOperations(schema: GraphQLSchema): Map<string, Operation> {
   return new Map(
     all.definitions
       .filter((node) => node.kind === Kind.OPERATION_DEFINITION)
-      .map((node) => [node.name!.value, operationOf(schema, node, fragments)]),
+      .map((node) => [node.name!.value, toOperation(schema, node, fragments)]),
   )
 }
 
-function operationOf(
+function toOperation(
   schema: GraphQLSchema,
   node: OperationDefinitionNode,
   fragments: Map<string, FragmentDefinitionNode>,
@@ -87,7 +87,7 @@ function operationOf(
     name: node.name!.value,
     document,
     run: compileOperation(schema, node, fragments) ?? interpreted(schema, document),
-    costOf: costsOf(
+    getCost: createCostFunction(
       schema,
       document,
       variables.map(({ name }) => name),
@@ -111,7 +111,7 @@ const interpreted =
 const sizes = ['page_size', 'limit', 'days', 'period']
 const maxRememberedCosts = 2_000
 
-function costsOf(schema: GraphQLSchema, document: DocumentNode, names: string[]): Operation['costOf'] {
+function createCostFunction(schema: GraphQLSchema, document: DocumentNode, names: string[]): Operation['getCost'] {
   const remembered = new Map<string, number>()
   const relevant = names.filter((name) => sizes.includes(name))
   return (variables) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../../access/call.js'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import { badUserInput, methodNotAllowed, notFound } from '../../platform/errors/errors.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { nextPage, sendError, sendSuccess } from './envelope.js'
@@ -37,7 +37,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
 
   return async (request, response, call, target) => {
     try {
-      const { route, parameters } = routeOf(tree, request, target.path.slice('/api/v1'.length))
+      const { route, parameters } = findRoute(tree, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
       const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
       if (response.destroyed) return
@@ -46,7 +46,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
       if (next !== undefined) response.setHeader('Link', next)
       await sendSuccess(response, route, data)
     } catch (error) {
-      const reported = publicError(error)
+      const reported = toPublicError(error)
       if (reported.code === 'internal_server_error') parts.onFault(error, call)
       if (response.headersSent || response.destroyed) return
       setHeaders(response, call)
@@ -57,7 +57,11 @@ export function createRestHandler(parts: RestParts): RestHandler {
   }
 }
 
-function routeOf(tree: RouteTree, request: IncomingMessage, path: string): { route: Route; parameters: Record<string, string> } {
+function findRoute(
+  tree: RouteTree,
+  request: IncomingMessage,
+  path: string,
+): { route: Route; parameters: Record<string, string> } {
   const match = tree.find(path)
   if (!match) throw notFound('endpoint', path)
   const route = match.routes.get(request.method === 'HEAD' ? 'GET' : request.method!)
@@ -106,7 +110,7 @@ async function run({ call, operation, response, route }: RestRequest, raw: Reado
     nullable: route.nullable,
   })
   for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
-  if (call.inputFaults.length === 0) call.cost.value = operation.costOf(variables)
+  if (call.inputFaults.length === 0) call.cost.value = operation.getCost(variables)
   if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
   return operation.run(call, variables)
 }

@@ -20,7 +20,7 @@ interface UploadFormOptions {
   /** The names that may be sent beside the file. */
   fields: readonly string[]
   /** Of the context of that key: from then on the stream is held to them. Undefined where there is no such context. */
-  rulesOf: (contextKey: string) => Promise<Rules | undefined>
+  getRules: (contextKey: string) => Promise<Rules | undefined>
 }
 
 /** A REST upload (spec §4): one file and a few small fields, in any order. The file streams into the spool as it comes. */
@@ -119,7 +119,7 @@ export class UploadForm {
     this.values.set(name, name === 'metadata' ? this.#json(name, value) : { value, from: 'text' })
     if (name === 'context')
       this.#pending.push(
-        this.#options.rulesOf(value).then(
+        this.#options.getRules(value).then(
           (rules) => {
             // An unknown context keeps nothing, so that nothing more need be received.
             this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
@@ -182,7 +182,7 @@ export async function readUpload<T>(
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
-    rulesOf: (contextKey) => contextRules(actor, contextKey),
+    getRules: (contextKey) => contextRules(actor, contextKey),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

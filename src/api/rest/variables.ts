@@ -73,7 +73,7 @@ export function coerceVariables(
       // Left out, so that the schema's defaults apply.
       if (!isNonNullType(type)) continue
       faults.push({ field: name, message: 'is required' })
-      variables[name] = standIn(type)
+      variables[name] = createPlaceholder(type)
       continue
     }
     if (input.value === null && nullable.includes(name)) {
@@ -86,7 +86,7 @@ export function coerceVariables(
       continue
     }
     faults.push(...faultsIn(result).map((fault) => within(name, fault)))
-    if (isNonNullType(type)) variables[name] = standIn(type)
+    if (isNonNullType(type)) variables[name] = createPlaceholder(type)
   }
   return { variables, faults }
 }
@@ -172,7 +172,7 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
 
 const noFile = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
 
-function standIn(type: GraphQLInputType): unknown {
+function createPlaceholder(type: GraphQLInputType): unknown {
   const plain = getNullableType(type) as GraphQLInputType
   if (isListType(plain)) return []
   if (isEnumType(plain)) return plain.getValues()[0]!.name

@@ -1,7 +1,7 @@
 import { Arg, Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ApiKeyId, IdempotencyKey } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/relation-loader.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'
@@ -109,7 +109,7 @@ export class ApiKeyResolver {
     const { tenantId } = call.requireActor()
     const found = await Promise.all(
       (key.contextIds ?? []).map((id) =>
-        batched(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.byIds(tenantId, ids)),
+        loadRelation(call, 'ApiKey.contexts', id, (ids) => this.#parts.contexts.byIds(tenantId, ids)),
       ),
     )
     return key.contextIds && found.flatMap((context) => context?.contextKey ?? [])
@@ -124,7 +124,7 @@ export class ApiKeyResolver {
   ): Promise<CallLog[]> {
     const { tenantId } = call.requireActor()
     return (
-      (await batched(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
+      (await loadRelation(call, `ApiKey.recentCalls(${first})`, key.apiKeyId, (ids) =>
         this.#parts.callLogs.recentByKeys(tenantId, ids, first),
       )) ?? []
     )

@@ -1,6 +1,6 @@
 import { announce } from '../../access/identity-listener.js'
-import { hashOf, keyPrefixOf, newApiKeySecret } from '../../access/secrets.js'
-import { mapPage, newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
+import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../access/secrets.js'
+import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
 import type { AuditRow, IdempotentAnswer } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
@@ -48,8 +48,8 @@ export class ApiKeyService {
           apiKeyId,
           tenantId: actor.tenantId,
           name: input.name,
-          keyPrefix: keyPrefixOf(secret),
-          secretHash: new Uint8Array(hashOf(secret)),
+          keyPrefix: getKeyPrefix(secret),
+          secretHash: new Uint8Array(hashSecret(secret)),
           scopes,
           contextIds: contextIds ?? [],
           restricted: contextIds !== null,
@@ -90,7 +90,7 @@ export class ApiKeyService {
     actor: Actor,
     { page, pageSize, after, status }: PageArgs & { status?: ApiKey['status'] | null },
   ): Promise<Page<ApiKey>> {
-    const place = placeOf('key', { page, pageSize, after })
+    const place = toPagePlace('key', { page, pageSize, after })
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
     const found = await newestFirst(this.#parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
     return mapPage(found, (row) => this.#toApiKey(row))
@@ -118,8 +118,8 @@ export class ApiKeyService {
       const after = await tx.apiKey.update({
         where: { apiKeyId },
         data: {
-          secretHash: new Uint8Array(hashOf(secret)),
-          keyPrefix: keyPrefixOf(secret),
+          secretHash: new Uint8Array(hashSecret(secret)),
+          keyPrefix: getKeyPrefix(secret),
           updatedAt: new Date(),
           previousSecretHash: graced ? before.secretHash : null,
           previousExpiresAt: graced ? new Date(now() + graceSeconds * 1000) : null,

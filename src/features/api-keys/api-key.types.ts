@@ -1,12 +1,12 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { Line, Metadata, Optional, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import { type Scope, scopes } from '../../platform/actor.js'
 
-export const ScopeName = enumOf('Scope', 'Permission of an API key or a dashboard user.', {
+export const ScopeName = createEnum('Scope', 'Permission of an API key or a dashboard user.', {
   upload: 'Permits uploads and dry runs.',
   download: 'Permits the creation of download URLs.',
   metadata: 'Permits reading lists, file metadata, statistics and the call log.',
@@ -15,7 +15,7 @@ export const ScopeName = enumOf('Scope', 'Permission of an API key or a dashboar
 })
 export type ScopeName = keyof typeof ScopeName
 
-export const ApiKeyStatus = enumOf('ApiKeyStatus', 'Status of an API key, which decides if the key is accepted.', {
+export const ApiKeyStatus = createEnum('ApiKeyStatus', 'Status of an API key, which decides if the key is accepted.', {
   active: 'The API key is accepted.',
   disabled: 'The API key is rejected until it is enabled.',
   revoked: 'The API key is permanently rejected.',

@@ -1,13 +1,13 @@
 import {
   type Connection,
   type ConnectionArgs,
-  connectionOf,
   type Page,
   type PageArgs,
   type PagePlace,
-  pageOf,
-  placeOf,
-  stretchOf,
+  toConnection,
+  toPage,
+  toPagePlace,
+  toStretch,
 } from '../../api/graphql/page.js'
 import { totalBucket } from '../../ledger/counters.js'
 import type { AuditAction, AuditType } from '../../ledger/entry.js'
@@ -17,7 +17,7 @@ import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { cursorOf, firstIdAt, idAt } from '../../platform/ids.js'
+import { createCursor, firstIdAt, idAt } from '../../platform/ids.js'
 import type { AuditLog } from './audit-log.types.js'
 
 export interface AuditFilter {
@@ -67,11 +67,11 @@ export class AuditLogService {
   }
 
   async list(actor: Actor, { page, pageSize, after, ...filter }: AuditFilter & PageArgs): Promise<Page<AuditLog>> {
-    const place = placeOf('aud', { page, pageSize, after })
-    if (isImpossible(filter)) return pageOf<AuditLog>([], 0, place)
+    const place = toPagePlace('aud', { page, pageSize, after })
+    if (isImpossible(filter)) return toPage<AuditLog>([], 0, place)
     const totalItems = await this.#total(actor.tenantId, filter)
     const start = await this.#start(actor.tenantId, filter, place, totalItems)
-    return pageOf(start ? await this.#rows(this.#db.reads, actor.tenantId, filter, start) : [], totalItems, place)
+    return toPage(start ? await this.#rows(this.#db.reads, actor.tenantId, filter, start) : [], totalItems, place)
   }
 
   async connection(
@@ -79,12 +79,12 @@ export class AuditLogService {
     { first, after, last, before, ...filter }: AuditFilter & ConnectionArgs,
   ): Promise<Connection<AuditLog>> {
     const { tenantId } = actor
-    const stretch = stretchOf({ first, after, last, before }, (cursor, field) => idAt('aud', cursor, field))
+    const stretch = toStretch({ first, after, last, before }, (cursor, field) => idAt('aud', cursor, field))
     const { limit, fromEnd } = stretch
     const bounds = { until: stretch.after, from: stretch.before, oldestFirst: fromEnd }
     const rows = isImpossible(filter) ? [] : await this.#rows(this.#db.reads, tenantId, filter, { limit: limit + 1, ...bounds })
-    return connectionOf(fromEnd ? rows.reverse() : rows, stretch, {
-      cursor: (row) => cursorOf(row.auditId),
+    return toConnection(fromEnd ? rows.reverse() : rows, stretch, {
+      cursor: (row) => createCursor(row.auditId),
       totalCount: async () => (isImpossible(filter) ? 0 : this.#total(tenantId, filter)),
     })
   }

@@ -1,12 +1,12 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
 import { JsonObjectScalar } from '../../api/graphql/scalars.js'
 import type { Scope } from '../../platform/actor.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 
-export const AuditTypeName = enumOf('AuditType', 'Category of an audit log entry.', {
+export const AuditTypeName = createEnum('AuditType', 'Category of an audit log entry.', {
   api_key: 'Changes of an API key.',
   file: 'Changes of a stored file.',
   context: 'Changes of a context.',
@@ -15,7 +15,7 @@ export const AuditTypeName = enumOf('AuditType', 'Category of an audit log entry
 })
 export type AuditTypeName = keyof typeof AuditTypeName
 
-export const AuditActionName = enumOf('AuditAction', 'Kind of change that an audit log entry records.', {
+export const AuditActionName = createEnum('AuditAction', 'Kind of change that an audit log entry records.', {
   created: 'The entity was created.',
   enabled: 'The entity was enabled.',
   disabled: 'The entity was disabled.',
@@ -25,7 +25,7 @@ export const AuditActionName = enumOf('AuditAction', 'Kind of change that an aud
 })
 export type AuditActionName = keyof typeof AuditActionName
 
-export const EntityTypeName = enumOf('EntityType', 'Kind of entity that an audit log entry is about.', {
+export const EntityTypeName = createEnum('EntityType', 'Kind of entity that an audit log entry is about.', {
   api_key: 'The entity is an API key.',
   file: 'The entity is a file.',
   context: 'The entity is a context.',
@@ -36,7 +36,7 @@ export const EntityTypeName = enumOf('EntityType', 'Kind of entity that an audit
 })
 export type EntityTypeName = keyof typeof EntityTypeName
 
-export const PerformerTypeName = enumOf('PerformerType', 'Kind of actor that performed a change.', {
+export const PerformerTypeName = createEnum('PerformerType', 'Kind of actor that performed a change.', {
   user: 'A dashboard user, signed in with a password or a token.',
   api_key: 'A program that uses an API key.',
   system: 'The service, for example when it deletes expired files.',

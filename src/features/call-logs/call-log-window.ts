@@ -1,4 +1,4 @@
-import { type Window, windowOf } from '../../api/graphql/rules.js'
+import { toWindow, type Window } from '../../api/graphql/rules.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { CallLogsArgs } from './call-log.types.js'
 
@@ -6,7 +6,7 @@ export type CallLogFilter = Partial<Pick<CallLogsArgs, 'apiKeyId' | 'operation' 
 
 /** The stretch that a filter and the retention leave. */
 export function loggedWindow(filter: CallLogFilter, horizon: Date | null): Window {
-  const { from, until } = windowOf(filter)
+  const { from, until } = toWindow(filter)
   return { from: from && horizon ? (from > horizon ? from : horizon) : (from ?? horizon), until }
 }
 

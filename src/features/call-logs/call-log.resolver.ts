@@ -1,6 +1,6 @@
 import { Args, FieldResolver, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
-import { batched } from '../../api/graphql/relation-loader.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { ValidationReportType } from '../files/validation.types.js'
@@ -33,6 +33,8 @@ export class CallLogResolver {
     description: 'Validation report of a rejected upload. Null for all other calls.',
   })
   validation(@CurrentCall() call: Call, @Root() log: CallLog) {
-    return batched(call, 'CallLog.validation', log.callId, (ids) => this.#callLogs.validations(call.requireActor().tenantId, ids))
+    return loadRelation(call, 'CallLog.validation', log.callId, (ids) =>
+      this.#callLogs.validations(call.requireActor().tenantId, ids),
+    )
   }
 }

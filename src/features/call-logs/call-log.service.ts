@@ -1,14 +1,14 @@
 import {
   type Connection,
   type ConnectionArgs,
-  connectionOf,
   type Page,
   type PageArgs,
   type PagePlace,
-  pageOf,
-  placeOf,
   type Stretch,
-  stretchOf,
+  toConnection,
+  toPage,
+  toPagePlace,
+  toStretch,
 } from '../../api/graphql/page.js'
 import type { Window } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
@@ -19,7 +19,7 @@ import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { cursorOf, firstIdAt, idAt, idTime, isId } from '../../platform/ids.js'
+import { createCursor, firstIdAt, idAt, idTime, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
 import { CallLogCounts, pairsOf } from './call-log-counts.js'
 import { type CallLogFilter, idBounds, loggedWindow } from './call-log-window.js'
@@ -57,14 +57,14 @@ export class CallLogService {
 
   /** Newest first. A page costs the same at any depth: the counters tell in which hour it begins. */
   async list(actor: Actor, { page, pageSize, after, ...filter }: CallLogFilter & PageArgs): Promise<Page<CallLog>> {
-    const place = placeOf('call', { page, pageSize, after })
-    if (isImpossible(filter)) return pageOf<CallLog>([], 0, place)
+    const place = toPagePlace('call', { page, pageSize, after })
+    if (isImpossible(filter)) return toPage<CallLog>([], 0, place)
     const totalItems = await this.#counts.total(actor.tenantId, filter, this.#window(filter))
     const rows =
       place.afterId === undefined
         ? await this.#numbered(actor.tenantId, filter, place, totalItems)
         : await this.#after(actor.tenantId, filter, place.afterId, pageSize + 1)
-    return pageOf(rows, totalItems, place)
+    return toPage(rows, totalItems, place)
   }
 
   async #numbered(
@@ -86,9 +86,9 @@ export class CallLogService {
     { first, after, last, before, ...filter }: CallLogFilter & ConnectionArgs,
   ): Promise<Connection<CallLog>> {
     const { tenantId } = actor
-    const stretch = stretchOf({ first, after, last, before }, (cursor, field) => idAt('call', cursor, field))
-    return connectionOf(isImpossible(filter) ? [] : await this.#stretch(tenantId, filter, stretch), stretch, {
-      cursor: (call) => cursorOf(call.callId),
+    const stretch = toStretch({ first, after, last, before }, (cursor, field) => idAt('call', cursor, field))
+    return toConnection(isImpossible(filter) ? [] : await this.#stretch(tenantId, filter, stretch), stretch, {
+      cursor: (call) => createCursor(call.callId),
       totalCount: async () => (isImpossible(filter) ? 0 : this.#counts.total(tenantId, filter, this.#window(filter))),
     })
   }

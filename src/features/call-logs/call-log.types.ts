@@ -1,11 +1,11 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
-import { ErrorCodeName, enumOf } from '../../api/graphql/enum.js'
+import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
 import { Moment, Optional } from '../../api/graphql/rules.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
 
-export const OperationName = enumOf('Operation', 'Category of a call, which is the scope that its endpoint requires.', {
+export const OperationName = createEnum('Operation', 'Category of a call, which is the scope that its endpoint requires.', {
   upload: 'Uploads and dry runs of files.',
   download: 'Requests for a download URL.',
   metadata: 'Reads of lists, file metadata, statistics and logs.',
@@ -13,7 +13,7 @@ export const OperationName = enumOf('Operation', 'Category of a call, which is t
 })
 export type OperationName = keyof typeof OperationName
 
-export const CallStatusName = enumOf('CallStatus', 'Result of an API call.', {
+export const CallStatusName = createEnum('CallStatus', 'Result of an API call.', {
   success: 'The service performed the call.',
   failure: 'The service rejected the call, or the call failed.',
 })

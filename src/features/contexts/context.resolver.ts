@@ -2,7 +2,7 @@ import { Arg, Args, ArgsType, Field, FieldResolver, Mutation, Query, Resolver, R
 import type { Call } from '../../access/call.js'
 import { ContextKey, IdempotencyKey } from '../../api/graphql/arguments.js'
 import { PageArgs } from '../../api/graphql/page.js'
-import { batched } from '../../api/graphql/relation-loader.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Actor } from '../../platform/actor.js'
@@ -138,6 +138,6 @@ export class FileContextResolver {
   @Requires('metadata')
   @FieldResolver(() => ContextUsage, { nullable: true, description: 'Usage figures of the context.' })
   usage(@CurrentCall() call: Call, @Root() context: FileContext) {
-    return batched(call, 'FileContext.usage', context.contextId, (ids) => this.#contexts.usages(context.tenantId, ids))
+    return loadRelation(call, 'FileContext.usage', context.contextId, (ids) => this.#contexts.usages(context.tenantId, ids))
   }
 }

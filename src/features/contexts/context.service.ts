@@ -1,4 +1,4 @@
-import { newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
+import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
 import { usageColumns, usageNow } from '../../ledger/counters.js'
 import type { IdempotentAnswer } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -159,7 +159,7 @@ export class FileContextService {
     actor: Actor,
     { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
   ): Promise<Page<FileContext>> {
-    const place = placeOf('ctx', { page, pageSize, after })
+    const place = toPagePlace('ctx', { page, pageSize, after })
     const where = {
       tenantId: actor.tenantId,
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),

@@ -1,5 +1,5 @@
 import { Field, ID, InputType, Int, ObjectType } from 'type-graphql'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../../api/graphql/rules.js'
@@ -7,7 +7,7 @@ import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { templateFault } from './storage-path.js'
 
 /** Whether a context takes uploads (contract §3). */
-export const ContextStatus = enumOf('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
+export const ContextStatus = createEnum('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
   active: 'The context accepts uploads.',
   disabled: 'The context rejects uploads. Its files stay available.',
 })

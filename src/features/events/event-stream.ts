@@ -4,7 +4,7 @@ import type { GraphQLSchema } from 'graphql'
 import type { Call } from '../../access/call.js'
 import type { LiveStreams } from '../../access/live-streams.js'
 import { validateArguments } from '../../api/graphql/rules.js'
-import { targetOf } from '../../api/http/caller.js'
+import { getTarget } from '../../api/http/caller.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
 import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
 import type { FieldFault } from '../../platform/errors/errors.js'
@@ -15,7 +15,7 @@ interface Parts {
   schema: GraphQLSchema
   events: EventService
   streams: LiveStreams
-  callOf(request: Request): Promise<Call>
+  createCall(request: Request): Promise<Call>
   /** True while the request's credential is still good for it. */
   mayGoOn(request: Request): Promise<boolean>
   onFault(error: unknown): void
@@ -37,7 +37,7 @@ export function createEventStream(parts: Parts): RequestHandler {
 }
 
 async function answer(parts: Parts, operation: Operation, request: Request, response: Response): Promise<void> {
-  const call = await parts.callOf(request)
+  const call = await parts.createCall(request)
   try {
     const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
       const args = read(call, operation, request)
@@ -59,7 +59,7 @@ async function answer(parts: Parts, operation: Operation, request: Request, resp
 }
 
 function read(call: Call, operation: Operation, request: Request): EventPageArgs {
-  const { query } = targetOf(request)
+  const { query } = getTarget(request)
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name)
   const faults: FieldFault[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')

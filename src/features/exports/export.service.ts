@@ -5,7 +5,7 @@ import type { GraphQLSchema } from 'graphql'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
-import { targetOf } from '../../api/http/caller.js'
+import { getTarget } from '../../api/http/caller.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
@@ -22,7 +22,7 @@ interface Parts {
   database: Database
   callLogs: CallLogService
   auditLogs: AuditLogService
-  callOf(request: Request): Promise<Call>
+  createCall(request: Request): Promise<Call>
   /** Called if an export fails after its response has begun. */
   onFault(error: unknown): void
 }
@@ -69,10 +69,10 @@ async function answer<Args extends object>(
   request: Request,
   response: Response,
 ): Promise<void> {
-  const call = await parts.callOf(request)
+  const call = await parts.createCall(request)
   try {
     await call.run('data', exported.list.endpoint, async (attempt) => {
-      const wanted = exported.list.read(call, targetOf(request).query)
+      const wanted = exported.list.read(call, getTarget(request).query)
       const leave = slots.enter(attempt.actor.tenantId)
       try {
         await send(parts, exported, wanted, attempt, call, response)

@@ -1,4 +1,4 @@
-import { type Page, type PagePlace, pageOf } from '../../api/graphql/page.js'
+import { type Page, type PagePlace, toPage } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
 import { countStatement, type FileFilter, filesInOrder, hasAttributes, mergesContexts } from './file-order.js'
@@ -41,17 +41,17 @@ export class FileList {
     const { page, pageSize, afterId } = place
     if (afterId !== undefined) {
       const [rows, total] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.total(filter)])
-      return pageOf(rows, total, place)
+      return toPage(rows, total, place)
     }
     if (page === 1) return this.#first(filter, place)
     const total = await this.total(filter)
     const skip = (page - 1) * pageSize
-    if (skip >= total) return pageOf<File>([], total, place)
+    if (skip >= total) return toPage<File>([], total, place)
     const limit = Math.min(pageSize, total - skip)
     const fromOldest = total - skip - limit
     // A page of the second half is counted from the oldest file, so that the middle page is the most expensive one.
     const stretch = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
-    return pageOf(await this.#rows(filter, stretch), total, place)
+    return toPage(await this.#rows(filter, stretch), total, place)
   }
 
   /** Number of matching files, from counters. */
@@ -71,7 +71,7 @@ export class FileList {
     const values: unknown[] = []
     const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
     const rows = await this.#select<File & { total: number }>(filter, 'first', text, values)
-    return pageOf<File>(rows, rows[0]?.total ?? 0, place)
+    return toPage<File>(rows, rows[0]?.total ?? 0, place)
   }
 
   #rows(filter: FileFilter, stretch: Stretch): Promise<File[]> {

@@ -2,7 +2,7 @@ import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graph
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { FileId } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/relation-loader.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { CurrentAttempt, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { FileContext } from '../contexts/context.types.js'
@@ -122,13 +122,13 @@ export class FileResolver {
   @Requires('any')
   @FieldResolver(() => FileContext, { nullable: true, description: 'Context that contains the file.' })
   context(@CurrentCall() call: Call, @Root() file: File) {
-    return batched(call, 'File.context', file.contextId, (ids) => this.#contexts.byIds(file.tenantId, ids))
+    return loadRelation(call, 'File.context', file.contextId, (ids) => this.#contexts.byIds(file.tenantId, ids))
   }
 
   @Requires('metadata')
   @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report of the file.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
-    return batched(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
+    return loadRelation(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
   }
 
   @Requires('metadata')
@@ -137,6 +137,6 @@ export class FileResolver {
     description: 'User or API key that uploaded the file. Null if it was deleted.',
   })
   uploader(@CurrentCall() call: Call, @Root() file: File) {
-    return batched(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.uploaders(file.tenantId, ids))
+    return loadRelation(call, 'File.uploader', file.uploadedBy, (ids) => this.#files.uploaders(file.tenantId, ids))
   }
 }

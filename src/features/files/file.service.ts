@@ -1,23 +1,23 @@
 import type { Attempt } from '../../access/admission.js'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import {
   type Connection,
   type ConnectionArgs,
-  connectionOf,
   type Page,
   type PageArgs,
-  pageOf,
-  placeOf,
-  stretchOf,
+  toConnection,
+  toPage,
+  toPagePlace,
+  toStretch,
 } from '../../api/graphql/page.js'
-import { windowOf } from '../../api/graphql/rules.js'
+import { toWindow } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { maySeeContext } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, notFound, quarantined } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
-import { badCursor, cursorOf, idAt, isId, keyAt } from '../../platform/ids.js'
+import { badCursor, createCursor, idAt, isId, keyAt } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
@@ -85,7 +85,7 @@ export class FileService {
         LEFT JOIN LATERAL (SELECT report FROM validation_reports WHERE tenant_id = $1 AND file_id = $2 ORDER BY validated_at DESC OFFSET $3 LIMIT $4) r ON true`,
       values: [tenantId, fileId, (place.page - 1) * place.pageSize, place.pageSize],
     })
-    return pageOf(
+    return toPage(
       rows.flatMap(({ report }) => report ?? []),
       Number(rows[0]!.total),
       place,
@@ -120,14 +120,14 @@ export class FileService {
   async list(attempt: Attempt, { page, pageSize, after, ...asked }: Asked & PageArgs): Promise<Page<File>> {
     const search = await this.#searchOf(attempt, asked)
     if (!search || isPlain(search)) {
-      const place = placeOf('file', { page, pageSize, after })
-      if (!search) return pageOf<File>([], 0, place)
+      const place = toPagePlace('file', { page, pageSize, after })
+      if (!search) return toPage<File>([], 0, place)
       return this.#list.page(search, place)
     }
-    const stretch = stretchOf({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
+    const stretch = toStretch({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
     const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
-    return pageOf(rows, total, { page, pageSize }, rows.length > pageSize)
+    return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
   async connection(
@@ -136,15 +136,15 @@ export class FileService {
   ): Promise<Connection<File>> {
     const search = await this.#searchOf(attempt, asked)
     const sort = search?.sort ?? FileSort.created_at
-    const stretch = stretchOf({ first, after, last, before }, sortedPlaceOf(sort))
+    const stretch = toStretch({ first, after, last, before }, sortedPlaceOf(sort))
     const isNewestFirst = search && isPlain(search) && !stretch.fromEnd && !stretch.before
     const rows = !search
       ? []
       : isNewestFirst
         ? await this.#list.after(search, stretch.after?.id, stretch.limit + 1)
         : await this.#search.rows(search, stretch)
-    return connectionOf(rows, stretch, {
-      cursor: (file) => cursorOf(file.fileId, sort === 'created_at' ? undefined : { sort, key: keyOf(file, sort) }),
+    return toConnection(rows, stretch, {
+      cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: keyOf(file, sort) }),
       totalCount: async () => {
         const total = search ? await this.#total(search) : 0
         return search && !isCounted(search) && total >= maxSortedFiles ? null : total
@@ -169,7 +169,7 @@ export class FileService {
           attempt.outcome = { status: 'committed' }
           return { fileId, deleted: true, error: null }
         } catch (error) {
-          const { code, message, details } = publicError(error)
+          const { code, message, details } = toPublicError(error)
           // The results of the other files cannot be trusted either: they were part of the same commit.
           if (details.outcome === 'unknown') throw error
           return { fileId, deleted: false, error: { code, message } }
@@ -226,7 +226,7 @@ export class FileService {
       uploadedBy,
       contentType: asked.contentType ?? null,
       namePrefix,
-      window: windowOf(asked),
+      window: toWindow(asked),
       sort,
       descending: asked.order ? asked.order === 'desc' : sort !== 'original_filename',
     }

@@ -1,5 +1,5 @@
 import { ArgsType, type ClassType, Field, ID, ObjectType } from 'type-graphql'
-import { ErrorCodeName, enumOf } from '../../api/graphql/enum.js'
+import { createEnum, ErrorCodeName } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { ConnectionArgs, connectionType, PageArgs, pageType } from '../../api/graphql/page.js'
 import { Metadata, Moment, Optional, Rule, Text } from '../../api/graphql/rules.js'
@@ -102,14 +102,14 @@ export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
 /** Spelled as the members that they sort by. */
-export const FileSort = enumOf('FileSort', 'Property that files are sorted by. Files with equal values are sorted by age.', {
+export const FileSort = createEnum('FileSort', 'Property that files are sorted by. Files with equal values are sorted by age.', {
   created_at: 'Time at which the file was uploaded.',
   original_filename: 'File name. The letters A to Z are compared without case.',
   size_bytes: 'Size of the file in bytes.',
 })
 export type FileSort = keyof typeof FileSort
 
-const SortOrder = enumOf('SortOrder', 'Sort direction of a list.', {
+const SortOrder = createEnum('SortOrder', 'Sort direction of a list.', {
   asc: 'Ascending: oldest first, smallest first, A to Z.',
   desc: 'Descending: newest first, largest first, Z to A.',
 })

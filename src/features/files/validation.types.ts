@@ -1,5 +1,5 @@
 import { ArgsType, Field, ID, Int, ObjectType } from 'type-graphql'
-import { codeEnum, enumOf } from '../../api/graphql/enum.js'
+import { codeEnum, createEnum } from '../../api/graphql/enum.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
@@ -17,7 +17,7 @@ const RefusalReasonName = codeEnum(refusalReasons, {
   description: 'Reason for the rejection of a file, which is also the error code.',
 })
 
-export const CheckOutcomeName = enumOf('CheckOutcome', 'Outcome of one check of a file.', {
+export const CheckOutcomeName = createEnum('CheckOutcome', 'Outcome of one check of a file.', {
   passed: 'The check found no problem.',
   failed: 'The check failed and caused the rejection.',
   skipped: 'The check did not run: the context disables it, or an earlier check failed.',
@@ -25,7 +25,7 @@ export const CheckOutcomeName = enumOf('CheckOutcome', 'Outcome of one check of 
 })
 export type CheckOutcomeName = keyof typeof CheckOutcomeName
 
-export const ValidationOutcome = enumOf('ValidationOutcome', 'Verdict on an uploaded file.', {
+export const ValidationOutcome = createEnum('ValidationOutcome', 'Verdict on an uploaded file.', {
   accepted: 'The file passed all checks.',
   rejected: 'The file failed a check.',
 })

@@ -1,7 +1,7 @@
 import { Args, FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ContextPageArgs, FileId } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/relation-loader.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { File } from '../files/file.types.js'
@@ -45,6 +45,6 @@ export class HoldResolver {
     description: 'Hold that prevents deletion of the file. Null if the file is not on hold.',
   })
   hold(@CurrentCall() call: Call, @Root() file: File) {
-    return batched(call, 'File.hold', file.fileId, (ids) => this.#holds.byFile(file.tenantId, ids))
+    return loadRelation(call, 'File.hold', file.fileId, (ids) => this.#holds.byFile(file.tenantId, ids))
   }
 }

@@ -4,7 +4,7 @@ import type { Admission } from '../../access/admission.js'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
-import { type IdentifiedRequest, targetOf } from '../../api/http/caller.js'
+import { getTarget, type IdentifiedRequest } from '../../api/http/caller.js'
 import { forbidden, notFound, refuseMethod, unauthenticated } from '../../platform/errors/errors.js'
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
@@ -13,7 +13,7 @@ interface Parts {
   log: LogService
   logShares: LogShareService
   admission: Admission
-  callOf(request: Request): Promise<Call>
+  createCall(request: Request): Promise<Call>
   /** Counts a token that is none; throws 429 where its address sends too many. */
   countRejectedCredential(ip: string): Promise<void>
   hasFailedOften(ip: string): Promise<boolean>
@@ -59,11 +59,11 @@ export function createLogHandler(parts: Parts): RequestHandler {
 
 async function admitted(parts: Parts, request: Request, response: Response, answer: Answer): Promise<void> {
   const token = tokenIn(request)
-  const call = token === undefined ? await parts.callOf(request) : await readersCall(parts, request, token)
+  const call = token === undefined ? await parts.createCall(request) : await readersCall(parts, request, token)
   try {
     await call.run('data', token === undefined ? asAdmin : asReader, ({ actor }) => {
       response.set(call.responseHeaders)
-      return answer(actor.tenantId, response, targetOf(request).path)
+      return answer(actor.tenantId, response, getTarget(request).path)
     })
   } catch (error) {
     response.set(call.responseHeaders)

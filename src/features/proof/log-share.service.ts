@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { credentialLookups } from '../../access/credential-lookups.js'
-import { hashOf, logTokenForm } from '../../access/secrets.js'
-import { newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
+import { hashSecret, logTokenForm } from '../../access/secrets.js'
+import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -58,7 +58,7 @@ export class LogShareService {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
         throw conflict(`The log is shared by ${maxShares} tokens already; revoke one that is not needed any more.`)
-      const tokenHash = new Uint8Array(hashOf(secret))
+      const tokenHash = new Uint8Array(hashSecret(secret))
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {
         result: { shareId, token: `log_${bare(tenantId)}_${bare(shareId)}_${secret}`, expiresAt },
@@ -68,7 +68,7 @@ export class LogShareService {
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<LogShare>> {
-    return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: placeOf('shr', args) })
+    return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePlace('shr', args) })
   }
 
   /** Takes effect at once. */
@@ -90,7 +90,7 @@ export class LogShareService {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
     const lookups = isSuspect ? this.#suspectLookups : this.#lookups
-    const found = await lookups.add({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashOf(secret) })
+    const found = await lookups.add({ tenantId: `ten_${tenant}`, shareId: `shr_${share}`, hash: hashSecret(secret) })
     return found && found.expiresAt.getTime() > now() ? found : undefined
   }
 

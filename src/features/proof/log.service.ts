@@ -17,7 +17,7 @@ import {
   type TilePath,
   tileWidth,
 } from '@assay/proofs'
-import { keyPairOf } from '../../access/ed25519.js'
+import { parseKeyPair } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
 import type { Database } from '../../platform/db/client.js'
 import { shown } from '../../platform/errors/errors.js'
@@ -51,12 +51,12 @@ export class LogService {
     const { size, frontier, durable } = rows[0] ?? { size: 0, frontier: [], durable: true }
     if (!durable) await this.#durability.flush()
     const checkpoint = { origin: getLogOrigin(this.#publicUrl, tenantId), size, root: computeRoot(frontier) }
-    const key = keyPairOf(await this.#keys.current())
+    const key = parseKeyPair(await this.#keys.current())
     return { ...checkpoint, note: signNote(formatCheckpoint(checkpoint), checkpoint.origin, key) }
   }
 
   async verifierKey(tenantId: string): Promise<string> {
-    return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), keyPairOf(await this.#keys.current()).publicKey)
+    return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), parseKeyPair(await this.#keys.current()).publicKey)
   }
 
   /** Undefined where the log does not reach so far. */
@@ -80,7 +80,7 @@ export class LogService {
     if (!kept || !checkpoint) return 'This is no checkpoint of a log; keep what GET /log/checkpoint answers, byte for byte.'
     const { origin, size, root } = checkpoint
     const keys = await this.#keys.all()
-    if (!keys.some((key) => isSignedBy(kept, origin, keyPairOf(key).publicKey)))
+    if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
       return `The checkpoint of ${shown(origin)} was signed by no key of this service, or was changed.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.checkpoint(tenantId)

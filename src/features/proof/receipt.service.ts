@@ -1,6 +1,6 @@
 import { type Receipt, signReceipt } from '@assay/proofs'
 import type { Attempt } from '../../access/admission.js'
-import { keyPairOf } from '../../access/ed25519.js'
+import { parseKeyPair } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
 import type { EngineIdentity } from '../../inspection/scanners/virus-scanner.js'
 import { now } from '../../platform/clock.js'
@@ -77,7 +77,7 @@ export class ReceiptService {
       proof: proof.map((hash) => hash.toString('base64')),
     }
     const receipt = { iss: this.#publicUrl, iat: Math.floor(now() / 1000), tenant_id: tenantId, ...claimsOf(verdict), log }
-    return { receipt: await signReceipt(receipt, { id: key.id, privateKey: keyPairOf(key).privateKey }) }
+    return { receipt: await signReceipt(receipt, { id: key.id, privateKey: parseKeyPair(key).privateKey }) }
   }
 
   async #verdict(attempt: Attempt, noun: 'file' | 'call', id: string): Promise<Verdict | undefined> {

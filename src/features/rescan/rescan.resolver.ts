@@ -1,7 +1,7 @@
 import { FieldResolver, Mutation, Query, Resolver, Root } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { ContextKey } from '../../api/graphql/arguments.js'
-import { batched } from '../../api/graphql/relation-loader.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
 import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import { FileContext } from '../contexts/context.types.js'
@@ -34,7 +34,7 @@ export class RescanResolver {
   @Requires('admin')
   @FieldResolver(() => RescanProgress, { nullable: true, description: 'Progress of the latest rescan of the context.' })
   rescanProgress(@CurrentCall() call: Call, @Root() context: FileContext) {
-    return batched(call, 'FileContext.rescanProgress', context.contextId, (ids) =>
+    return loadRelation(call, 'FileContext.rescanProgress', context.contextId, (ids) =>
       this.#rescans.progresses(context.tenantId, ids),
     )
   }

@@ -1,9 +1,9 @@
 import { Field, ObjectType } from 'type-graphql'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 
 /** As in the responses. */
-export const RescanStatus = enumOf('RescanStatus', 'Status of the rescan of a context.', {
+export const RescanStatus = createEnum('RescanStatus', 'Status of the rescan of a context.', {
   off: 'The context does not scan its files.',
   none: 'No rescan has started yet.',
   running: 'Files are being scanned or wait for a scan.',

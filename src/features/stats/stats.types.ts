@@ -1,5 +1,5 @@
 import { ArgsType, Field, Float, Int, ObjectType } from 'type-graphql'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { Optional, Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { type BlockReasonField, blockReasonRows, blockReasons, fieldOfReason } from '../../platform/errors/block-reasons.js'
@@ -141,14 +141,14 @@ export class Stats {
   security!: SecurityStats
 }
 
-export const ChartPeriod = enumOf('ChartPeriod', 'Length of one bucket of a chart.', {
+export const ChartPeriod = createEnum('ChartPeriod', 'Length of one bucket of a chart.', {
   hourly: 'Each bucket is one hour.',
   daily: 'Each bucket is one day in UTC.',
   weekly: 'Each bucket is one week in UTC, from Monday.',
 })
 export type ChartPeriod = keyof typeof ChartPeriod
 
-export const StorageChartPeriod = enumOf('StorageChartPeriod', 'Length of one bucket of the storage chart.', {
+export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of one bucket of the storage chart.', {
   daily: 'Each bucket is one day in UTC.',
   weekly: 'Each bucket is one week in UTC, from Monday.',
 })

@@ -3,7 +3,7 @@ import { Server } from '@tus/server'
 import { type Request, type RequestHandler, type Response, Router } from 'express'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import { sendContinue } from '../../api/bodies/request-body.js'
 import { sendError, sendJson } from '../../api/rest/envelope.js'
 import { badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
@@ -32,7 +32,7 @@ interface Parts extends StoreParts {
   /** Path of PUBLIC_URL, which precedes the paths of this service. */
   prefix: string
   /** Authenticates the request. */
-  callOf(request: Request): Promise<Call>
+  createCall(request: Request): Promise<Call>
   /** Called with what is not the caller's fault. */
   onFault(error: unknown): void
 }
@@ -57,7 +57,7 @@ export function createResumableUploads(parts: Parts): RequestHandler {
     const allowed = uploadId ? methods.upload : methods.collection
     if (!allowed.includes(method)) throw methodNotAllowed(method, allowed)
     if (method === 'OPTIONS') return void response.status(204).end()
-    const turn: Turn = { request, response, call: await parts.callOf(request), method, uploadId }
+    const turn: Turn = { request, response, call: await parts.createCall(request), method, uploadId }
     try {
       await answer(parts, turn)
     } catch (error) {
@@ -185,7 +185,7 @@ function fail({ onFault }: Parts, turn: Turn, error: unknown): void {
     tellOutcome(turn, error)
     return
   }
-  const told: PublicError = publicError(error)
+  const told: PublicError = toPublicError(error)
   if (told.code === 'internal_server_error') onFault(error)
   // Clients take any other status of a HEAD for the end of their upload, and begin a new one.
   const isLocked = method === 'HEAD' && (httpStatus[told.code] === 503 || httpStatus[told.code] === 500)

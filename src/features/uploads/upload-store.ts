@@ -3,7 +3,7 @@ import { DataStore, Metadata, Upload } from '@tus/server'
 import type { Attempt } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import { uploadEndpoint } from '../../access/endpoint.js'
-import { publicError } from '../../access/public-error.js'
+import { toPublicError } from '../../access/public-error.js'
 import type { Actor } from '../../platform/actor.js'
 import { committed } from '../../platform/db/lost-commit.js'
 import { AssayError, conflict, httpStatus, notFound } from '../../platform/errors/errors.js'
@@ -205,7 +205,7 @@ export class UploadStore extends DataStore {
   }
 
   async #postpone(upload: ResumableUpload, error: unknown, options: { isRead: boolean }): Promise<never> {
-    const response = publicError(error)
+    const response = toPublicError(error)
     // If this fails, the next request retries immediately.
     if (httpStatus[response.code] >= 500) await this.#parts.rows.postpone(upload, response, options).catch(() => {})
     throw error

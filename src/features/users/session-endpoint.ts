@@ -12,7 +12,7 @@ import type { WelcomeService } from './welcome.service.js'
 export interface SessionHandlerParts {
   signIns: SignInService
   welcomes: WelcomeService
-  callOf(request: Request): Promise<Call>
+  createCall(request: Request): Promise<Call>
   /** The service is reached by https. */
   secure: boolean
 }
@@ -28,8 +28,13 @@ export function createSessionHandler(parts: SessionHandlerParts): RequestHandler
   }
 }
 
-async function begin({ signIns, welcomes, callOf }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
-  const call = await callOf(request)
+async function begin(
+  { signIns, welcomes, createCall }: SessionHandlerParts,
+  request: Request,
+  response: Response,
+  secure: boolean,
+) {
+  const call = await createCall(request)
   sendContinue(request, response)
   // A form can send neither JSON nor what readJson takes for it: no foreign page signs a user in.
   const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
@@ -41,8 +46,8 @@ async function begin({ signIns, welcomes, callOf }: SessionHandlerParts, request
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
 
-async function end({ signIns, callOf }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
-  const call = await callOf(request)
+async function end({ signIns, createCall }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
+  const call = await createCall(request)
   if (call.refusal) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))
     throw unauthenticated('This credential has no session. Only a session token or cookie can sign out.')

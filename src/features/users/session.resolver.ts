@@ -1,6 +1,6 @@
 import { Arg, Args, ID, Int, Mutation, Query, Resolver } from 'type-graphql'
 import { UserId } from '../../api/graphql/arguments.js'
-import { PageArgs, pageOf } from '../../api/graphql/page.js'
+import { PageArgs, toPage } from '../../api/graphql/page.js'
 import { By, Requires } from '../../api/graphql/requires.js'
 import type { Actor } from '../../platform/actor.js'
 import type { SessionService } from './session.service.js'
@@ -19,7 +19,7 @@ export class SessionResolver {
     description: 'Lists the open sessions of the signed-in user, newest first. An API key has none.',
   })
   mySessions(@By() actor: Actor, @Args(() => PageArgs) args: PageArgs) {
-    return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : pageOf([], 0, args)
+    return actor.kind === 'user' ? this.#sessions.list(actor, actor.id, args) : toPage([], 0, args)
   }
 
   @Requires('any')

@@ -1,5 +1,5 @@
 import { announce } from '../../access/identity-listener.js'
-import { type Page, pageOf } from '../../api/graphql/page.js'
+import { type Page, toPage } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -37,7 +37,7 @@ export class SessionService {
       userAgent,
       isCurrent: sessionId === actor.sessionId,
     }))
-    return pageOf(sessions, total, { page, pageSize })
+    return toPage(sessions, total, { page, pageSize })
   }
 
   /** Ends one session, or all of the user's; gives how many ended, at once on every replica. */

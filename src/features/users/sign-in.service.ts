@@ -1,4 +1,4 @@
-import { addressGroup } from '../../access/address-group.js'
+import { toAddressGroup } from '../../access/address-group.js'
 import { suspendedTenant } from '../../access/authenticate.js'
 import { announce } from '../../access/identity-listener.js'
 import { type Passwords, sameSalt } from '../../access/passwords.js'
@@ -202,7 +202,7 @@ export class SignInService {
       orderBy: { createdAt: 'desc' },
       take: 100,
     })
-    return sessions.some(({ ipAddress }) => addressGroup(ipAddress) === addressGroup(ip))
+    return sessions.some(({ ipAddress }) => toAddressGroup(ipAddress) === toAddressGroup(ip))
   }
 }
 

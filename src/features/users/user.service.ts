@@ -1,6 +1,6 @@
 import { announce } from '../../access/identity-listener.js'
 import { generatePassword, type Passwords } from '../../access/passwords.js'
-import { mapPage, newestFirst, type Page, type PageArgs, placeOf } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -68,7 +68,7 @@ export class UserService {
     tenantId: string,
     { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
   ): Promise<Page<User>> {
-    const place = placeOf('usr', { page, pageSize, after })
+    const place = toPagePlace('usr', { page, pageSize, after })
     const where = { tenantId, ...(status && { status }) }
     return mapPage(await newestFirst(this.#db.prisma.user, { key: 'userId', where, place }), toUser)
   }

@@ -1,6 +1,6 @@
 import { ArgsType, Field, ID, InputType, ObjectType } from 'type-graphql'
 import { passwordFault } from '../../access/passwords.js'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { Line, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
@@ -9,7 +9,7 @@ import { withoutInvisible } from '../../platform/plain-text.js'
 import { ScopeName } from '../api-keys/api-key.types.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.types.js'
 
-export const UserStatusName = enumOf('UserStatus', 'Status of a dashboard user.', {
+export const UserStatusName = createEnum('UserStatus', 'Status of a dashboard user.', {
   active: 'The user can sign in.',
   disabled: 'The user cannot sign in, and existing sessions are rejected.',
 })

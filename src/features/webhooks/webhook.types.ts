@@ -1,25 +1,25 @@
 import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
-import { enumOf } from '../../api/graphql/enum.js'
+import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { NotNull, Optional, Prose, Rule, Text, Whole } from '../../api/graphql/rules.js'
 import { LongScalar } from '../../api/graphql/scalars.js'
 import { EventTypes } from '../events/event.types.js'
 
-export const WebhookStatus = enumOf('WebhookStatus', 'Status of a webhook, which decides if it receives events.', {
+export const WebhookStatus = createEnum('WebhookStatus', 'Status of a webhook, which decides if it receives events.', {
   active: 'The webhook receives events.',
   disabled: 'The webhook receives no events. When it is enabled, delivery continues with the next undelivered event.',
 })
 export type WebhookStatus = keyof typeof WebhookStatus
 
-const WebhookDisabledReason = enumOf('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
+const WebhookDisabledReason = createEnum('WebhookDisabledReason', 'Reason why a webhook is disabled.', {
   requested: 'An admin disabled the webhook.',
   gone: 'The endpoint returned the HTTP status 410.',
   failing: 'All delivery attempts failed for five days.',
 })
 type WebhookDisabledReason = keyof typeof WebhookDisabledReason
 
-export const DeliveryStatus = enumOf('DeliveryStatus', 'Status of a delivery to the URL of a webhook.', {
+export const DeliveryStatus = createEnum('DeliveryStatus', 'Status of a delivery to the URL of a webhook.', {
   pending: 'The last attempt failed, and the service will retry.',
   delivered: 'The endpoint returned a 2xx status.',
   failed: 'All attempts failed, and the service no longer retries.',
