@@ -61,7 +61,7 @@ export class Attempt {
     return this.call.requireActor()
   }
 
-  /** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
+  /** Operation in the call log. Null if the endpoint is not a call: admin operations are in the audit log. */
   get operation(): Operation | null {
     return getOperation(this.endpoint)
   }
@@ -116,7 +116,7 @@ export class Attempt {
   }
 }
 
-/** Operation in the call log. Null if the endpoint is not a call (contract, section 5). */
+/** Operation in the call log. Null if the endpoint is not a call: admin operations are in the audit log. */
 export function getOperation({ access, isUnlogged }: Endpoint): Operation | null {
   return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
@@ -136,7 +136,7 @@ export interface AdmissionParts {
   onOutage(requestId: string, error: AssayError): void
 }
 
-/** Decides who may call which endpoint and how often, and writes the call log (contract, sections 2 and 5). */
+/** Decides who may call which endpoint and how often, and writes the call log. */
 export class Admission {
   readonly uploads: UploadAdmission
   readonly json: JsonAdmission
@@ -199,7 +199,7 @@ export class Admission {
   }
 }
 
-/** A 503 states that nothing was stored (contract, section 1), which is wrong if it comes after the commit. */
+/** A 503 states that nothing was stored, which is wrong after the commit. */
 function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
   return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
@@ -214,10 +214,10 @@ function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): v
 /** Throws 403 if the actor may not use the endpoint. */
 export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFactor }: Endpoint): void {
   if (actor.secondFactorDue && !beforeSecondFactor)
-    throw forbidden('This tenant requires a second factor; set one up first: beginSecondFactor, confirmSecondFactor.')
+    throw forbidden('This tenant requires a second factor. Set one up with beginSecondFactor and confirmSecondFactor.')
   if (access !== 'any' && access !== 'public') requireScope(actor, access)
   if (tenantWide && actor.contexts)
-    throw forbidden('This API key is restricted to some contexts; this tells of the whole tenant.')
+    throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
 /** A file that is too large before its context is known counts for the tenant and the key, and is a verdict like any other. */

@@ -6,7 +6,7 @@ import { readSessionCookie } from './session-cookie.js'
 import { maxTokenBytes, RejectedToken, type RejectionReason, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
 
-/** What authentication needs to know of an API key and its tenant. */
+/** Data of an API key and its tenant for authentication. */
 export interface ApiKeyRecord {
   apiKeyId: string
   tenantId: string

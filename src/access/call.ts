@@ -56,7 +56,7 @@ export class Call implements RequestFacts {
 
   requireActor(): Actor {
     if (this.refusal) throw this.refusal.error
-    if (!this.actor) throw unauthenticated('This needs a credential: Authorization: Bearer <API key or token>.')
+    if (!this.actor) throw unauthenticated('Missing credential. Send `Authorization: Bearer <API key or token>`.')
     return this.actor
   }
 

@@ -15,10 +15,10 @@ export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Reco
   }
 }
 
-// Parsing a key costs more than using it. Keys that rotated away are collected with the objects they were read into.
+// Parsing a key costs more than using it. Retired keys are garbage-collected with their objects.
 const parsed = new WeakMap<KnownSigningKey, KeyPair>()
 
-/** The two halves of a key that `makeEd25519Key` made. */
+/** The private and public key of a key that `makeEd25519Key` created. */
 export function parseKeyPair(key: KnownSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** What a change is announced of: the kind and the id of what changed. */
+/** Kind of the object whose change is announced. */
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
 
-/** Whether what was cached may be believed at this moment: see identity-listener.ts. */
+/** States whether cached values are valid now: see identity-listener.ts. */
 export interface Trust {
   trusted(): boolean
 }
@@ -27,25 +27,25 @@ export interface IdentityCacheOptions<V> {
   /** Ids whose change makes the value stale. */
   idsOf(value: V): readonly (string | undefined)[]
   capacity?: number
-  /** How many unknown keys are remembered as unknown, and for how long: a guesser must fill neither memory nor the database. */
+  /** Number of unknown keys that are cached as unknown, and for how long: guesses must fill neither memory nor the database. */
   unknownCapacity?: number
   unknownMs?: number
-  /** A belt beside the braces: nothing is believed for longer, whatever was announced. */
+  /** Maximum age of a cached value, also without an announced change. */
   maxAgeMs?: number
 }
 
-// A look-up that comes this soon after another's began may share its answer: it is then at most this stale.
+// A lookup shares the result of one that started within this time. The result is then at most this old.
 const joinableMs = 200
 
 /**
- * Least-recently-used cache over look-ups in the database, for credentials. A hit is answered without a promise. While the
- * announcements of changes cannot be trusted every look-up goes to the database, so that the answer stays right.
+ * Least-recently-used cache of credentials in the database. A hit returns a value, not a promise. While changes are not received
+ * reliably, every lookup queries the database.
  */
 export class IdentityCache<V> {
   readonly #known: LRUCache<string, Entry<V>>
   readonly #unknown: LRUCache<string, true>
   readonly #loading = new Map<string, Load<V>>()
-  // Counts changes. What was loaded before the last of them is returned to those who asked before it, but not kept.
+  // Counts changes. A value that was loaded before the latest change is returned to callers that requested it earlier, but not cached.
   #changes = 0
   readonly #options: Required<IdentityCacheOptions<V>>
 
@@ -60,7 +60,7 @@ export class IdentityCache<V> {
     return this.#known.size + this.#unknown.size
   }
 
-  /** The value under `key`, null where there is none. `load` asks the database; what it throws is not remembered. */
+  /** The value of `key`, or null if none exists. `load` queries the database. Its errors are not cached. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.trusted()) {
       const entry = this.#known.get(key)
@@ -70,7 +70,7 @@ export class IdentityCache<V> {
     return this.#load(key, load)
   }
 
-  /** Forgets every value that depends on `id`, and all that was unknown. To be called after the change is committed. */
+  /** Removes every value that depends on `id`, and all unknown keys. Called after the change is committed. */
   forget(id: string): void {
     this.#changes++
     this.#loading.clear()

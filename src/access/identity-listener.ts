@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Client, type ClientConfig, type Notification } from 'pg'
 import type { IdentityKind, Trust } from './identity-cache.js'
 
-/** Where changes of identities are announced, in the transaction that makes them: `select pg_notify('assay_identity', …)`. */
+/** Channel of changes to identities, announced in the transaction of the change: `select pg_notify('assay_identity', …)`. */
 const identityChannel = 'assay_identity'
 
 export interface IdentityChange {
@@ -13,7 +13,7 @@ export interface IdentityChange {
 /** The payload that announces a change. */
 const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
-/** Announces a change to every replica; part of the transaction that `client` is in, so that it is never too early. */
+/** Announces a change to every replica in the transaction of `client`, so that the announcement is never too early. */
 export async function announce(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -22,27 +22,27 @@ export async function announce(
   await client.query('select pg_notify($1, $2)', [identityChannel, identityPayload(kind, id)])
 }
 
-/** Longest time for which an unheard change can be believed away: under the second that a change may take to reach everyone. */
+/** Time for which cached values are valid after the last echo. A change must reach every replica within a second. */
 export const trustMs = 800
 const beatMs = 250
 const connectMs = 2_000
-// Where echoes are answered and never heard: a pooler that has given the LISTEN to another.
+// Reconnects if queries succeed but no echo arrives, for example behind a pooler that moved the LISTEN to another connection.
 const maxSilenceMs = 30_000
 const backoffMs = { first: 50, most: 3_000 }
 
 export interface IdentityListenerOptions {
   connection: ClientConfig
   onChange(change: IdentityChange): void
-  /** Changes may have been missed: forget all that is cached. */
+  /** Changes may have been missed: the cache must be cleared. */
   onGap(): void
   onError?(error: Error): void
 }
 
 /**
- * Listens for changes on a connection of its own, and knows whether it still hears them. PostgreSQL delivers announcements in the order of
- * their commits, so an echo of our own, sent at a certain moment, proves that everything committed before that moment was
- * heard. A connection that died without a word echoes nothing, and 800 ms later nothing cached is believed any more; no
- * timer has to fire for that, so a busy event loop errs on the side of asking the database.
+ * Listens for changes on its own connection, and detects if it no longer receives them. PostgreSQL delivers announcements in the order of
+ * their commits, so an echo that the service sends itself proves that every change committed before it was
+ * received. A dead connection echoes nothing, and 800 ms later cached values are no longer used. No
+ * timer has to fire for that, so a busy event loop queries the database rather than using old values.
  */
 export class IdentityListener implements Trust {
   // One channel of our own for the echoes, so that replicas do not wake each other.
@@ -66,7 +66,7 @@ export class IdentityListener implements Trust {
     return performance.now() < this.#provenUntil
   }
 
-  /** Connects, and goes on trying in the background where that fails: without it the service is slower, not wrong. */
+  /** Connects, and retries in the background if that fails. Without it, the service is slower, but correct. */
   start(): Promise<void> {
     this.#connecting = this.#connect()
     return this.#connecting
@@ -94,12 +94,12 @@ export class IdentityListener implements Trust {
     client.on('notification', (message) => this.#heard(client, message))
     try {
       await client.connect()
-      // An echo has no such limit: where this process was held up, its answer is there and only not read yet.
+      // Echoes have no time limit: if this process was blocked, the result may have arrived but not been read.
       const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
       await client.query(listen)
     } catch (error) {
       client.removeAllListeners('end')
-      // Not awaited: a server that froze in the middle would hold us here.
+      // Not awaited: a server that does not respond would block here.
       client.end().catch(() => {})
       this.#retry(error as Error)
       return
@@ -116,7 +116,7 @@ export class IdentityListener implements Trust {
     const now = performance.now()
     const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
     if (silentMs > trustMs) {
-      // Timers come before the network: a loop that was held has yet to read what came in time.
+      // Timers run before network events: after a blocked event loop, messages that arrived in time are read first.
       if (!hasRead) return void setImmediate(() => this.#beat(client, true))
       if (this.#echoing === client || silentMs > maxSilenceMs) {
         this.#lost(client, new Error('the connection went silent'))
@@ -153,7 +153,7 @@ export class IdentityListener implements Trust {
   #lost(client: Client, error: Error): void {
     if (this.#client !== client) return
     this.#drop()
-    // Not `end()` alone: on a dead link its farewell would wait for TCP to give up.
+    // Not only `end()`: on a dead connection, it would wait for the TCP time-out.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
     this.#retry(error)
   }

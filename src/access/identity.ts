@@ -20,13 +20,13 @@ export interface IdentityOptions {
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
-  /** JWT_ISSUER and what belongs to it; undefined where there is no outside provider. */
+  /** The external identity provider (JWT_ISSUER). Undefined if none is configured. */
   outside?: OutsideTokensOptions | undefined
   downloadUrlSeconds?: number
   onError?(error: Error): void
 }
 
-/** Everything that answers "who is this?", wired once: the rooms hand their look-ups in. */
+/** Connects the parts of authentication. Features pass their database lookups in. */
 export class Identity {
   readonly listener: IdentityListener
   readonly sessions: Sessions
@@ -63,7 +63,7 @@ export class Identity {
         make: makeEd25519Key,
         lifetimeSeconds: sessionSeconds + 60,
       }),
-      // What these sign is kept for as long as somebody wants to prove something by it.
+      // Signatures of these keys must be verifiable forever.
       receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
       log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
     }
@@ -80,7 +80,7 @@ export class Identity {
     this.authenticate = authenticator.authenticate.bind(authenticator)
   }
 
-  /** Begins to listen for changes, and makes what keys there must be. */
+  /** Starts to listen for changes, and creates missing signing keys. */
   async start(): Promise<void> {
     await this.listener.start()
     for (const secrets of Object.values(this.signing)) await secrets.current()
@@ -93,14 +93,14 @@ export class Identity {
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 
-  /** To be called on this replica when a change is committed; `announce`, in its transaction, reaches the others. */
+  /** Called in this replica when a change is committed. `announce`, in its transaction, reaches the others. */
   forget(kind: IdentityKind, id: string): void {
     if (kind === 'signing_key') this.#forgetSigningKeys()
     this.#keys.forget(id)
     this.tokens.forget(id)
   }
 
-  /** Stops hearing and writes what is left; the pool is the caller's to end afterwards. */
+  /** Stops listening and writes pending uses. The caller ends the pool afterwards. */
   async close(): Promise<void> {
     await this.lastUsed.close()
     await this.listener.close()
@@ -108,7 +108,7 @@ export class Identity {
 
   #forgetSigningKeys(): void {
     for (const secrets of Object.values(this.signing)) secrets.forget()
-    // What a leaked key had signed must not live on as a token that was verified before.
+    // A token of a leaked key must not stay valid because it is cached.
     this.tokens.clear()
   }
 

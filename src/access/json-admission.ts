@@ -3,7 +3,7 @@ import { rateLimited } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import { toAddressGroup } from './address-group.js'
 
-/** Limits of one JSON body: bytes, time in all and time without a byte, in milliseconds. */
+/** Limits of one JSON body: total time and time without a byte in milliseconds, and bytes. */
 export interface JsonLimits {
   deadlineMs: number
   idleMs: number
@@ -11,11 +11,11 @@ export interface JsonLimits {
 }
 
 const known = { deadlineMs: 30_000, maxBytes: megabyte }
-// A document, and what it takes to sign in.
+// Enough for a document that signs a user in.
 const anonymous = { deadlineMs: 10_000, maxBytes: 16 * 1024 }
 const maxAnonymous = { inAll: 256, byAddress: 16 }
 
-/** What a JSON body may take, and how many of callers without a credential are read at once. */
+/** Limits JSON bodies, and how many bodies without a credential are read concurrently. */
 export class JsonAdmission {
   readonly #idleMs: number
   readonly #byAddress = new Map<string, number>()

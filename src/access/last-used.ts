@@ -7,10 +7,10 @@ export interface KeyUse {
 
 const everyMs = 5_000
 
-/** `last_used_at` without a write per call: the latest use of each key, written together every few seconds. */
+/** Collects `last_used_at` of API keys and writes it every few seconds, not for each call. */
 export class LastUsed {
   #uses = new Map<string, number>()
-  /** Of the last round, until the next: what was read from the database while they were written knows nothing of them. */
+  /** Uses of the last write, until the next one: a value that was read from the database in the meantime does not include them. */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
@@ -32,7 +32,7 @@ export class LastUsed {
     this.#uses.set(apiKeyId, now())
   }
 
-  /** Where the use that is kept is older than one of this replica, which may not be written yet, that one. */
+  /** The later one of the stored use and of a use in this replica that may not be written yet. */
   latest(apiKeyId: string, kept: Date | null): Date | null {
     const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
     return at > (kept?.getTime() ?? 0) ? new Date(at) : kept
@@ -54,7 +54,7 @@ export class LastUsed {
     if (uses.size === 0) return
     this.#uses = new Map()
     try {
-      // In the order of the ids, so that two replicas never wait for each other in a circle.
+      // Sorted by id, so that two replicas cannot deadlock.
       const sorted = [...uses].sort(([one], [other]) => (one < other ? -1 : 1))
       await this.#write(sorted.map(([apiKeyId, at]) => ({ apiKeyId, at: new Date(at) })))
     } catch (error) {

@@ -6,17 +6,17 @@ const maxStreams = { inAll: 500, byTenant: 50 }
 const betweenChecksMs = 1_000
 
 /**
- * Answers that go on for as long as their client stays: at most 50 of a tenant and 500 in all in this process. Each ends within a second
- * of the end of its credential, and all of them where the process is to end.
+ * Responses without an end: at most 50 per tenant and 500 in this process. Each ends within a second
+ * after its credential becomes invalid. All end when the process shuts down.
  */
 export class LiveStreams {
   readonly #slots = new TenantSlots('live streams of events', maxStreams)
   readonly #open = new Set<AbortController>()
   #isEnding = false
 
-  /** A slot of the tenant, with a signal that ends the stream; `mayGoOn` is asked again and again. Throws 429 at the tenant's limit, and 503 at the limit of all. */
+  /** Takes a slot of the tenant. The signal ends the stream; `mayGoOn` is called every second. Throws 429 at the limit of the tenant, and 503 at the total limit. */
   enter({ tenantId }: Pick<Actor, 'tenantId'>, mayGoOn: () => Promise<boolean>): { signal: AbortSignal; leave: () => void } {
-    if (this.#isEnding) throw overloaded('This process is about to end; connect again.')
+    if (this.#isEnding) throw overloaded('The process is shutting down. Connect again.')
     const free = this.#slots.enter(tenantId)
     const abort = new AbortController()
     this.#open.add(abort)
@@ -29,7 +29,7 @@ export class LiveStreams {
     let timer: NodeJS.Timeout
     const check = () => {
       timer = setTimeout(async () => {
-        // Where it cannot be asked, nothing more is told.
+        // If the check fails, the stream ends.
         const goesOn = await mayGoOn().catch(() => false)
         if (abort.signal.aborted) return
         if (goesOn) check()

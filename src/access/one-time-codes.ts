@@ -22,11 +22,11 @@ export function totpStep(secret: Buffer, code: string, at = now()): number | nul
   return distance === null ? null : totp.counter({ timestamp: at }) + distance
 }
 
-/** Ten codes of 80 random bits, each of use once. */
+/** Ten single-use codes of 80 random bits. */
 export const newRecoveryCodes = (): string[] =>
   Array.from({ length: recoveryCodeCount }, () => randomBytes(10).toString('hex').match(/.{5}/g)!.join('-'))
 
-/** What is kept of a recovery code, however it is typed. */
+/** The stored hash of a recovery code, without its formatting. */
 export const recoveryCodeHash = (code: string): Buffer =>
   createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest()
 

@@ -60,12 +60,12 @@ export class OutsideTokens {
     return this.#options.issuer
   }
 
-  /** What the token stands for; throws RejectedToken, and an AssayError where the provider cannot be asked for its keys. */
+  /** Returns the user of the token. Throws RejectedToken, or an AssayError if the keys of the provider cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verified(token)
     const facts = this.#factsOf(payload)
     const user = await this.#options.userOnFirstSight(facts)
-    if (!user) throw new RejectedToken('token_claims', 'This token names no tenant that is known here.')
+    if (!user) throw new RejectedToken('token_claims', 'The tenant of this token does not exist.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
 
@@ -92,7 +92,7 @@ export class OutsideTokens {
       return await this.#keys(header, token)
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys) throw error
-      throw overloaded("The identity provider's keys cannot be fetched at the moment; try again.", error)
+      throw overloaded('The keys of the identity provider cannot be fetched. Retry later.', error)
     }
   }
 

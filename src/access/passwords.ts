@@ -9,7 +9,7 @@ const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, ti
 const minPasswordLength = 8
 const maxPasswordBytes = 512
 
-/** What is wrong with a new password, in words for the caller; undefined where nothing is. */
+/** Message if a new password is not acceptable. */
 export function passwordFault(password: string): string | undefined {
   if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
@@ -17,12 +17,12 @@ export function passwordFault(password: string): string | undefined {
   return undefined
 }
 
-/** A password for a user who was given none: 120 random bits. */
+/** A generated password: 120 random bits. */
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * argon2id off the event loop, a few at a time: each takes 19 MiB and a thread of the pool that files share, so sign-ins
- * beyond `atOnce` wait, and beyond `waiting` are answered to come again.
+ * Hashes with argon2id in the thread pool, a few at a time. Each takes 19 MiB and a thread that file operations also use, so sign-ins
+ * beyond `atOnce` wait, and those beyond `waiting` get 503.
  */
 export class Passwords {
   #running = 0
@@ -40,12 +40,12 @@ export class Passwords {
     return this.#inTurn(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
-  /** False for a wrong password. With no hash at all it takes as long, so that its duration does not tell which accounts exist. */
+  /** False for a wrong password. Without a hash it takes as long, so that its duration does not reveal which accounts exist. */
   async verify(stored: string | null, password: string): Promise<boolean> {
     return (await this.matching([stored], password))[0]!
   }
 
-  /** Which of these the password is of. Hashes of one salt (the same person in several tenants) cost one between them. */
+  /** States for each hash whether the password matches. Hashes with the same salt (the same user in several tenants) are computed once. */
   async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
     if (Buffer.byteLength(password) > maxPasswordBytes) return stored.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)
@@ -56,7 +56,7 @@ export class Passwords {
     return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
   }
 
-  /** True where the hash was made with other costs than today's: hash again while the password is at hand. */
+  /** True if the hash has other costs than new ones. The caller can then hash the password again. */
   needsRehash(stored: string): boolean {
     const { algorithm, memoryCost, timeCost, parallelism } = parseOptions(stored)
     return (
@@ -76,8 +76,8 @@ export class Passwords {
   async #inTurn<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#limits.atOnce) this.#running++
     else {
-      if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many sign-ins at once; try again in a moment.')
-      // What finishes hands its place over, so `running` stays as it is.
+      if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many concurrent sign-ins. Retry later.')
+      // A finished hash transfers its slot, so `running` does not change.
       await new Promise<void>((resolve) => this.#queue.push(resolve))
     }
     try {
@@ -96,5 +96,5 @@ const saltIn = (stored: string) => Buffer.from(stored.split('$')[4]!, 'base64')
 const sameText = (one: string, other: string) =>
   one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
-/** Whether two hashes have one salt and one cost. */
+/** True if two hashes have the same salt and cost. */
 export const sameSalt = (one: string, other: string) => beforeDigest(one) === beforeDigest(other)

@@ -1,12 +1,12 @@
 import { isDatabaseOutage } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable, httpStatus, type PublicError } from '../platform/errors/errors.js'
 
-/** What the caller may know of `error`: its own facts when it is ours, nothing but the code when it is not. */
+/** The part of `error` that the client may read. Only the code for an unexpected error. */
 export function toPublicError(error: unknown): PublicError {
   const known = findAssayError(error)
   if (known) return known
   if (isDatabaseOutage(error)) return databaseUnavailable('The database is unavailable. Retry later.')
-  return { code: 'internal_server_error', message: 'An unexpected fault; it was logged under this request id.', details: {} }
+  return { code: 'internal_server_error', message: 'Internal error. It was logged with the request id.', details: {} }
 }
 
 function findAssayError(error: unknown): AssayError | undefined {
@@ -17,10 +17,10 @@ function findAssayError(error: unknown): AssayError | undefined {
   return undefined
 }
 
-type Told = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
+type ErrorFields = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
 
-/** A failure as REST answers it (contract §1). */
-export const errorBody = ({ code, message, details }: Told, requestId: string) => ({
+/** Body of a REST error. */
+export const errorBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   status: 'ERROR',
   message,
   error: { code, details },
@@ -28,8 +28,8 @@ export const errorBody = ({ code, message, details }: Told, requestId: string) =
   timestamp: new Date().toISOString(),
 })
 
-/** The same failure as RFC 9457 has it. */
-export const problemBody = ({ code, message, details }: Told, requestId: string) => ({
+/** Body of a REST error as in RFC 9457. */
+export const problemBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   type: `urn:assay:error:${code}`,
   title: code.replaceAll('_', ' '),
   status: httpStatus[code],
@@ -39,15 +39,18 @@ export const problemBody = ({ code, message, details }: Told, requestId: string)
   details,
 })
 
-/** The same failure as one of GraphQL's `errors`: the code in upper case. */
-export const graphqlError = ({ code, message, details, retryAfter }: Told, place: object = {}) => ({
+/** One of GraphQL's `errors`, with the code in upper case. */
+export const graphqlError = ({ code, message, details, retryAfter }: ErrorFields, place: object = {}) => ({
   message,
   ...place,
   extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
 })
 
-/** The headers that go with it, by either door. */
-export function errorHeaders({ code, details, retryAfter }: Told, authorization: string | undefined): Record<string, string> {
+/** Headers of an error response, for REST and GraphQL. */
+export function errorHeaders(
+  { code, details, retryAfter }: ErrorFields,
+  authorization: string | undefined,
+): Record<string, string> {
   const again = retryAfter ?? (httpStatus[code] === 503 ? 5 : undefined)
   return {
     ...(code === 'unauthenticated' && { 'WWW-Authenticate': authorization ? 'Bearer error="invalid_token"' : 'Bearer' }),

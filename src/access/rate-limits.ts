@@ -7,28 +7,28 @@ import { SharedCounts } from './shared-counts.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
 import { type Count, ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
 
-/** How much is left of the limit that is nearest to its end, for the IETF RateLimit headers. */
+/** State of the limit with the fewest remaining calls, for the IETF RateLimit headers. */
 export interface RateState {
   policy: 'key' | 'tenant'
   limit: number
   remaining: number
   resetSeconds: number
   windowSeconds: number
-  /** Where the limit is passed: the 429 to throw. Not thrown here, since that answer carries these figures as well. */
+  /** The 429 to throw if the limit is exceeded. Not thrown here, because its response contains these values too. */
   refusal?: AssayError
 }
 
 export interface RateLimitsOptions {
-  /** Calls a minute by one key or user (RATE_LIMIT_PER_MINUTE); a tenant may make five times as many with all of its. */
+  /** Calls per minute of one key or user (RATE_LIMIT_PER_MINUTE). All keys and users of a tenant together can make five times as many. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** Where replicas add up what they count. Without it, and without Redis, each counts for itself. */
+  /** Database in which replicas add up their counts. Without it, and without Redis, each process counts separately. */
   pool?: Pool
   redisUrl?: string | undefined
   onError?(error: Error): void
 }
 
-// Generous: contract §7 promises that 60,000 calls a minute and 64 simultaneous uploads are never refused.
+// The default limits must accept 60,000 calls per minute and 64 concurrent uploads.
 const usual = {
   perMinute: 120_000,
   failedCredentialsPerMinute: 1_000,
@@ -39,7 +39,7 @@ const minute = 60
 type Limits = typeof usual
 type Counters = Record<'key' | 'tenant' | 'failed' | 'pair' | 'account' | 'address', WindowCounter>
 
-/** Every limit on how often something may be done. What is over it is answered 429 with Retry-After. */
+/** All rate limits. A request over a limit gets 429 with Retry-After. */
 export class RateLimits {
   readonly signIns: SignInPace
   readonly #limits: Limits
@@ -57,11 +57,11 @@ export class RateLimits {
   async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
     const { perMinute } = this.#limits
     const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
-    // Those of the process are there at once.
+    // Counters of the process return no promise.
     const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
     const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
-      // What is refused here was not done: the tenant's other keys must not pay for it.
+      // The rejected call was not executed: it must not use the limit of the tenant's other keys.
       await this.#counters.tenant.add(tenantId, -1)
       return { ...key, refusal: tooManyCalls('this credential', key) }
     }
@@ -90,13 +90,13 @@ export class RateLimits {
   }
 
   /**
-   * Counts a credential that was refused; throws where its address has sent too many. Called after the refusal only, so that a
-   * good credential from the same address always passes: guessing 256 bits is hopeless, this only bounds what it costs us.
+   * Counts a rejected credential. Throws 429 if its address has sent too many. Called only after the rejection, so that a
+   * valid credential from the same address is always accepted. Guessing 256 bits is infeasible: this only limits its cost.
    */
   async failedCredential(ip: string): Promise<void> {
     const { count, resetSeconds } = await this.#counters.failed.add(toAddressGroup(ip))
     if (count <= this.#limits.failedCredentialsPerMinute) return
-    throw rateLimited(`Too many refused credentials from this address; try again in ${resetSeconds} s.`, resetSeconds)
+    throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
   /** True if the address has sent as many failed credentials as it may, so that a further one is probably a guess, too. */
@@ -121,7 +121,7 @@ export const rateLimitHeaders = ({
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
 
-/** Counts in Redis where there is a URL for it, else in the process, added up through PostgreSQL where there is a pool. */
+/** Counts in Redis if it has a URL. Otherwise counts in the process, and adds the counts up in PostgreSQL if there is a pool. */
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
   const { pool, redisUrl, onError, ...overrides } = options
   const limits = { ...usual, ...overrides }
@@ -134,10 +134,10 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 
 async function openInRedis(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Without the offline queue a call does not wait for a Redis that is away: the count in the process stands in.
+  // Without the offline queue, a call does not wait for an unavailable Redis: the count of the process is used.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
-  // Connects in the background, again and again: limits are no reason not to start.
+  // Connects in the background and retries: the service starts without Redis.
   client.connect().catch(() => {})
   const counters = countersBy((name, seconds) => {
     const points = Number.MAX_SAFE_INTEGER
@@ -169,7 +169,7 @@ const toState = (policy: 'key' | 'tenant', limit: number, count: number, resetSe
 })
 
 const tooManyCalls = (whose: string, { limit, resetSeconds }: RateState) =>
-  rateLimited(`Too many calls by ${whose}: at most ${limit} a minute; try again in ${resetSeconds} s.`, resetSeconds)
+  rateLimited(`Too many calls by ${whose}. The limit is ${limit} per minute. Retry in ${resetSeconds} s.`, resetSeconds)
 
 const tooExpensive = ({ cost, calls }: { cost: number; calls: number }, { policy, limit, remaining, resetSeconds }: RateState) =>
   rateLimited(

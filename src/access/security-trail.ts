@@ -11,14 +11,14 @@ export const securityReasons = [
 ] as const
 export type SecurityReason = (typeof securityReasons)[number]
 
-/** A refusal, and whose key or user it is about. */
+/** A rejection and the key or user that it concerns. */
 export interface SecurityEvent {
   reason: SecurityReason
   message: string
   tenantId: string
   about: { id: string; name: string }
   origin: Origin
-  /** Who was refused; absent where the caller proved no identity. */
+  /** The rejected caller. Undefined if the caller proved no identity. */
   actor?: Actor | undefined
 }
 
@@ -28,8 +28,8 @@ const entriesAnHour = 60
 const maxRemembered = 10_000
 
 /**
- * What was refused, in the audit trail of the tenant: one entry a minute for each reason and each key or user, and sixty an hour for
- * a tenant, so that an attack cannot fill it. An entry says how many like it were left out before it. Nothing waits for it.
+ * Writes rejections to the audit log of the tenant: one entry per minute for each reason and each key or user, and sixty per hour for
+ * a tenant, so that an attack cannot fill it. An entry contains the number of similar rejections omitted before it. No request waits for it.
  */
 export class SecurityTrail {
   readonly #record: (entry: Entry) => Promise<void>
@@ -66,7 +66,7 @@ export class SecurityTrail {
     this.#record(entry).catch(() => {})
   }
 
-  /** How many were left out before this one; undefined where it is left out as well. */
+  /** Number of rejections omitted before this one. Undefined if this one is omitted too. */
   #admit(key: string, tenantId: string): number | undefined {
     const now = performance.now()
     const last = this.#last.get(key)

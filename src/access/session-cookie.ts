@@ -1,13 +1,13 @@
 import { maxTokenBytes } from './token-record.js'
 
-/** The dashboard's cookie (contract §15). */
+/** Name of the dashboard's cookie. */
 const sessionCookie = 'assay_session'
 
 const sign = { name: 'x-assay-request', value: 'dashboard' }
 
 /**
- * The token in the dashboard's cookie, from `request.rawHeaders`. A cookie goes along with whatever page asks; only together with
- * a header that no form and no foreign page can send does it count.
+ * The token in the dashboard's cookie, from `request.rawHeaders`. Browsers send a cookie with requests of any page, so it counts only with
+ * a header that neither forms nor other origins can send.
  */
 export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { fault: string } | undefined {
   const found: string[] = []
@@ -18,7 +18,7 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
     if (name === 'cookie') found.push(...parseSessionCookies(rawHeaders[at + 1]!))
   }
   if (!isSigned || found.length === 0) return undefined
-  // A page on a neighbouring host can plant a second one; which of them is the user's cannot be known.
+  // A page on a sibling host can set a second cookie. It is unknown which one belongs to the user.
   if (found.length > 1)
     return { fault: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
   const session = found[0]!
@@ -32,7 +32,7 @@ const parseSessionCookies = (cookies: string): string[] =>
     return name === sessionCookie ? [value.join('=')] : []
   })
 
-/** `Set-Cookie` of a session that has begun; without a token it takes the cookie away. */
+/** `Set-Cookie` of a new session. Without a token, it deletes the cookie. */
 export function sessionCookieHeader({ token, expiresAt, secure }: { token?: string; expiresAt?: Date; secure: boolean }): string {
   const expires = token && expiresAt ? expiresAt : new Date(0)
   const marks = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Expires=${expires.toUTCString()}`, ...(secure ? ['Secure'] : [])]

@@ -6,7 +6,7 @@ import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
-/** The issuer and audience of the service's own tokens: the same wherever it is reached. */
+/** Issuer and audience of the service's own tokens, whatever its URL is. */
 export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
@@ -16,7 +16,7 @@ export interface SessionsOptions {
   load(sessionId: string): Promise<SessionRecord | null>
 }
 
-/** Tokens of the service's own sign-in: EdDSA, 12 hours, and a session behind each that can be revoked. */
+/** Tokens of the service's own sign-in: EdDSA, valid for 12 hours, each with a session that can be revoked. */
 export class Sessions {
   readonly #options: SessionsOptions
 
@@ -24,7 +24,7 @@ export class Sessions {
     this.#options = options
   }
 
-  /** A token for a session that has just begun. The session's row must hold the same `expiresAt`, or a later one. */
+  /** Creates the token of a new session. The row of the session must have the same `expiresAt`, or a later one. */
   async issue(user: Pick<UserRecord, 'userId' | 'tenantId'>, sessionId: string): Promise<{ token: string; expiresAt: Date }> {
     const key = await this.#options.keys.current()
     const issued = Math.floor(now() / 1000)
@@ -39,7 +39,7 @@ export class Sessions {
     return { token, expiresAt: new Date((issued + sessionSeconds) * 1000) }
   }
 
-  /** What the token stands for, asked of the database; throws RejectedToken. */
+  /** Returns the user and the session of the token from the database. Throws RejectedToken. */
   async verify(token: string): Promise<TokenRecord> {
     try {
       return await this.#verify(token)
@@ -53,7 +53,7 @@ export class Sessions {
     const { sub, sid, tid, exp } = await this.#claims(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     if (!session || session.revokedAt || session.expiresAt.getTime() <= now())
-      throw new RejectedToken('session_ended', 'This session has ended; sign in again.')
+      throw new RejectedToken('session_ended', 'This session has ended. Sign in again.')
     if (session.user.userId !== sub || session.user.tenantId !== tid)
       throw new RejectedToken('token_claims', 'This token does not belong to its session.')
     const validUntil = Math.min(Number(exp) * 1000, session.expiresAt.getTime())
@@ -66,13 +66,13 @@ export class Sessions {
     return session && { user: session.user, isProven }
   }
 
-  /** A signature under the key of sessions, in base64url; `text` must begin with what it is for. A token's never has a blank. */
+  /** Signs with the session key, in base64url. `text` must start with its purpose and contain a space, which a signed token never does. */
   async sign(text: string): Promise<string> {
     const { privateKey } = parseKeyPair(await this.#options.keys.current())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
-  /** Whether `signature` is one of ours on `text`. */
+  /** True if `signature` is a signature of the service for `text`. */
   async isSigned(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.all()
@@ -95,7 +95,7 @@ export class Sessions {
   }
 }
 
-/** Turns jose's faults into refusals that tell what is wrong with the token and nothing more. */
+/** Converts jose's errors into rejections that state what is wrong with the token, and nothing else. */
 export function refuse(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', claimFault(error))

@@ -12,20 +12,20 @@ interface Pending {
   counter: SharedCounter
   key: string
   window: number
-  /** Counted here and not yet reported. */
+  /** Counted in this process and not yet reported. */
   unreported: number
-  /** What all replicas had counted when last asked, ours included. */
+  /** Sum of all replicas at the last exchange, including this one. */
   shared: number
 }
 
 const everyMs = 1_000
 const maxKeysAtOnce = 5_000
-// Finished windows are removed by whichever replica's turn comes round.
+// Every replica deletes finished windows after this number of exchanges.
 const sweepEvery = 60
 
 /**
- * Makes one count of what replicas count: about once a second one statement adds what was counted here to `rate_limits` and
- * brings back the sums. A call never waits for it, and while PostgreSQL is away every replica counts for itself.
+ * Adds up the counts of all replicas: once a second, one statement adds the counts of this process to `rate_limits` and
+ * returns the sums. No call waits for it, and while PostgreSQL is unavailable, every replica counts separately.
  */
 export class SharedCounts {
   readonly #entries = new Map<string, Pending>()
@@ -61,7 +61,7 @@ export class SharedCounts {
     this.#changed.add(entry)
   }
 
-  /** One round, after any that is under way. */
+  /** Exchanges counts with the database, after an exchange in progress. */
   exchange(): Promise<void> {
     this.#running = this.#running.then(() => this.#round()).catch((error) => this.#onError?.(error as Error))
     return this.#running
@@ -69,14 +69,14 @@ export class SharedCounts {
 
   async #round(): Promise<void> {
     if (this.#rounds++ % sweepEvery === 0) await this.#sweep()
-    // What is counted from here on waits for the next round, or a busy service would never leave this one.
+    // Later counts wait for the next exchange. Otherwise a busy service would never finish this one.
     const batch = [...this.#changed]
     this.#changed.clear()
     for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#tell(batch.slice(at, at + maxKeysAtOnce))
   }
 
   async #tell(batch: Pending[]): Promise<void> {
-    // Rows are locked in the order of their keys, so that two replicas never wait for each other in a circle.
+    // Rows are locked in the order of their keys, so that two replicas cannot deadlock.
     const rows = batch
       .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
       .map((entry) => ({ entry, id: getId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
@@ -86,7 +86,7 @@ export class SharedCounts {
     for (const { entry, id, points, start } of rows) {
       entry.unreported -= points
       const sum = shared.get(id)
-      // A later window in the table: another clock is ahead of ours, and what we counted is history there.
+      // The table has a later window, because another clock is ahead: our counts belong to a finished window.
       if (sum === undefined || sum.start !== start) continue
       const others = sum.points - entry.shared - points
       entry.shared = sum.points

@@ -7,7 +7,7 @@ import type { WindowCounter } from './window-counter.js'
 
 export const signInWindowSeconds = 300
 
-/** Failures in five minutes that cost nothing; each further one doubles the wait. */
+/** Failures in five minutes without a delay. Each further failure doubles the delay. */
 export interface FreeFailures {
   pair: number
   account: number
@@ -20,11 +20,11 @@ export interface SignInPaceOptions {
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
-/** What an attempt is recognised by. */
+/** A sign-in attempt. */
 export interface SignInFacts {
   email: string
   ip: string
-  /** Whether that address signed in to that account of late; asked only where it matters. */
+  /** True if the address recently signed in to the account. Called only if necessary. */
   isFamiliar(): Promise<boolean>
   signal?: AbortSignal | undefined
 }
@@ -34,8 +34,8 @@ const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
- * Slows guesses down instead of refusing the account: a stranger's wrong passwords cost the owner nothing at an address that
- * signed in of late, and at a new one a few seconds at most. Only attempts beyond so many that wait at once are refused.
+ * Delays guesses instead of locking the account. Wrong passwords of others do not delay the owner at an address that
+ * signed in recently, and by at most a few seconds at a new one. Attempts are rejected only if too many wait.
  */
 export class SignInPace {
   readonly #counters: SignInPaceOptions['counters']
@@ -49,7 +49,7 @@ export class SignInPace {
     this.#pause = pause
   }
 
-  /** Counts an attempt as failed and waits its time, before the password is looked at; gives what to call when it was right. */
+  /** Counts the attempt as failed and waits before the password is checked. The result has a function to call if the password is correct. */
   async begin({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
     const account = accountKey(email)
     const address = toAddressGroup(ip)
@@ -66,12 +66,12 @@ export class SignInPace {
     return { succeeded }
   }
 
-  // Beyond these the attempts of one place would only hold connections.
+  // More waiting attempts would only hold connections.
   async #wait(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const taken = Object.entries(places) as [keyof typeof maxWaiting, string][]
     if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= maxWaiting[kind])) {
       const seconds = Math.ceil(ms / 1000)
-      throw rateLimited(`Too many attempts to sign in; try again in ${seconds} s.`, seconds)
+      throw rateLimited(`Too many sign-in attempts. Retry in ${seconds} s.`, seconds)
     }
     for (const [kind, place] of taken) this.#change(`${kind}:${place}`, 1)
     try {
@@ -93,5 +93,5 @@ const waitAfter = (failures: number, free: number) =>
 
 const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
-// The table of counts holds no e-mail addresses.
+// The table of counts must not contain e-mail addresses.
 const accountKey = (email: string) => createHash('sha256').update(keptEmail(email.trim())).digest('base64url').slice(0, 22)

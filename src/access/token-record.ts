@@ -1,6 +1,6 @@
 import type { Scope } from '../platform/actor.js'
 
-/** What authentication needs to know of a dashboard user and its tenant. */
+/** Data of a dashboard user and its tenant for authentication. */
 export interface UserRecord {
   userId: string
   tenantId: string
@@ -24,12 +24,12 @@ export interface SessionRecord {
 export interface TokenRecord {
   user: UserRecord
   sessionId?: string
-  /** Who vouched: 'assay', or the outside provider's issuer. */
+  /** Issuer of the token: 'assay', or that of the external identity provider. */
   issuer: string
   validUntil: number
 }
 
-/** Why a credential was not accepted, for the metrics: a short list, whatever is sent. */
+/** Reason of a rejected credential, as a label of the metrics. */
 export type RejectionReason =
   | 'header'
   | 'key_unknown'
@@ -44,17 +44,17 @@ export type RejectionReason =
   | 'session_ended'
   | 'user_disabled'
 
-/** Whose refused token it is, or says to be. */
+/** The user that a rejected token belongs to, or claims to belong to. */
 export interface TokenOwner {
   user: UserRecord
-  /** False where the signature is not ours: then it only says so. */
+  /** False if the signature is invalid. */
   isProven: boolean
 }
 
-/** A token that is not accepted; its message may be shown. What else goes wrong (a database away) is thrown as itself. */
+/** Thrown for a rejected token. The client receives the message. Other errors, such as an unavailable database, are thrown unchanged. */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
-  /** Asks the database, so that its caller bounds how often. */
+  /** Queries the database. The caller limits how often. */
   findOwner: () => Promise<TokenOwner | null> = async () => null
 
   constructor(
@@ -65,8 +65,8 @@ export class RejectedToken extends Error {
   }
 }
 
-/** Longer ones are refused before any work is done on them. */
+/** Longer tokens are rejected before they are parsed. */
 export const maxTokenBytes = 8192
 
-/** The only algorithms there are: nothing symmetric, so that a public key can never serve as a secret, and never none. */
+/** Accepted algorithms. No symmetric algorithm, so that a public key cannot serve as a secret, and not `none`. */
 export const tokenAlgorithms = ['RS256', 'ES256', 'EdDSA']

@@ -12,7 +12,7 @@ export interface TokensOptions {
   capacity?: number
 }
 
-/** Every token that may be presented: our own, and the outside provider's. A warm one costs no signature check and no database call. */
+/** Verifies tokens of the service and of the external identity provider. A cached token costs no signature check and no database query. */
 export class Tokens {
   readonly #cache: IdentityCache<TokenRecord>
   readonly #options: TokensOptions
@@ -24,7 +24,7 @@ export class Tokens {
     this.#cache = new IdentityCache({ trust, capacity, idsOf: ({ user, sessionId }) => [user.userId, user.tenantId, sessionId] })
   }
 
-  /** What the token stands for; throws RejectedToken. The status of the user and of the tenant are the caller's to judge. */
+  /** Returns the user of the token. Throws RejectedToken. The caller checks the status of the user and of the tenant. */
   async verify(token: string): Promise<TokenRecord> {
     if (token.length > maxTokenBytes)
       throw new RejectedToken('token_malformed', `This token is longer than ${maxTokenBytes} bytes.`)
@@ -33,7 +33,7 @@ export class Tokens {
     return record
   }
 
-  /** Forgets what depends on a user, a tenant or a session; to be called after its change is committed. */
+  /** Removes cached tokens of a user, a tenant or a session. Called after the change is committed. */
   forget(id: string): void {
     this.#cache.forget(id)
   }
@@ -42,7 +42,7 @@ export class Tokens {
     this.#cache.clear()
   }
 
-  // The issuer that the token claims only chooses who judges it; each judge checks it again.
+  // The claimed issuer only selects the verifier, which checks the issuer again.
   async #load(token: string): Promise<TokenRecord> {
     const { sessions, outside } = this.#options
     const issuer = claimedIssuer(token)

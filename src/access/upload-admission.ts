@@ -3,22 +3,22 @@ import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../pla
 import { megabyte } from '../platform/units.js'
 import type { Endpoint } from './endpoint.js'
 
-// What the other parts of a multipart body may take: only beyond it is a Content-Length certain to be too much.
+// Maximum size of the other parts of a multipart body. Only a larger Content-Length is certainly too large.
 const multipartSlack = 128 * 1024
 
 export interface UploadLimits {
   maxUploadMb: number
   idleMs: number
   slots: UploadSlots
-  /** True where the database has no room to spare. */
+  /** True if the disk of the database is full. */
   isDiskFull(): boolean
   tenantRemaining(actor: Actor): Promise<number>
 }
 
-/** What uploads are held against before their body is read, and while it comes. */
+/** Limits of uploads before and while their body is read. */
 export class UploadAdmission {
   readonly idleMs: number
-  /** Bytes that no upload may exceed, whatever its context. */
+  /** Maximum size in bytes of an upload to any context. */
   readonly ceiling: number
   readonly #limits: UploadLimits
 
@@ -28,11 +28,11 @@ export class UploadAdmission {
     this.ceiling = limits.maxUploadMb * megabyte
   }
 
-  /** Contract §6: before the body is read only its Content-Length can refuse it. Takes a slot, and gives the function that returns it. */
+  /** Before the body is read, only its Content-Length can cause a rejection. Takes a slot, and returns the function that releases it. */
   async enter(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
     if (this.#limits.isDiskFull())
       throw storageUnavailable(
-        'The disk is full; nothing was stored. Files can be deleted, and uploads go on when there is room.',
+        'The disk is full. The file was not stored. Delete files, or retry when the operator has added space.',
       )
     const least = Number(headers['content-length'] ?? 0) - multipartSlack
     if (least > this.ceiling) throw this.largerThanAny()
@@ -43,7 +43,7 @@ export class UploadAdmission {
   async #refuseBeyondQuota(actor: Actor, least: number): Promise<void> {
     const remaining = await this.#limits.tenantRemaining(actor)
     if (least <= remaining) return
-    // A key that is restricted to some contexts learns nothing of what the whole tenant holds.
+    // A key that is restricted to certain contexts must not learn the usage of the tenant.
     if (actor.contexts)
       throw quotaExceeded(`The tenant has less left of its quota than the upload's ${least} bytes.`, { size_bytes: least })
     throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota; the upload has at least ${least}.`, {
@@ -52,10 +52,10 @@ export class UploadAdmission {
     })
   }
 
-  /** For what is too large before its context is known. */
+  /** The error for a file that is too large before its context is known. */
   largerThanAny() {
     const { maxUploadMb } = this.#limits
-    return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the most that any context may allow.`, {
+    return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the upper limit for all contexts.`, {
       max_file_size_mb: maxUploadMb,
     })
   }
@@ -67,9 +67,9 @@ interface Holder {
 }
 
 /**
- * Simultaneous uploads in this process: each holds memory and a socket of this process, not of others. No tenant takes more than half
- * of all, and one with more than a quarter leaves as many free as it has, so that two busy ones do not keep a third out. No credential
- * takes more than half of its tenant's. By default that is 256, 128 and the 64 that are never refused.
+ * Limits concurrent uploads, each of which holds memory and a socket of this process. No tenant takes more than half
+ * of the slots. A tenant with more than a quarter leaves as many free as it has, so that two busy tenants do not exclude a third one. No credential
+ * takes more than half of its tenant's slots. The defaults are 256, 128 and 64.
  */
 export class UploadSlots {
   #all = 0
@@ -85,7 +85,7 @@ export class UploadSlots {
     return this.#all
   }
 
-  /** Takes a slot, or throws a 429. Gives the function that returns it; calling that twice returns it once. */
+  /** Takes a slot, or throws 429. Returns the function that releases it once. */
   take(holder: Holder): () => void {
     this.#refuse(holder)
     this.#all++
@@ -103,13 +103,13 @@ export class UploadSlots {
 
   #refuse({ tenantId, id }: Holder): void {
     const own = this.#byCredential.get(id) ?? 0
-    if (own >= this.#max.credential) throw tooMany(`this credential has ${own} under way, the most there may be`)
+    if (own >= this.#max.credential) throw tooMany(`this credential already has ${own}, the maximum`)
     const held = this.#byTenant.get(tenantId) ?? 0
-    if (held >= this.#max.tenant) throw tooMany(`this tenant has ${held} under way, the most there may be`)
+    if (held >= this.#max.tenant) throw tooMany(`this tenant already has ${held}, the maximum`)
     const free = this.#max.all - this.#all
-    if (free === 0) throw tooMany(`${this.#all} are under way, the most there may be`)
+    if (free === 0) throw tooMany(`the service already has ${this.#all}, the maximum`)
     if (held >= this.#max.quarter && held >= free)
-      throw tooMany(`this tenant has ${held} under way, and the ${free} that are free are for others`)
+      throw tooMany(`this tenant already has ${held}, and the ${free} free ones are reserved for other tenants`)
   }
 }
 
@@ -119,4 +119,4 @@ function add(counts: Map<string, number>, key: string, points: number): void {
   else counts.delete(key)
 }
 
-const tooMany = (why: string) => rateLimited(`Too many uploads at once: ${why}; try again in a moment.`, 1)
+const tooMany = (why: string) => rateLimited(`Too many concurrent uploads: ${why}. Retry later.`, 1)

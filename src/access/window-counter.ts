@@ -7,17 +7,17 @@ export interface Count {
   resetSeconds: number
 }
 
-// A flood of addresses must not fill memory: beyond this many in one window further keys are let through uncounted.
+// Many addresses must not fill the memory. Beyond this number of keys in one window, further keys are not counted.
 const maxKeys = 100_000
 
-/** Counts by key in windows of so many seconds. */
+/** Counts by key in time windows. */
 export interface WindowCounter {
   readonly seconds: number
-  /** Adds, and gives how many there are now. Negative points take back. */
+  /** Adds points, which may be negative, and returns the count. */
   add(key: string, points?: number): Count | Promise<Count>
 }
 
-/** Counts in the process. Windows begin at the same moments everywhere, so that `shared` can add up what replicas counted. */
+/** Counts in the process. Windows start at the same time in all replicas, so that `shared` can add up their counts. */
 export class ProcessCounter implements WindowCounter {
   #window = 0
   #counts = new Map<string, number>()
@@ -47,14 +47,14 @@ export class ProcessCounter implements WindowCounter {
     return { count, resetSeconds }
   }
 
-  /** Takes over what all replicas counted together: `others` is what they added since it was last asked. */
+  /** Adds what other replicas have counted since the last exchange. */
   addOthers(key: string, window: number, others: number): void {
     const count = this.#counts.get(key)
     if (window === this.#window && count !== undefined) this.#counts.set(key, count + others)
   }
 }
 
-/** Counts in Redis, where every call asks it: exact over all replicas, for one round trip a call. */
+/** Counts in Redis: exact for all replicas, with one round trip per call. */
 export class RedisCounter implements WindowCounter {
   readonly #counts: RateLimiterAbstract
 

@@ -41,7 +41,7 @@ import { createSessionHandler } from './users/session-endpoint.js'
 interface HandlerParts extends AppParts {
   services: Services
   uploads: UploadService
-  /** Where their bytes go, with what fails noted. */
+  /** Stores blobs, and records failures. */
   uploadStorage: Pick<BlobStorage, 'put' | 'remove'>
   metrics: Metrics
   spool: Spool
@@ -54,11 +54,11 @@ interface HandlerParts extends AppParts {
 interface Handlers {
   app: Express
   listener: RequestListener
-  /** WebSockets, which come to the server and not to its listener. */
+  /** Handles WebSockets, which bypass the listener of the server. */
   attach(server: Server): void
   warm(): Promise<void>
   announceStop(): void
-  /** Answers that would go on for ever. */
+  /** Ends event streams and subscriptions. */
   endStreams(): void
   close(): Promise<void>
 }

@@ -20,7 +20,7 @@ import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
 import { WebhookResolver } from './webhooks/webhook.resolver.js'
 
-/** The doors of all rooms: what the schema is built from. */
+/** Resolvers of all features, from which the schema is built. */
 export const createResolvers = (services: Omit<Services, 'close'> & { uploads: UploadService }): object[] => [
   new TenantResolver(services.tenants),
   new UserResolver(services.users, services.signIns),

@@ -3,16 +3,16 @@ import { forbidden } from './errors/errors.js'
 export const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Spelled as the audit trail spells `performed_by_type`. */
+/** Values of `performed_by_type` in the audit log. */
 export type ActorKind = 'api_key' | 'user' | 'system'
 
-/** Where a request came from, as the logs remember it. */
+/** Origin of a request, for the logs. */
 export interface Origin {
   ip: string
   userAgent: string
 }
 
-/** Who performs: exactly the facts that the audit trail and the call log snapshot (spec §2: they never change afterwards). */
+/** The user or API key that performs a call. The audit log and the call log store these values, which never change afterwards. */
 export interface Actor extends Origin {
   tenantId: string
   kind: ActorKind
@@ -20,18 +20,18 @@ export interface Actor extends Origin {
   name: string
   email: string | null
   scopes: readonly Scope[]
-  /** Ids of the only contexts that an API key may see; null where it is not restricted. */
+  /** Ids of the contexts that an API key is restricted to. Null means all. */
   contexts: readonly string[] | null
   sessionId?: string
-  /** The tenant requires a second factor, which this user has yet to set up: nothing else is allowed before. */
+  /** The tenant requires a second factor, which this user must set up before anything else. */
   secondFactorDue?: boolean
-  /** Who vouched for a user: 'assay', or the outside provider's issuer. */
+  /** Issuer of a user's token: 'assay', or that of the external identity provider. */
   issuer?: string
 }
 
 export const isScope = (value: unknown): value is Scope => scopes.includes(value as Scope)
 
-/** `admin` implies every scope (contract §2). */
+/** `admin` implies every scope. */
 export const hasScope = (actor: Pick<Actor, 'scopes'>, scope: Scope): boolean =>
   actor.scopes.includes(scope) || actor.scopes.includes('admin')
 
@@ -41,11 +41,11 @@ export function requireScope(actor: Pick<Actor, 'scopes'>, scope: Scope): void {
     throw forbidden(`This credential lacks the scope '${scope}'. Use a credential that has it.`, { scope })
 }
 
-/** True where the actor may see that context: an API key restricted to others must read it as unknown. */
+/** True if the actor may access the context. For a key that is restricted to others, the context does not exist. */
 export const maySeeContext = (actor: Pick<Actor, 'contexts'>, contextId: string): boolean =>
   actor.contexts === null || actor.contexts.includes(contextId)
 
-/** The service itself: first start, sweeps, the operator's command line (contract §5: id `system`). */
+/** The service itself: first start, sweeps, the operator's command line. */
 export const systemActor = (tenantId: string): Actor => ({
   tenantId,
   kind: 'system',
@@ -60,7 +60,7 @@ export const systemActor = (tenantId: string): Actor => ({
 
 const userAgentBytes = 512
 
-/** A User-Agent fit for the logs: no control characters, at most 512 bytes, never half a character. */
+/** Cleans a User-Agent for the logs: no control characters, at most 512 bytes, only whole characters. */
 export function cleanUserAgent(header: string | undefined): string {
   if (!header) return ''
   const clean = decodeHeader(header)
@@ -71,7 +71,7 @@ export function cleanUserAgent(header: string | undefined): string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-// Node hands header bytes over as latin1, one character a byte; most clients mean UTF-8 where they mean anything.
+// Node.js decodes header bytes as latin1. Most clients send UTF-8.
 function decodeHeader(header: string): string {
   if (!/[\u0080-\u00ff]/.test(header) || /[^\u0000-\u00ff]/.test(header)) return header
   try {
@@ -85,7 +85,7 @@ function cutAtBytes(text: string, limit: number): string {
   if (Buffer.byteLength(text) <= limit) return text
   const bytes = Buffer.from(text)
   let end = limit
-  // 0b10xxxxxx continues a character: step back to where one begins.
+  // A byte 0b10xxxxxx continues a character: step back to its start.
   while ((bytes[end]! & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
 }

@@ -201,7 +201,7 @@ describe('refusals have REST’s codes', () => {
     const answer = await world.stranger.graphql('subscription { events { sequence } }')
     expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.status).toBe(400)
-    expect(answer.body.errors[0].message).toBe('Subscriptions come by WebSocket (graphql-transport-ws), on this path.')
+    expect(answer.body.errors[0].message).toBe('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.')
   })
 
   test('an endless name of an operation is refused, and not repeated', async () => {

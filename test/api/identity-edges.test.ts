@@ -102,7 +102,7 @@ describe('edges', () => {
     raw.write('GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\nX-Slow: ')
     const { status, body: text } = parsed(await raw.whole())
     expect(status).toBe(408)
-    expect(JSON.parse(text)).toMatchObject({ status: 'ERROR', message: 'The headers did not come in time.' })
+    expect(JSON.parse(text)).toMatchObject({ status: 'ERROR', message: 'The request headers were not received in time.' })
     slow.app.httpServer.headersTimeout = headersTimeout
     expect((await slow.stranger.raw('/health/live')).status).toBe(200)
   })
@@ -185,7 +185,7 @@ describe('secrets', () => {
       expect((await fetch(`${signed}x`)).status).toBe(403)
       expect((await fetch(signed, { headers: { range: 'bytes=99-' } })).status).toBe(416)
     }
-    // What fails for a reason of ours is logged whole.
+    // Unexpected errors are logged completely.
     const { prisma, pool } = world.database
     const told = (error: unknown) => world.log.logger.error({ err: error }, 'as the edge would')
     await prisma.apiKey.create({ data: { name: secrets.key } as never }).catch(told)

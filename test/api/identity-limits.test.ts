@@ -68,7 +68,7 @@ describe('calls a minute', () => {
       expect((await at(neighbour).get('/files')).status).toBe(200)
       const logged = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
       expect(logged.map((call: Record<string, string>) => call.status)).toEqual(['failure', ...Array(5).fill('success')])
-      expect(logged[0].error_message).toMatch(/^Too many calls by this credential: at most 5 a minute/)
+      expect(logged[0].error_message).toMatch(/^Too many calls by this credential\. The limit is 5 per minute\./)
     }))
 
   test('a 403 and a 404 count as well; by GraphQL each root field does, and those within the limit are answered', () =>
@@ -118,7 +118,7 @@ describe('calls a minute', () => {
       for (const key of keys) for (let time = 0; time < 5; time++) statuses.push((await at(key).get('/files')).status)
       expect(statuses.filter((status) => status === 200)).toHaveLength(20)
       const last = await at(keys[4]!).get('/files')
-      expect(last.body.message).toMatch(/at most 25 a minute|at most 5 a minute/)
+      expect(last.body.message).toMatch(/limit is 25 per minute|limit is 5 per minute/)
       expect((await at(await (await world.tenant()).key(['metadata'])).get('/files')).status).toBe(200)
     }))
 })

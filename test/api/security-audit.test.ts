@@ -83,7 +83,7 @@ describe('a refused token', () => {
       entity_id: userId,
       performed_by_id: userId,
       performed_by_type: 'user',
-      details: { message: 'This session has ended; sign in again.' },
+      details: { message: 'This session has ended. Sign in again.' },
     })
     expect(await trailOf(tenant)).toHaveLength(1)
     expect(await refusals()).toContain('session_ended')

@@ -98,7 +98,7 @@ describe('an outside provider', () => {
     ['of no subject', { sub: undefined }, "The claim 'sub' of this token is missing or wrong."],
     ['of no tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or wrong."],
     ['of a tenant that is no text', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
-    ['of an unknown tenant', { tenant_id: 'ten_else' }, 'This token names no tenant that is known here.'],
+    ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
   ])('%s', async (_, change, message) => {
     expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'refused', message })
   })
@@ -179,7 +179,7 @@ describe('an outside provider', () => {
       },
     })
     const token = await signed({ 'https://files/tenant': 'ten_x', realm_access: { roles: ['admin', 'user'] } })
-    await expect(tokens.verify(token)).rejects.toThrow(/no tenant that is known/)
+    await expect(tokens.verify(token)).rejects.toThrow(/tenant of this token does not exist/)
     expect(seen).toMatchObject([{ tenantId: 'ten_x', scopes: ['admin'], name: null }])
     await expect(tokens.verify(await signed({ 'https://files/tenant': 'ten_x' }))).rejects.toThrow()
     expect(seen[1]).toMatchObject({ scopes: null })

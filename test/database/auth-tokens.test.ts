@@ -53,7 +53,7 @@ describe('the service’s own sign-in', () => {
     expect(await present(there, token)).toMatchObject({ outcome: 'actor' })
     await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
-    expect(await present(here, token)).toMatchObject({ outcome: 'refused', message: 'This session has ended; sign in again.' })
+    expect(await present(here, token)).toMatchObject({ outcome: 'refused', message: 'This session has ended. Sign in again.' })
     await until(async () => (await present(there, token)).outcome === 'refused')
   })
 
@@ -156,8 +156,8 @@ describe('forged tokens of our own issuer', () => {
     ['of another issuer', { iss: 'https://elsewhere' }, 'This token is from another issuer.'],
     ['of another user', { sub: 'usr_someone' }, 'This token does not belong to its session.'],
     ['of another tenant', { tid: 'ten_another' }, 'This token does not belong to its session.'],
-    ['of no session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended; sign in again.'],
-    ['of a session that is no id', { sid: { $ne: null } }, 'This session has ended; sign in again.'],
+    ['of no session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
+    ['of a session that is no id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
   ])('%s', async (_, change, message) => {
     expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'refused', message })
   })

@@ -61,7 +61,7 @@ test('a client that goes on with them is cut off before they hold the process', 
   const read = readJson(request, patient)
   const closed = new Promise((resolve) => socket.once('close', resolve))
   socket.write(inOneByteChunks(' '.repeat(200_000)))
-  expect(await read.catch((error) => error.message)).toContain('went away')
+  expect(await read.catch((error) => error.message)).toContain('disconnected')
   await closed
 })
 
@@ -83,7 +83,7 @@ test('a body that is not whole in its time is refused, though it keeps coming', 
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({
     code: 'bad_user_input',
-    message: 'The body was not whole after 0.1 s.',
+    message: 'The body was not complete after 0.1 s.',
   })
   clearInterval(drip)
 })

@@ -7,7 +7,7 @@ function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): 
     try {
       slots.take(holder)
     } catch (error) {
-      return [held, (error as Error).message.replace(/^[^:]*: |;.*$/g, '')]
+      return [held, (error as Error).message.replace(/^[^:]*: |\. Retry later\.$/g, '')]
     }
   }
 }
@@ -27,9 +27,9 @@ test('a slot that is returned twice is returned once, and one too many is a 429 
 test('one credential leaves half of its tenant’s slots to the tenant’s others, and 64 are never refused', () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: 'ten_1', id }))).toEqual([
-    [64, 'this credential has 64 under way, the most there may be'],
-    [64, 'this credential has 64 under way, the most there may be'],
-    [0, 'this tenant has 128 under way, the most there may be'],
+    [64, 'this credential already has 64, the maximum'],
+    [64, 'this credential already has 64, the maximum'],
+    [0, 'this tenant already has 128, the maximum'],
   ])
 })
 
@@ -41,9 +41,9 @@ test('two busy tenants leave room for a third, and three for a fourth as far as 
     return [first + second, why]
   })
   expect(taken).toEqual([
-    [128, 'this credential has 64 under way, the most there may be'],
-    [64, 'this tenant has 64 under way, and the 64 that are free are for others'],
-    [64, '256 are under way, the most there may be'],
-    [0, '256 are under way, the most there may be'],
+    [128, 'this credential already has 64, the maximum'],
+    [64, 'this tenant already has 64, and the 64 free ones are reserved for other tenants'],
+    [64, 'the service already has 256, the maximum'],
+    [0, 'the service already has 256, the maximum'],
   ])
 })

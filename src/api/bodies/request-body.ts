@@ -5,19 +5,19 @@ import { AssayError } from '../../platform/errors/errors.js'
 const minBytesPerSecond = 2_048
 
 const gone = () =>
-  new AssayError('bad_user_input', 'The client went away before the request was whole.', {
-    details: { fields: [{ field: 'body', message: 'must be sent whole' }] },
+  new AssayError('bad_user_input', 'The client disconnected before the request was complete.', {
+    details: { fields: [{ field: 'body', message: 'must be sent completely' }] },
   })
 
 const stalled = (idleMs: number) =>
   new AssayError(
     'bad_user_input',
-    `The client stopped sending: in ${idleMs / 1000} s less of the body came than ${minBytesPerSecond} bytes a second.`,
+    `The client stopped sending: less than ${minBytesPerSecond} bytes of the body per second arrived in ${idleMs / 1000} s.`,
     { details: { fields: [{ field: 'body', message: 'must be sent without pauses' }] } },
   )
 
 const late = (deadlineMs: number) =>
-  new AssayError('bad_user_input', `The body was not whole after ${deadlineMs / 1000} s.`, {
+  new AssayError('bad_user_input', `The body was not complete after ${deadlineMs / 1000} s.`, {
     details: { fields: [{ field: 'body', message: `must be sent within ${deadlineMs / 1000} s` }] },
   })
 
@@ -25,7 +25,7 @@ const late = (deadlineMs: number) =>
 export function rejectEncoding({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']
   if (encoding && encoding.toLowerCase() !== 'identity')
-    throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'; send it as it is.`)
+    throw unsupported(`The body is encoded as '${encoding.slice(0, 100)}'. Send it without a Content-Encoding.`)
 }
 
 export const unsupported = (message: string) => new AssayError('unsupported_media_type', message)

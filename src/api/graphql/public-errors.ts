@@ -3,7 +3,7 @@ import { GraphQLError, type GraphQLFormattedError } from 'graphql'
 import { graphqlError, toPublicError } from '../../access/public-error.js'
 import { AssayError } from '../../platform/errors/errors.js'
 
-/** An error as contract §1 tells it in GraphQL: the REST code in upper case, and the same details. */
+/** Formats an error for GraphQL: the REST code in upper case, and the same details. */
 export function formatError(formatted: GraphQLFormattedError, error: unknown): GraphQLFormattedError {
   const cause = unwrapResolverError(error)
   const place = {
@@ -19,19 +19,19 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
   return graphqlError(toPublicError(cause), place)
 }
 
-/** True for faults of ours, which the log needs whole. */
+/** True for unexpected errors, which are logged completely. */
 export const isOurFault = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
-  // What has no path was found in the document or its variables, before anything of ours ran.
+  // An error without a path is in the document or its variables. No resolver has run.
   if (isOfGraphql(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
   return toPublicError(cause).code === 'internal_server_error'
 }
 
-/** Raised by graphql-js and not by what runs under it; Apollo Server wraps one such error in another. */
+/** Thrown by graphql-js, not by a resolver. Apollo Server wraps one such error in another. */
 const isOfGraphql = (error: unknown): error is GraphQLError =>
   error instanceof GraphQLError && (error.originalError === undefined || isOfGraphql(error.originalError))
 
-// The document, its variables, or the HTTP around them: all of it the caller's, with Apollo's various codes.
+// Apollo's codes for errors of the client: in the document, its variables or the HTTP request.
 const inputCodes = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',

@@ -3,12 +3,12 @@ import { requireAccess } from '../../access/admission.js'
 import type { Call } from '../../access/call.js'
 import type { Access, Endpoint } from '../../access/endpoint.js'
 
-/** What a root field asks instead where its arguments decide that. */
+/** Returns other requirements of a root field if they depend on its arguments. */
 export type EndpointOf = (data: ResolverData<Call>) => Endpoint | undefined
 
 /**
- * What a field asks of its caller: of a root field the admission decides it and logs the call, of any other field the scope alone is
- * asserted. A middleware and not `@Authorized`, which runs before every middleware, so that a 403 would never be in the log.
+ * Declares the requirements of a field. For a root field, the admission checks them and logs the call. For other fields, only the scope is
+ * checked. It is a middleware and not `@Authorized`, which runs before every middleware, so that a 403 would not be logged.
  */
 export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, endpointOf?: EndpointOf): MethodDecorator {
   const declared: Endpoint = { access, ...more }
@@ -27,7 +27,7 @@ export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, en
   }) as MethodDecorator
 }
 
-/** The attempt under way, for services that commit their call row together with what they do. */
+/** The current attempt, for services that commit its call log row together with their change. */
 export const CurrentAttempt = () =>
   createParameterDecorator<Call>(({ context, info }) => {
     let { path } = info

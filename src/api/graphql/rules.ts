@@ -22,7 +22,7 @@ function getRules(target: object, key: string | symbol): FieldRules {
   return rules
 }
 
-/** A rule for one field: `message` completes "page_size …"; `jsonSchema` is what of it the OpenAPI document can say. */
+/** A rule for one field. `message` completes "page_size …". `jsonSchema` is the rule in the OpenAPI document. */
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
   (target, key) => {
@@ -30,22 +30,22 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-/** May be left out; null counts as left out. */
+/** Optional. Null means omitted. */
 export const Optional = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined || value === null
 }
 
-/** May be left out, but null is a fault: for changes, where null would have to mean something. */
+/** Optional, but null is invalid, because null could be a value of a change. */
 export const NotNull = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined
 }
 
-/** Text of so many characters (code points), which PostgreSQL can keep. */
+/** Text with a number of characters (code points) that PostgreSQL can store. */
 export const Text = (min: number, max: number): PropertyDecorator =>
   Rule(
     (value) =>
       typeof value === 'string' &&
-      // A code point has two units at most; a megabyte is not counted to the end.
+      // A code point has at most two units. Text that is far too long is not counted.
       value.length <= 2 * max &&
       !value.includes('\0') &&
       value.isWellFormed() &&
@@ -101,10 +101,10 @@ const parseUtc = (text: string): Date =>
   new Date(/^\d{4}-\d{2}-\d{2}$/.test(text) || /(Z|[+-]\d{2}:\d{2})$/.test(text) ? text : `${text}Z`)
 
 const maxMetadataBytes = 16 * 1024
-// Beyond some thousands of levels neither JSON.stringify nor jsonb has stack enough.
+// JSON.stringify and jsonb overflow the stack at a few thousand levels.
 const maxMetadataLevels = 500
 
-/** An object of the caller's own, of at most 16 KiB as JSON (contract §4). */
+/** A JSON object of the client, of at most 16 KiB. */
 export const Metadata = (): PropertyDecorator =>
   Rule(
     (value) =>
@@ -117,7 +117,7 @@ export const Metadata = (): PropertyDecorator =>
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
-/** Level by level, since a recursion would need the very stack that is to be spared. */
+/** Level by level, because recursion could overflow the stack. */
 function isWithinLevels(value: object, most: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {
@@ -129,10 +129,10 @@ function isWithinLevels(value: object, most: number): boolean {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Text of several lines, likewise without what is invisible. */
+/** Text of several lines. Invisible characters are removed. */
 export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
 
-/** Text of one line: line breaks and what is invisible are taken out before it is judged. */
+/** Text of one line. Line breaks and invisible characters are removed before it is validated. */
 export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), plainLine)
 
 const cleaned =
@@ -142,7 +142,7 @@ const cleaned =
     getRules(target, key).clean = (value) => (typeof value === 'string' ? clean(value) : value)
   }
 
-/** Faults of an input object by the settings of this deployment. */
+/** Finds values of an input object that the configuration does not allow. */
 export type FaultsOf = (input: object) => FieldFault[]
 
 /** The validation function of the schema. */
@@ -184,7 +184,7 @@ function* declaredFor(value: object): Generator<[string, FieldRules]> {
     yield* declared.get(type) ?? []
 }
 
-/** The first fault of each field, by the rules of its class and of those that it extends; cleans what is to be cleaned. */
+/** Finds the first broken rule of each field, also of inherited ones. Cleans text first. */
 export function findFaults(value: object): FieldFault[] {
   const faults: FieldFault[] = []
   const object = value as Record<string, unknown>

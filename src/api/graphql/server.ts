@@ -185,7 +185,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
 /** A document of the subscription is valid here too, and would be our fault where it is executed. */
 function rejectSubscription(node: OperationDefinitionNode): void {
   if (node.operation !== 'subscription') return
-  throw new GraphQLError('Subscriptions come by WebSocket (graphql-transport-ws), on this path.', {
+  throw new GraphQLError('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.', {
     nodes: node,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })

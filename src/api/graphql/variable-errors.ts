@@ -38,7 +38,7 @@ export function rejectInvalidVariables(
   }
   if (faults.length === 0) return
   const messages = faults.slice(0, maxReportedFaults)
-  if (faults.length > maxReportedFaults) messages.push('Too many errors; what else is wrong is left out.')
+  if (faults.length > maxReportedFaults) messages.push('Further errors are omitted.')
   throw new GraphQLError(messages.map(shortened).join(' '), {
     nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },

@@ -9,7 +9,7 @@ import { type Actor, cleanUserAgent, type Origin } from '../../platform/actor.js
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import type { ApplicationParts } from './application-parts.js'
 
-/** A request as the edge hands it on: with its id, and where it comes from. */
+/** A request with its id and the address of its client. */
 export interface IdentifiedRequest extends IncomingMessage {
   callId: string
   address: string
@@ -17,7 +17,7 @@ export interface IdentifiedRequest extends IncomingMessage {
 
 type Callers = Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'>
 
-/** Who calls, before anything of the body is read. */
+/** Authenticates a request before its body is read. */
 export function createCall(parts: Callers, request: IncomingMessage): Promise<Call> {
   const { callId: id, address: ip, headers, rawHeaders } = request as IdentifiedRequest
   const origin: Origin = { ip, userAgent: cleanUserAgent(headers['user-agent']) }
@@ -30,7 +30,7 @@ export function createCall(parts: Callers, request: IncomingMessage): Promise<Ca
   })
 }
 
-/** Aborts where the client goes before its request is complete. */
+/** Aborts if the client disconnects before its request is complete. */
 function watchDisconnect(request: IncomingMessage): AbortSignal {
   const abort = new AbortController()
   const closed = () => {
@@ -41,7 +41,7 @@ function watchDisconnect(request: IncomingMessage): AbortSignal {
   return abort.signal
 }
 
-/** A call by the credential that these headers hold. */
+/** Creates a call with the credential in these headers. */
 export async function authenticateCall(
   parts: Callers,
   {
@@ -55,7 +55,7 @@ export async function authenticateCall(
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
-  // A known key's refusal costs nothing; whatever else it takes to refuse is bounded for each address.
+  // Rejecting a known key is cheap. All other rejections are limited per address.
   if (found.known?.kind !== 'api_key' && found.outcome === 'refused') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
   if (known) noteRejection(parts.security, known, found.message, origin)
@@ -80,8 +80,8 @@ function noteRejection(
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
 
 /**
- * Where a request comes from, as far as TRUST_PROXY lets a header say so: Express knows how to read that. Only an address counts, without
- * the port that some proxies add to it: a client that sends its own header must not choose another name for every request.
+ * The address of the client, from proxy headers if TRUST_PROXY allows them; Express parses them. The port that some proxies add is removed:
+ * a client that sends its own header must not appear under another address with every request.
  */
 export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
@@ -93,21 +93,21 @@ export function createAddressReader(app: Express, trustProxy: false | number | s
 }
 
 /**
- * The path and the query of a request, as they came. `new URL` would resolve `..` in it, so that one path would be matched and
+ * The path and the query of a request, unchanged. `new URL` would resolve `..`, so that one path would be matched and
  * another served, and read `//host/path` as a host.
  */
 export function getTarget(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
-  // Express takes what stands before a router's paths out of the URL.
+  // Express removes the mount path of a router from the URL.
   const { originalUrl: target = request.url! } = request
   const path = getPath(target)
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
 }
 
-/** What stands before the query. */
+/** The part before the query. */
 export function getPath(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)
 }
 
-/** An absolute target (RFC 9112 §3.2.2) as a path: whatever host it names, it means us. */
+/** Converts an absolute target (RFC 9112, section 3.2.2) into a path and ignores its host. */
 export const originForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'

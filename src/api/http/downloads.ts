@@ -82,9 +82,8 @@ export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: Inco
   return (request, response) => {
     const url = request.url!
     const same = concurrent.get(url) ?? 0
-    if (same >= byUrl)
-      throw rateLimited(`This URL is downloaded ${same} times at once, the most there may be; try again in a moment.`, 1)
-    if (all >= inAll) throw overloaded(`${all} downloads are under way, the most there may be; try again in a moment.`)
+    if (same >= byUrl) throw rateLimited(`This URL already has ${same} concurrent downloads, the maximum. Retry later.`, 1)
+    if (all >= inAll) throw overloaded(`The service already has ${all} concurrent downloads, the maximum. Retry later.`)
     all++
     concurrent.set(url, same + 1)
     response.once('close', () => {
@@ -106,8 +105,8 @@ async function admit(
 ): Promise<Admitted> {
   const { fileId } = request.params
   const verdict = await storage.urls.verify(fileId, request.query)
-  if (verdict === 'invalid') throw forbidden('This download URL is not one of ours, or was changed; ask for a new one.')
-  if (verdict === 'expired') throw forbidden('This download URL has expired; ask for a new one.')
+  if (verdict === 'invalid') throw forbidden('This download URL is invalid. Request a new one.')
+  if (verdict === 'expired') throw forbidden('This download URL has expired. Request a new one.')
   response.once('close', () => onDownload?.(toDownload(request, response, verdict)))
   // Looked up for every request, so that a URL ends with its file and with its credential.
   const file = await findFile(verdict)
@@ -222,8 +221,8 @@ function describe(response: ServerResponse, file: ServedFile): void {
 function refuse(response: Response, fault: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint }): void {
   const unsatisfiable = fault.status === 416
   const message = unsatisfiable
-    ? `The range lies outside of the file, which has ${fault.size} bytes.`
-    : 'The file is not in the state that the precondition asks for.'
+    ? `The range is outside the file, which has ${fault.size} bytes.`
+    : 'The file does not match the precondition.'
   const header = unsatisfiable ? 'range' : 'precondition'
   response
     .status(fault.status)

@@ -10,22 +10,22 @@ import { createMessageClasses } from './http-messages.js'
 const maxHeaderBytes = 16_384
 // Requests of one connection that wait for the response before them.
 const maxPipelined = 64
-/** A client that sends its headers drop by drop is dropped (slow loris). */
+/** A client that sends its headers too slowly is disconnected (slow loris). */
 const headersMs = 20_000
 const checkEveryMs = 2_000
 
-/** The HTTP server around a listener, which may hand requests to `app`: what goes wrong before there is a request is answered in JSON as well. */
+/** Creates the HTTP server. Errors before a request exists also get a JSON response. `app` is the Express application of the listener. */
 export function httpServer(listener: RequestListener, app?: Express): Server {
   const answer = oneAtATime(listener)
   const server = createServer(
     {
       headersTimeout: headersMs,
-      // An upload may take its time; watchBody sees to it that it keeps coming.
+      // An upload may take long. watchBody disconnects a client that stops sending.
       requestTimeout: 0,
       keepAliveTimeout: 65_000,
       connectionsCheckingInterval: checkEveryMs,
       maxHeaderSize: maxHeaderBytes,
-      // The edge answers it in the one shape of all errors; Node would answer 400 with nothing at all.
+      // The application rejects it with a JSON error. Node.js would respond with 400 and no body.
       requireHostHeader: false,
       highWaterMark: 256 * 1024,
       ...createMessageClasses(app),
@@ -35,13 +35,13 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
       answer(request, response)
     },
   )
-  // Node would leave out the headers beyond so many without a word, and with them a second Host; their bytes are bounded.
+  // Node.js would silently drop headers beyond a count, including a second Host. Their bytes are limited instead.
   server.maxHeadersCount = 0
-  // Answered where the body is wanted, and only then (Expect: 100-continue).
+  // The handler that reads the body responds to Expect: 100-continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
-  // Any other expectation may be ignored (RFC 9110 §10.1.1); Node would answer 417 in its own words.
+  // Other expectations may be ignored (RFC 9110, section 10.1.1). Node.js would respond with 417 and no JSON.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
-  // Without a listener Node drops the connection without a word. No tunnel is ever made here.
+  // Without a listener, Node.js closes the connection without a response.
   server.on('connect', (_request, socket) => refuse({ code: 'CONNECT' }, socket as Socket))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(error, socket as Socket))
   return server
@@ -50,17 +50,17 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
 const faults: Record<string, [status: number, message: string, code?: ErrorCode]> = {
   CONNECT: [405, 'CONNECT is not allowed here.', 'method_not_allowed'],
   HPE_HEADER_OVERFLOW: [431, `The request line and the headers have more than ${maxHeaderBytes} bytes.`],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The headers did not come in time.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request headers were not received in time.'],
 }
 
 function refuse(error: { code?: string }, socket: Socket): void {
-  // As Node's own handler does: an answer that has begun must not be followed by another.
+  // As Node.js's own handler does: a started response must not be followed by another one.
   const answering = (socket as { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent
   if (!socket.writable || answering || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
-  const [status, message, code = 'bad_user_input'] = faults[error.code ?? ''] ?? [400, 'This is no well-formed HTTP request.']
+  const [status, message, code = 'bad_user_input'] = faults[error.code ?? ''] ?? [400, 'Malformed HTTP request.']
   const requestId = newId('req')
   const body = JSON.stringify(errorBody({ code, message, details: { fields: [{ field: 'request', message }] } }, requestId))
   const head = [
@@ -74,7 +74,7 @@ function refuse(error: { code?: string }, socket: Socket): void {
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // Closed on unread bytes it would be reset, and the client would see that instead of the answer.
+  // A socket that is closed with unread bytes is reset, and the client would see that instead of the response.
   socket.resume()
   setTimeout(() => socket.destroy(), 2_000).unref()
 }
@@ -87,7 +87,7 @@ function oneAtATime(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
-    // What was parsed together with the request that went too far.
+    // Parsed together with the request that exceeded the limit.
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= maxPipelined) return void socket.destroy()

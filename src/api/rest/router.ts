@@ -10,16 +10,16 @@ import { type Route, routes } from './routes.js'
 import { type ContextRules, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
 
-/** What the REST layer is handed. It knows the schema, and nothing of the rooms behind it. */
+/** Parts of the REST handler. It knows the schema, but no feature. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
   contextRules: ContextRules
-  /** Called with what is not the caller's fault. */
+  /** Called with unexpected errors. */
   onFault(error: unknown, call: Call): void
 }
 
-/** Answers one REST request below /api/v1. */
+/** Handles one REST request below /api/v1. */
 export type RestHandler = (request: IncomingMessage, response: ServerResponse, call: Call, target: Target) => Promise<void>
 
 interface Target {
@@ -27,7 +27,7 @@ interface Target {
   query: URLSearchParams
 }
 
-/** The thin layer: route, variables, the stored document, envelope. */
+/** Creates the REST handler: route, variables, stored document, envelope. */
 export function createRestHandler(parts: RestParts): RestHandler {
   const operations = loadOperations(parts.schema)
   const tree = new RouteTree(routes)
@@ -92,7 +92,7 @@ async function answer(
       readUpload(parts, restRequest, actor, (raw) => run(restRequest, raw)),
     )
   if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
-  // An endpoint that takes nothing but its path has no rules of its own that would tell of a fault.
+  // An endpoint without arguments has no validation that would report invalid fields.
   const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (takesNothing && (mayHoldMembers || call.inputFaults.length > 0))
@@ -123,7 +123,7 @@ interface TreeNode {
 
 const node = (): TreeNode => ({ literals: new Map(), routes: new Map() })
 
-/** What a path leads to: its routes by method, and its parameters. */
+/** The routes of a path by method, and its parameters. */
 interface Match {
   routes: ReadonlyMap<string, Route>
   parameters: Record<string, string>
@@ -148,7 +148,7 @@ export class RouteTree {
     }
   }
 
-  /** Undefined where there is no such path, or its escapes are broken. */
+  /** Undefined if the path does not exist, or contains a malformed escape. */
   find(path: string): Match | undefined {
     const parameters: Record<string, string> = {}
     let at: TreeNode | undefined = this.#root

@@ -1,4 +1,4 @@
-/** One REST endpoint: which stored document it runs, and how its answer is wrapped (spec §2, contract §1). */
+/** One REST endpoint: the stored document that it runs, and its envelope. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below /api/v1, with `{parameters}` as the specification writes them. */
@@ -7,22 +7,22 @@ export interface Route {
   operation: string
   status?: number
   message?: string
-  /** False where the envelope has none. */
+  /** False if the envelope has no timestamp. */
   timestamp?: boolean
-  /** What the body is; none for GET and DELETE. */
+  /** Type of the body. None for GET and DELETE. */
   body?: 'json' | 'multipart'
-  /** Of a change: members for which null is a value. */
+  /** Members of a PATCH for which null is a value. */
   nullable?: readonly string[]
   /** For a list: the member of an item that identifies it in the link to the next page. */
   listedBy?: string
   /** The member that the list is sorted by, if it is another one and the request cannot select it. */
   sortedBy?: string
-  /** Also as server-sent events, without an end. */
+  /** Also available as server-sent events. */
   streams?: boolean
   summary: string
 }
 
-/** THE TABLE. A new endpoint is a row here, a document in operations.graphql, and whatever that document asks of the schema. */
+/** All REST endpoints. A new endpoint needs a row here, a document in operations.graphql, and the fields of the schema that it uses. */
 export const routes: readonly Route[] = [
   {
     method: 'POST',

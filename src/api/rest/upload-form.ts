@@ -14,20 +14,20 @@ const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
 
 interface UploadFormOptions {
   spool: Spool
-  /** Bytes that no upload may exceed, whatever its context. */
+  /** Maximum size in bytes of an upload to any context. */
   ceiling: number
   idleMs: number
   /** The names that may be sent beside the file. */
   fields: readonly string[]
-  /** Of the context of that key: from then on the stream is held to them. Undefined where there is no such context. */
+  /** Rules of a context, which limit the stream from then on. Undefined if the context does not exist. */
   getRules: (contextKey: string) => Promise<Rules | undefined>
 }
 
-/** A REST upload (spec §4): one file and a few small fields, in any order. The file streams into the spool as it comes. */
+/** A REST upload: one file and a few small fields, in any order. The file streams into the spool. */
 export class UploadForm {
   readonly values = new Map<string, RawValue>()
   readonly faults: FieldFault[] = []
-  /** True where the file was cut off at a limit: the rest of the body was not read. */
+  /** True if the file exceeded a limit: the rest of the body was not read. */
   cut = false
   readonly #options: UploadFormOptions
   #limit: number
@@ -40,7 +40,7 @@ export class UploadForm {
     this.#limit = options.ceiling
   }
 
-  /** Throws 415 for what is not multipart, 400 for what is broken. */
+  /** Throws 415 if the body is not multipart, and 400 if it is malformed. */
   static async read(request: IncomingMessage, options: UploadFormOptions): Promise<UploadForm> {
     const form = new UploadForm(options)
     await form.#read(request)
@@ -63,7 +63,7 @@ export class UploadForm {
     })
     try {
       await body.read()
-      // A field that was read may begin another wait.
+      // A field can add another pending promise.
       for (const pending of this.#pending) await pending
     } catch (error) {
       await Promise.allSettled(this.#pending)
@@ -75,7 +75,7 @@ export class UploadForm {
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
-      // Browsers send a part with a content type of its own as a Blob, which has a file name: it is a value all the same.
+      // Browsers send a value with its own content type as a Blob with a file name.
       if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.#fieldOf(file, file.name))
       else {
         this.#refuseUnknown(file.name)
@@ -121,7 +121,7 @@ export class UploadForm {
       this.#pending.push(
         this.#options.getRules(value).then(
           (rules) => {
-            // An unknown context keeps nothing, so that nothing more need be received.
+            // Nothing is stored for an unknown context, so nothing more is received.
             this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
           },
           () => {},
@@ -137,7 +137,7 @@ export class UploadForm {
         this.#fault(name, losesDigitsMessage(inexact))
         return { value: {}, from: 'json' }
       }
-      // Elsewhere null counts as left out; a part that was sent was not.
+      // In other requests null means omitted, but a part that was sent is not omitted.
       if (value !== null) return { value, from: 'json' }
     } catch {}
     this.#fault(name, 'must be a JSON object')
@@ -168,7 +168,7 @@ interface Rules {
 /** The rules of a context. Undefined if there is none, or if it accepts no files. */
 export type ContextRules = (actor: Actor, contextKey: string) => Promise<Rules | undefined>
 
-/** The parts of an upload or a dry run, spooled; what was received is disposed of when `work` is done. */
+/** Receives the parts of an upload or a dry run, and releases them after `work`. */
 export async function readUpload<T>(
   { spool, contextRules }: UploadParts,
   { request, response, call, operation }: RestRequest,

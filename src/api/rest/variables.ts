@@ -18,7 +18,7 @@ import { sendContinue } from '../bodies/request-body.js'
 import type { Operation } from './operations.js'
 import type { Route } from './routes.js'
 
-/** A value of a request, and where it came from: text (a path, a query string, a form field), or JSON. */
+/** A value of a request, and its source: text (a path, a query string, a form field) or JSON. */
 export interface RawValue {
   value: unknown
   from: 'text' | 'json'
@@ -32,7 +32,7 @@ export interface RestRequest {
   operation: Operation
 }
 
-/** The members of a JSON body; one that the document does not know is a fault. */
+/** Members of a JSON body. An unknown member is invalid. */
 export async function readMembers({ request, response, call, operation, route }: RestRequest): Promise<Map<string, RawValue>> {
   sendContinue(request, response)
   const members = await call.admission.json.read(call, (limits) => readJson(request, limits))
@@ -43,7 +43,7 @@ export async function readMembers({ request, response, call, operation, route }:
   return raw
 }
 
-/** The values of a query string; a parameter that the document does not know is a fault, on routes with a body every one is. */
+/** Values of a query string. An unknown parameter is invalid. On routes with a body, every parameter is. */
 export function readQuery({ call, operation, route }: RestRequest, query: URLSearchParams): Map<string, RawValue> {
   const raw = new Map<string, RawValue>()
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
@@ -57,8 +57,8 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
 }
 
 /**
- * A request's values as a document's variables. A value at fault is reported, and stands in as something of the right type, so that
- * the document still runs up to the resolver's own validation: scope first, then all faults at once.
+ * Converts the values of a request into variables of a document. An invalid value is reported and replaced by a valid one, so that
+ * the document runs up to the validation in the resolver: first the scope is checked, then all invalid fields are reported together.
  */
 export function coerceVariables(
   operation: Operation,
@@ -70,7 +70,7 @@ export function coerceVariables(
   for (const { name, type } of operation.variables) {
     const input = raw.get(name)
     if (input === undefined || input.value === undefined || (input.value === null && !nullIsFault)) {
-      // Left out, so that the schema's defaults apply.
+      // Omitted, so that the default of the schema applies.
       if (!isNonNullType(type)) continue
       faults.push({ field: name, message: 'is required' })
       variables[name] = createPlaceholder(type)
@@ -118,7 +118,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
 }
 
-/** An object among the members: its own are named in snake_case, and null is a value for the schema's rules to judge. */
+/** A nested object. Its members have snake_case names, and null is a value that the schema validates. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
@@ -148,7 +148,7 @@ const rejectedNumber = (value: unknown): string | number | undefined =>
 
 const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coerced> = {
   Int: (value, from) => {
-    // Contract §4: decimal integers; an empty, fractional, signed or overlong one is a fault.
+    // Decimal integers. An empty, fractional, signed or overlong number is invalid.
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
     return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
       ? { value: number }
@@ -179,16 +179,16 @@ function createPlaceholder(type: GraphQLInputType): unknown {
   return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
 
-// Each stands in the message and in the details, and is kept in the call's log.
+// Each is part of the message and of the details, and is stored in the call log.
 const maxFaults = 50
 
-/** A fault for each name that is not among the known ones, with the nearest of those: at most 50. */
+/** Reports each unknown name with the closest known name, at most 50. */
 export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldFault[] {
   const faults: FieldFault[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
     if (faults.length >= maxFaults) break
-    // The whole list once, however many names are wrong.
+    // The whole list is reported once.
     const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
     faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
   }
