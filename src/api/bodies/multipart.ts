@@ -4,7 +4,7 @@ import busboy from 'busboy'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { decodeFilename, PartHeaders } from './part-headers.js'
+import { decodeFilename, hasOpenFile, PartHeaders } from './part-headers.js'
 import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
 /** What a body of multipart/form-data may contain, and the handlers of its parts. */
@@ -73,7 +73,9 @@ export class Multipart {
     this.#parser.on('drain', () => this.#request.resume())
     const onEnd = () => {
       // Called when busboy has parsed everything that was written before.
-      this.#parser.write(Buffer.alloc(0), () => this.#assertFileEnded())
+      this.#parser.write(Buffer.alloc(0), () => {
+        if (hasOpenFile(this.#parser)) this.stop(this.#toBroken(new Error('Unexpected end of form')))
+      })
       this.#parser.end()
     }
     this.#request.on('data', onData).once('end', onEnd)
@@ -96,12 +98,6 @@ export class Multipart {
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()
     else this.#settle?.reject(error)
-  }
-
-  /** busboy 1.6.0 waits forever for a file that a malformed boundary left open (`_fileStream` in lib/types/multipart.js). */
-  #assertFileEnded(): void {
-    const { _fileStream: open } = this.#parser as unknown as { _fileStream?: Readable | null }
-    if (open) this.stop(this.#toBroken(new Error('Unexpected end of form')))
   }
 
   #stopIfThrown(work: () => void): void {

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Busboy } from 'busboy'
 
 /**
@@ -101,6 +102,12 @@ export class PartHeaders {
     return position
   }
 }
+
+/**
+ * True if the form ended within a file. busboy 1.6.0 waits forever for a file that a malformed boundary left open (`_fileStream` in
+ * lib/types/multipart.js). test/unit/multipart.test.ts fails if this changes.
+ */
+export const hasOpenFile = (parser: Busboy): boolean => Boolean((parser as { _fileStream?: Readable | null })._fileStream)
 
 /** The three escapes of the HTML standard ("multipart/form-data encoding algorithm"), and no others. */
 export const decodeFilename = (filename: string): string =>
