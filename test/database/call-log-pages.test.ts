@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
 import type { CallLog } from '../../src/features/call-logs/call-log.types.js'
-import type { CallLogFilter } from '../../src/features/call-logs/call-log-window.js'
+import type { CallLogFilter } from '../../src/features/call-logs/call-log-counts.js'
 import { newId } from '../../src/platform/ids.js'
 import { Books, type SeededCall, seedCalls } from '../support/accounting.js'
 

@@ -1,48 +1,52 @@
-import type { Window } from '../../api/graphql/rules.js'
+import type { Bucket } from '../../api/graphql/log-list.js'
+import { toWindow, type Window } from '../../api/graphql/rules.js'
 import { dayOf, hourOf, hoursSince, totalBucket, usageNow } from '../../ledger/counters.js'
 import type { Operation } from '../../ledger/entry.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { firstIdAt } from '../../platform/ids.js'
-import { type Span, spansOf } from './call-log-spans.js'
-import type { CallLogFilter } from './call-log-window.js'
+import type { CallLogsArgs } from './call-log.types.js'
+
+export type CallLogFilter = Partial<Pick<CallLogsArgs, 'apiKeyId' | 'operation' | 'status' | 'startDate' | 'endDate'>>
 
 const operations: Operation[] = ['upload', 'download', 'metadata', 'delete']
 const statuses = ['success', 'failure'] as const
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
-const bucketsAtOnce = 400
+const bucketsPerQuery = 400
 const nameOf = statementNames('counts')
 
-/** The operation and status pairs that a filter asks for. */
-export const pairsOf = (filter: CallLogFilter): { operation: Operation; status: 'success' | 'failure' }[] =>
+/** Returns the period of a filter without the time before the retention horizon. */
+export function getLogWindow(filter: CallLogFilter, horizon: Date | null): Window {
+  const { from, until } = toWindow(filter)
+  return { from: from && horizon && horizon > from ? horizon : (from ?? horizon), until }
+}
+
+/** Pairs of operation and status that match a filter. */
+export const getPairs = (filter: CallLogFilter): [Operation, 'success' | 'failure'][] =>
   operations
     .filter((operation) => !filter.operation || operation === filter.operation)
     .flatMap((operation) =>
-      statuses.filter((status) => !filter.status || status === filter.status).map((status) => ({ operation, status })),
+      statuses
+        .filter((status) => !filter.status || status === filter.status)
+        .map((status): [Operation, typeof status] => [operation, status]),
     )
 
-/** The counters' columns of these pairs, added up. */
-const sumOf = (filter: CallLogFilter): string =>
-  pairsOf(filter)
-    .map(({ operation, status }) => `${operation}_${status}`)
+/** SQL sum of the counter columns that match a filter. */
+const sumOfCounters = (filter: CallLogFilter): string =>
+  getPairs(filter)
+    .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
-/** Where in the log a page lies: between these bounds, behind so many newer rows. */
-export interface Place {
-  from: Date | null
-  until: Date | null
-  skip: number
-}
-
-interface Bucket {
+/** A part of a window, and the counters that count it. `rows`: the rows themselves are counted. */
+interface Span {
+  by: 'hour' | 'day' | 'total' | 'rows'
   from: Date
   until: Date
-  calls: number
 }
 
-/** Counts calls from the counters: days in the middle, hours at the edges, rows only for the broken hours of a date filter. */
+/** Counts calls: by days in the middle of a window, by hours at its ends, and by rows only in a partial hour. */
 export class CallLogCounts {
   readonly #database: Queries
 
@@ -50,131 +54,90 @@ export class CallLogCounts {
     this.#database = database
   }
 
-  /** In one statement, so that all of it is of one moment. */
+  /** Counts in one statement, so that all counts are of the same snapshot. */
   async total(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
+    const isUnbounded = !window.from && !window.until
+    const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
     const values: unknown[] = [tenantId]
-    const spans =
-      window.from || window.until
-        ? spansOf(window).map((span) => (span.by === 'rows' ? rowsOf(span, filter, values) : bucketsOf(span, filter, values)))
-        : [bucketsOf({ by: 'total', from: totalBucket, until: new Date(1) }, filter, values)]
-    if (spans.length === 0) return 0
-    const text = `SELECT (${spans.join(' + ')})::bigint AS calls`
-    // What reads rows is planned for the window at hand.
-    const name = window.from || window.until ? '' : nameOf(text)
+    const counts = spans.map((span) => (span.by === 'rows' ? countRows : countBuckets)(span, filter, values))
+    if (counts.length === 0) return 0
+    const text = `SELECT (${counts.join(' + ')})::bigint AS calls`
+    // A statement that reads rows has no name, so that it is planned for its own window.
+    const name = isUnbounded ? nameOf(text) : ''
     const { rows } = await this.#database.query<{ calls: number }>({ name, text, values })
     return Number(rows[0]!.calls)
   }
 
-  /**
-   * Where the page of `limit` rows behind the newest `offset` lies, so that no page skips more than an hour's rows, and no
-   * partition is opened that holds none of it. Null where there are not so many rows.
-   */
-  async place(
-    tenantId: string,
-    filter: CallLogFilter,
-    window: Window,
-    { offset, limit }: { offset: number; limit: number },
-  ): Promise<Place | null> {
-    let passed = 0
-    let first: { bucket: Bucket; passed: number } | undefined
-    let oldest: Bucket | undefined
-    for await (const bucket of this.#newestFirst(tenantId, filter, window)) {
-      if (bucket.calls === 0) continue
-      if (!first && passed + bucket.calls > offset) first = await this.#finer(tenantId, filter, { bucket, passed, offset })
-      passed += bucket.calls
-      oldest = bucket
-      if (passed >= offset + limit) break
-    }
-    if (!first || !oldest) return null
-    return { from: latest(window.from, oldest.from), until: first.bucket.until, skip: offset - first.passed }
+  /** Counts of the window in parts of at most one day, newest first. */
+  async *newestFirst(tenantId: string, filter: CallLogFilter, window: Window): AsyncGenerator<Bucket> {
+    for (const span of splitWindow(window).toReversed())
+      if (span.by === 'rows') yield { ...span, count: await this.total(tenantId, filter, span) }
+      else yield* this.#buckets(tenantId, filter, span)
   }
 
-  /** The day on which the oldest call of a tenant lies that the counters know of. */
-  async oldest(tenantId: string): Promise<Date | null> {
-    const { rows } = await this.#database.query<{ bucket: Date }>(
-      `SELECT min(bucket) AS bucket FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = 'day'`,
-      [tenantId],
-    )
-    return rows[0]?.bucket ?? null
+  /** Hours of a day, newest first. */
+  hours(tenantId: string, filter: CallLogFilter, { from, until }: Bucket): AsyncGenerator<Bucket> {
+    return this.#buckets(tenantId, filter, { by: 'hour', from, until })
   }
 
-  /** A day before which none of the newest `most` calls of any of these keys lies; null where there are no calls. */
-  async newestDays(tenantId: string, apiKeyIds: readonly string[], most: number): Promise<Date | null> {
+  /** Returns a day that is no later than the latest `count` calls of each key. Null if there are no calls. */
+  async getFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT DISTINCT bucket FROM ${usageNow} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOf({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
-      [tenantId, apiKeyIds, most],
+         SELECT DISTINCT bucket FROM ${usageNow} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOfCounters({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
+      [tenantId, apiKeyIds, count],
     )
     return rows[0]?.bucket ?? null
   }
 
-  /** From the newest on: the rows of the hour that the bound breaks, the hours of the day that it breaks, then days. */
-  async *#newestFirst(tenantId: string, filter: CallLogFilter, { from, until }: Window): AsyncGenerator<Bucket> {
-    const brokenDay = until && dayOf(until)
-    // The hours of an old day are gone: all that it has counts as one.
-    const brokenHour = until && (brokenDay! < hoursSince(currentTime()) ? brokenDay : hourOf(until))
-    if (until && brokenHour && brokenHour < until)
-      yield { from: brokenHour, until, calls: await this.#rows(tenantId, filter, { from: brokenHour, until }) }
-    if (brokenDay && brokenHour && brokenDay < brokenHour)
-      yield* this.#buckets(tenantId, filter, { by: 'hour', from: latest(brokenDay, from && hourOf(from)), until: brokenHour })
-    yield* this.#buckets(tenantId, filter, { by: 'day', from: from && dayOf(from), until: brokenDay })
-  }
-
-  /** The hour of a day in which the row behind `offset` newer ones lies. */
-  async #finer(tenantId: string, filter: CallLogFilter, at: { bucket: Bucket; passed: number; offset: number }) {
-    let { bucket, passed } = at
-    const { from, until } = bucket
-    if (until.getTime() - from.getTime() === dayMs)
-      for await (const hour of this.#buckets(tenantId, filter, { by: 'hour', from, until })) {
-        if (passed + hour.calls > at.offset) {
-          bucket = hour
-          break
-        }
-        passed += hour.calls
-      }
-    return { bucket, passed }
-  }
-
-  async *#buckets(
-    tenantId: string,
-    filter: CallLogFilter,
-    { by, from, until }: { by: 'hour' | 'day'; from: Date | null; until: Date | null },
-  ): AsyncGenerator<Bucket> {
-    const length = by === 'hour' ? hourMs : dayMs
+  async *#buckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): AsyncGenerator<Bucket> {
+    const text = `SELECT bucket, sum(${sumOfCounters(filter)})::bigint AS calls FROM ${usageNow} u
+      WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4
+      GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsPerQuery}`
     for (let before = until; ; ) {
-      const text = `SELECT bucket, sum(${sumOf(filter)})::bigint AS calls FROM ${usageNow} u
-         WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket < coalesce($3::timestamptz, 'infinity') AND bucket >= coalesce($4::timestamptz, '-infinity')
-         GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsAtOnce}`
-      const { rows } = await this.#database.query<{ bucket: Date; calls: number }>({
-        name: nameOf(text),
-        text,
-        values: [tenantId, filter.apiKeyId ?? '', before, from],
-      })
+      const values = [tenantId, filter.apiKeyId ?? '', from, before]
+      const { rows } = await this.#database.query<{ bucket: Date; calls: number }>({ name: nameOf(text), text, values })
       for (const { bucket, calls } of rows)
-        yield { from: bucket, until: new Date(bucket.getTime() + length), calls: Number(calls) }
-      if (rows.length < bucketsAtOnce) return
+        yield { from: bucket, until: new Date(bucket.getTime() + (by === 'hour' ? hourMs : dayMs)), count: Number(calls) }
+      if (rows.length < bucketsPerQuery) return
       before = rows.at(-1)!.bucket
     }
   }
-
-  async #rows(tenantId: string, filter: CallLogFilter, span: { from: Date; until: Date }): Promise<number> {
-    const values: unknown[] = [tenantId]
-    const { rows } = await this.#database.query<{ calls: number }>(`SELECT ${rowsOf(span, filter, values)} AS calls`, values)
-    return Number(rows[0]!.calls)
-  }
 }
 
-function bucketsOf(
-  { by, from, until }: { by: Span['by'] | 'total'; from: Date; until: Date },
-  filter: CallLogFilter,
-  values: unknown[],
-): string {
-  return `(SELECT coalesce(sum(${sumOf(filter)}), 0) FROM ${usageNow} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
+const nextHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourMs) * hourMs)
+const nextDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayMs) * dayMs)
+
+/** Splits a window into at most two partial hours, two partial days and the days between. Ascending, without empty parts. */
+function splitWindow(window: Window, now = currentTime()): Span[] {
+  const from = window.from ?? new Date(0)
+  // Rows can be newer than now, because the clock of the database may have been set back.
+  const until = window.until ?? nextDay(new Date(now.getTime() + dayMs))
+  const [firstHour, lastHour] = [nextHour(from), hourOf(until)]
+  const [firstDay, lastDay] = [nextDay(firstHour), dayOf(lastHour)]
+  const hours: Span[] =
+    firstDay <= lastDay
+      ? [
+          { by: 'hour', from: firstHour, until: firstDay },
+          { by: 'day', from: firstDay, until: lastDay },
+          { by: 'hour', from: lastDay, until: lastHour },
+        ]
+      : [{ by: 'hour', from: firstHour, until: lastHour }]
+  const spans: Span[] =
+    firstHour > lastHour
+      ? [{ by: 'rows', from, until }]
+      : [{ by: 'rows', from, until: firstHour }, ...hours, { by: 'rows', from: lastHour, until }]
+  const isDeleted = (span: Span) => span.by === 'hour' && span.from < hoursSince(now)
+  return spans.map((span): Span => (isDeleted(span) ? { ...span, by: 'rows' } : span)).filter((span) => span.from < span.until)
+}
+
+function countBuckets({ by, from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
+  return `(SELECT coalesce(sum(${sumOfCounters(filter)}), 0) FROM ${usageNow} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
-// At most an hour's rows, by an index, and only where a date filter breaks an hour.
-function rowsOf({ from, until }: { from: Date; until: Date }, filter: CallLogFilter, values: unknown[]): string {
+/** Counts the rows of a partial hour by an index. If the hours of the day were deleted, counts up to a day. */
+function countRows({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',
     `call_id >= $${values.push(firstIdAt('call', from))}`,
@@ -185,5 +148,3 @@ function rowsOf({ from, until }: { from: Date; until: Date }, filter: CallLogFil
   if (filter.status) conditions.push(`status = $${values.push(filter.status)}`)
   return `(SELECT count(*) FROM call_logs WHERE ${conditions.join(' AND ')})`
 }
-
-const latest = (a: Date | null, b: Date | null): Date | null => (!a ? b : !b ? a : a > b ? a : b)

@@ -1,0 +1,144 @@
+import type { Queries } from '../../platform/db/queries.js'
+import { createCursor, firstIdAt, type IdPrefix, idAt } from '../../platform/ids.js'
+import {
+  type Connection,
+  type ConnectionArgs,
+  type Page,
+  type PageArgs,
+  toConnection,
+  toPage,
+  toPagePlace,
+  toStretch,
+} from './page.js'
+
+/** A log table. Its ids begin with their time, so rows sorted by id are sorted by time. */
+export interface LogTable {
+  name: string
+  id: string
+  columns: string
+  /** Filter columns of the indexes. Each combination of their values is read by one ordered index scan. */
+  filterColumns: readonly [string, string]
+}
+
+/** Rows between two ids, newest first by default. `from` is inclusive, `until` exclusive; null or undefined means unbounded. */
+export interface RowRange {
+  from?: string | null | undefined
+  until?: string | null | undefined
+  limit: number
+  offset?: number
+  oldestFirst?: boolean
+}
+
+/** Number of rows in a period. `until` is exclusive. */
+export interface Bucket {
+  from: Date
+  until: Date
+  count: number
+}
+
+/** The rows of one tenant that match one filter. */
+export interface LogQuery<Row> {
+  prefix: IdPrefix
+  getId(row: Row): string
+  select(range: RowRange): Promise<Row[]>
+  count(): Promise<number>
+  /** Buckets of at most one day, newest first. */
+  buckets(): AsyncIterable<Bucket>
+  /** Hours of a bucket, newest first. Hours can be missing, because old ones are deleted. */
+  hours(bucket: Bucket): AsyncIterable<Bucket>
+}
+
+/** Returns a page by number or after a cursor. Both cost the same at any depth. */
+export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<Page<Row>> {
+  const place = toPagePlace(log.prefix, args)
+  const { page, pageSize, afterId } = place
+  const total = await log.count()
+  if (afterId !== undefined) return toPage(await log.select({ until: afterId, limit: pageSize + 1 }), total, place)
+  const offset = (page - 1) * pageSize
+  const limit = Math.min(pageSize, total - offset)
+  return toPage(limit > 0 ? await log.select({ ...(await skipBuckets(log, offset)), limit }) : [], total, place)
+}
+
+/** Returns the end of the hour that contains the row at `offset`, and that row's offset in the hour. */
+async function skipBuckets(log: LogQuery<unknown>, offset: number): Promise<{ offset: number; until?: string }> {
+  if (offset === 0) return { offset }
+  let rest = offset
+  for await (const bucket of log.buckets()) {
+    if (bucket.count <= rest) {
+      rest -= bucket.count
+      continue
+    }
+    const hours: Bucket[] = []
+    for await (const hour of log.hours(bucket)) hours.push(hour)
+    const isComplete = hours.reduce((sum, { count }) => sum + count, 0) >= bucket.count
+    for (const { until, count } of isComplete ? hours : []) {
+      if (count > rest) return { offset: rest, until: firstIdAt(log.prefix, until) }
+      rest -= count
+    }
+    return { offset: rest, until: firstIdAt(log.prefix, bucket.until) }
+  }
+  return { offset }
+}
+
+export async function connectLog<Row>(log: LogQuery<Row>, args: ConnectionArgs): Promise<Connection<Row>> {
+  const stretch = toStretch(args, (cursor, field) => idAt(log.prefix, cursor, field))
+  const { after, before, limit, fromEnd } = stretch
+  // All ids have the same length, so no id lies between `before` and `before` with a suffix.
+  const from = before && `${before}0`
+  const rows = await log.select({ from, until: after, limit: limit + 1, oldestFirst: fromEnd })
+  return toConnection(fromEnd ? rows.reverse() : rows, stretch, {
+    cursor: (row) => createCursor(log.getId(row)),
+    totalCount: () => log.count(),
+  })
+}
+
+/** Reads all rows older than `until`, for exports. Each batch is a short statement, so that slow clients hold no snapshot. */
+export async function* logBatches<Row>(
+  log: LogQuery<Row>,
+  { until, size }: { until: Date; size: number },
+): AsyncGenerator<Row[]> {
+  for (let before = firstIdAt(log.prefix, until); ; ) {
+    const rows = await log.select({ until: before, limit: size })
+    if (rows.length > 0) yield rows
+    if (rows.length < size) return
+    before = log.getId(rows.at(-1)!)
+  }
+}
+
+// More rows than a page or connection has. The planner sees this constant, so one plan serves every page size.
+const maxRows = 101
+
+export async function selectLogRows<Row extends object>(
+  database: Queries,
+  table: LogTable,
+  filter: { conditions: readonly string[]; values: unknown[]; pairs: readonly (readonly [string, string])[] | null },
+  { from, until, limit, offset = 0, oldestFirst = false, nameOf }: RowRange & { nameOf: (text: string) => string },
+): Promise<Row[]> {
+  const { values } = filter
+  const conditions = [...filter.conditions]
+  if (from) conditions.push(`${table.id} >= $${values.push(from)}`)
+  if (until) conditions.push(`${table.id} < $${values.push(until)}`)
+  const max = Math.max(limit, maxRows)
+  const skip = offset > 0 ? `$${values.push(offset)}::bigint` : '0'
+  const order = oldestFirst ? table.id : `${table.id} DESC`
+  const rows = logRows(table, { conditions, pairs: filter.pairs, order, max: `${skip} + ${max}` })
+  const text = `SELECT * FROM (SELECT ${table.columns} FROM ${rows} ORDER BY ${order} OFFSET ${skip} LIMIT ${max}) page LIMIT $${values.push(limit)}`
+  return (await database.query<Row>({ name: nameOf(text), text, values })).rows
+}
+
+/** FROM clause that merges one ordered index scan for each pair of filter values. No scan reads rows that it then discards. */
+export function logRows(
+  { name, id, filterColumns: [first, second] }: LogTable,
+  {
+    conditions,
+    pairs,
+    max,
+    order = `${id} DESC`,
+  }: { conditions: readonly string[]; pairs: readonly (readonly [string, string])[] | null; max: string; order?: string },
+): string {
+  const rows = (pair: string[]) =>
+    `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
+  if (!pairs) return rows([])
+  // LATERAL, not UNION, is planned once, whatever the number of pairs and partitions.
+  return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${rows([`${first} = pair.a`, `${second} = pair.b`])}`
+}
