@@ -36,7 +36,7 @@ export const userCommands: Record<string, Command> = {
     required: ['tenant', 'email'],
     run: async ({ services }, given) => {
       const actor = systemActor((await services.tenants.get(systemActor(String(given.tenant)))).tenantId)
-      const { userId, email } = await services.users.byEmail(actor, String(given.email))
+      const { userId, email } = await services.users.getByEmail(actor, String(given.email))
       const password = typeof given.password === 'string' ? given.password : undefined
       const fault = password === undefined ? undefined : passwordFault(password)
       if (fault) throw new UsageFault(`--password ${fault}.`)

@@ -5,8 +5,8 @@ import { now } from '../../platform/clock.js'
 import { AssayError } from '../../platform/errors/errors.js'
 import type { UserRow } from './user-row.js'
 
-// One guess of six digits is right with a probability of 3 in a million: one step of skew either way. At these limits,
-// 100 guesses take three months, and one of them succeeds with a probability of 0.03 %.
+// Three of a million codes are valid at any time: the current step and one on either side. With these limits,
+// 100 guesses take three months, and the probability that one succeeds is 0.03 %.
 const wrongCodesUntilLock = 10
 const wrongCodesUntilReset = 100
 const hourMs = 3_600_000
@@ -14,8 +14,8 @@ const maxLockHours = 24
 
 export const noWrongCodes = { wrongCodes: 0, codesLockedUntil: null }
 
-/** The rejection of every code of this user, right or wrong: a response that differed would make guesses worthwhile. */
-export function codeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
+/** Returns the error for every code of a locked user. It is the same for right codes, so that guesses reveal nothing. */
+export function getCodeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(
       'forbidden',
@@ -33,14 +33,19 @@ export function codeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError 
   )
 }
 
-/** Counts a wrong code in a transaction that holds the lock of the user's row. Returns the audit entry of a lock that it causes. */
+export function assertUnlocked(user: UserRow): void {
+  const lock = getCodeLock(user)
+  if (lock) throw lock
+}
+
+/** Counts a wrong code. The transaction holds the lock of the user's row. Returns an audit log entry if codes are now locked. */
 export async function countWrongCode(tx: Transaction, actor: Actor, user: UserRow): Promise<AuditRow[]> {
   const { tenantId, userId, name } = user
   const wrongCodes = user.wrongCodes + 1
   const hours = Math.min(maxLockHours, 2 ** (wrongCodes - wrongCodesUntilLock))
   const codesLockedUntil = wrongCodes < wrongCodesUntilLock ? null : new Date(now() + hours * hourMs)
   await tx.user.update({ where: { tenantId, userId }, data: { wrongCodes, codesLockedUntil } })
-  const lock = codeLock({ ...user, wrongCodes, codesLockedUntil })
+  const lock = getCodeLock({ ...user, wrongCodes, codesLockedUntil })
   if (!lock) return []
   const { message, details } = lock
   return [

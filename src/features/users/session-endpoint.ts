@@ -13,11 +13,11 @@ export interface SessionHandlerParts {
   signIns: SignInService
   welcomes: WelcomeService
   createCall(request: Request): Promise<Call>
-  /** The service is reached by https. */
+  /** True if clients reach the service over HTTPS. */
   secure: boolean
 }
 
-/** `POST /session` begins a dashboard session in a cookie, `DELETE /session` ends it on the server. */
+/** Handles `POST /session`, which sets a session cookie, and `DELETE /session`, which ends the session on the server. */
 export function createSessionHandler(parts: SessionHandlerParts): RequestHandler {
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store')
@@ -36,12 +36,12 @@ async function begin(
 ) {
   const call = await createCall(request)
   sendContinue(request, response)
-  // A form can send neither JSON nor what readJson takes for it: no foreign page signs a user in.
+  // HTML forms cannot send JSON, so a foreign page cannot sign a user in.
   const input = await call.admission.json.read(call, (limits) => readJson(request, limits))
   const session =
     'welcome' in input
       ? await welcomes.enter(call.origin, read(input, ['welcome'], []).welcome!)
-      : await signIns.signIn(call.origin, credentials(input), call.signal)
+      : await signIns.signIn(call.origin, readCredentials(input), call.signal)
   response.setHeader('Set-Cookie', sessionCookieHeader({ ...session, secure }))
   response.json({ status: 'SUCCESS', data: toSessionResponse(session), timestamp: new Date().toISOString() })
 }
@@ -55,31 +55,31 @@ async function end({ signIns, createCall }: SessionHandlerParts, request: Reques
   response.json({ status: 'SUCCESS', data: null, timestamp: new Date().toISOString() })
 }
 
-/** The token stays in the cookie, out of reach of every script. */
+/** The token is in the cookie only, so that scripts cannot read it. */
 const toSessionResponse = ({ expiresAt, secondFactorDue, user: { userId, email, name, scopes } }: SignIn) => ({
   expires_at: expiresAt.toISOString(),
   second_factor_due: secondFactorDue,
   user: { user_id: userId, email, name, scopes },
 })
 
-function credentials(input: Record<string, unknown>) {
+function readCredentials(input: Record<string, unknown>) {
   const { email, password, code, tenant_id: tenantId } = read(input, ['email', 'password'], ['code', 'tenant_id'])
   return { email: email!, password: password!, ...(code && { code }), ...(tenantId && { tenantId }) }
 }
 
-const longest: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
+const maxLengths: Record<string, number> = { email: 254, password: 1024, code: 64, tenant_id: 64, welcome: 300 }
 
-/** The members as texts within their limits; throws the 400 that tells all faults. */
+/** Reads text fields of limited length. Throws 400 with all invalid fields. */
 function read(input: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
   const known = [...required, ...optional]
-  const faults: FieldFault[] = unknownNames(Object.keys(input), known, 'a member of this request')
+  const invalid: FieldFault[] = unknownNames(Object.keys(input), known, 'a member of this request')
   const values: Record<string, string | undefined> = {}
   for (const field of known) {
     const value = input[field] ?? undefined
     if (value === undefined && optional.includes(field)) continue
-    if (typeof value === 'string' && value.length >= 1 && value.length <= longest[field]!) values[field] = value
-    else faults.push({ field, message: `must have 1 to ${longest[field]} characters` })
+    if (typeof value === 'string' && value.length >= 1 && value.length <= maxLengths[field]!) values[field] = value
+    else invalid.push({ field, message: `must have 1 to ${maxLengths[field]} characters` })
   }
-  if (faults.length > 0) throw badUserInput(faults)
+  if (invalid.length > 0) throw badUserInput(invalid)
   return values
 }

@@ -1,35 +1,35 @@
-import { announce } from '../../access/identity-listener.js'
-import { type Page, toPage } from '../../api/graphql/page.js'
+import { changeIdentity, identityAudit } from '../../access/identity-change.js'
+import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import type { Actor } from '../../platform/actor.js'
+import type { Actor, Origin } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { isId } from '../../platform/ids.js'
 import type { UserSession } from './session.types.js'
+import { findUser, toActor, type UserRow } from './user-row.js'
 
-/** Sessions of the service's own sign-in that have begun: listed and ended, by their user or by an admin. */
+interface Parts {
+  db: Database
+  ledger: Ledger
+  forget: (userId: string) => void
+}
+
+/** Lists and ends sessions of dashboard users, for the user or an admin. */
 export class SessionService {
-  readonly #db: Database
-  readonly #ledger: Ledger
-  readonly #forget: (userId: string) => void
+  readonly #parts: Parts
 
-  constructor(parts: { db: Database; ledger: Ledger; forget: (userId: string) => void }) {
-    this.#db = parts.db
-    this.#ledger = parts.ledger
-    this.#forget = parts.forget
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
-  /** Those that have not ended, newest first. Throws 404 where the tenant has no such user. */
-  async list(actor: Actor, userId: string, { page, pageSize }: { page: number; pageSize: number }): Promise<Page<UserSession>> {
-    await this.#userOf(this.#db.prisma, actor, userId)
-    const where = open(userId)
-    const [rows, total] = await Promise.all([
-      this.#db.prisma.session.findMany({ where, orderBy: { sessionId: 'desc' }, skip: (page - 1) * pageSize, take: pageSize }),
-      this.#db.prisma.session.count({ where }),
-    ])
-    const sessions = rows.map(({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
+  /** Lists open sessions, newest first. Throws 404 if the tenant has no such user. */
+  async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
+    const { prisma } = this.#parts.db
+    await findUser(prisma, actor.tenantId, userId)
+    const place = toPagePlace('ses', args)
+    const sessions = await newestFirst(prisma.session, { key: 'sessionId', where: whereOpen(userId), place })
+    return mapPage(sessions, ({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
       sessionId,
       createdAt,
       expiresAt,
@@ -37,58 +37,52 @@ export class SessionService {
       userAgent,
       isCurrent: sessionId === actor.sessionId,
     }))
-    return toPage(sessions, total, { page, pageSize })
   }
 
-  /** Ends one session, or all of the user's; gives how many ended, at once on every replica. */
-  async end(actor: Actor, userId: string, sessionId?: string): Promise<number> {
-    const ended = await this.#ledger.change(actor.tenantId, async (tx) => {
-      const user = await this.#userOf(tx, actor, userId)
-      const audit = await endSessions(tx, actor, user, sessionId === undefined ? {} : { sessionId })
+  /** Ends one session, or all sessions of the user. Returns the number of ended sessions. */
+  end(actor: Actor, userId: string, sessionId?: string): Promise<number> {
+    const { tenantId } = actor
+    return changeIdentity(this.#parts, { tenantId, kind: 'user', id: userId }, async (tx) => {
+      const user = await findUser(tx, tenantId, userId)
+      const audit = await endSessions(tx, actor, user, sessionId)
       if (sessionId !== undefined && audit.length === 0) throw notFound('session', sessionId)
-      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'user', userId)
-      return { result: audit.length, entry: { audit } }
+      return { result: audit.length, audit }
     })
-    this.#forget(userId)
-    return ended
-  }
-
-  async #userOf(db: Pick<Transaction, 'user'>, { tenantId }: Actor, userId: string) {
-    const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null
-    if (!user) throw notFound('user', userId)
-    return user
   }
 }
 
-const open = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: currentTime() } })
+const whereOpen = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: currentTime() } })
 
-/** Ends the sessions of a user that are open (all, one, or all but one), inside of a change; gives what the audit trail keeps of it. */
+/** Ends open sessions of a user: all, one, or all but one. Returns one audit log entry for each. */
 export async function endSessions(
   tx: Transaction,
   actor: Actor,
   user: { userId: string; name: string },
-  which: { sessionId?: string | { not: string } } = {},
+  sessionId?: string | { not: string },
 ): Promise<AuditRow[]> {
   const ended = await tx.session.updateManyAndReturn({
-    where: { ...open(user.userId), ...which },
+    where: { ...whereOpen(user.userId), ...(sessionId && { sessionId }) },
     data: { revokedAt: currentTime() },
   })
-  return ended.map(({ sessionId }) => sessionAudit(actor, 'revoked', sessionId, user))
+  return ended.map((session) => sessionAudit(actor, 'revoked', session.sessionId, user))
 }
 
-/** What became of a session of that user. */
+export interface NewSession {
+  sessionId: string
+  createdAt: Date
+  expiresAt: Date
+}
+
+/** Stores a session and returns its audit log entry. */
+export async function createSession(tx: Transaction, user: UserRow, origin: Origin, session: NewSession): Promise<AuditRow> {
+  const { ip: ipAddress, userAgent } = origin
+  await tx.session.create({ data: { ...session, userId: user.userId, ipAddress, userAgent } })
+  return sessionAudit(toActor(user, origin), 'created', session.sessionId, user)
+}
+
 export const sessionAudit = (
   actor: Actor,
   action: AuditRow['action'],
   sessionId: string,
-  user: { userId: string; name: string },
-): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'session',
-  entityId: sessionId,
-  entityName: user.name,
-  details: { user_id: user.userId },
-})
+  { userId, name }: { userId: string; name: string },
+): AuditRow => identityAudit(actor, action, { type: 'session', id: sessionId, name }, { user_id: userId })

@@ -1,24 +1,24 @@
 import { toAddressGroup } from '../../access/address-group.js'
 import { suspendedTenant } from '../../access/authenticate.js'
-import { announce } from '../../access/identity-listener.js'
+import { changeIdentity } from '../../access/identity-change.js'
 import { type Passwords, sameSalt } from '../../access/passwords.js'
 import type { RateLimits } from '../../access/rate-limits.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
 import { type Sessions, sessionSeconds } from '../../access/sessions.js'
 import type { Ledger } from '../../ledger/ledger.js'
-import { type Actor, type Origin, type Scope, systemActor } from '../../platform/actor.js'
+import { type Actor, type Origin, systemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Prisma } from '../../platform/db/generated/client.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
 import { keptEmail } from '../../platform/plain-text.js'
-import { codeNeeded, type SecondFactorService } from './second-factor.service.js'
-import { codeLock } from './second-factor-lock.js'
-import { sessionAudit } from './session.service.js'
+import { missingCode, type SecondFactorService } from './second-factor.service.js'
+import { getCodeLock } from './second-factor-lock.js'
+import { createSession, type NewSession, sessionAudit } from './session.service.js'
 import type { UserService } from './user.service.js'
-import type { SignIn } from './user.types.js'
-import { lockedUser, toUser, type UserRow } from './user-row.js'
+import type { ChangePasswordArgs, SignIn, SignInArgs } from './user.types.js'
+import { beginAttempt, lockUser, toUser } from './user-row.js'
 
 interface Parts {
   db: Database
@@ -32,25 +32,17 @@ interface Parts {
   forget: (sessionId: string) => void
 }
 
-interface Credentials {
-  email: string
-  password: string
-  tenantId?: string | null
-  code?: string | null
-}
-
 type Candidate = Prisma.UserGetPayload<{ include: { tenant: true } }>
 
-interface NewSession {
-  sessionId: string
-  expiresAt: Date
+interface CheckedSignIn {
+  session: NewSession
   origin: Origin
   code: string | null | undefined
-  /** Null if the stored hash is current. */
+  /** New hash of the password. Null if the stored hash is current. */
   rehashed: string | null
 }
 
-/** The service's own sign-in: e-mail and password for a session of 12 hours. */
+/** Signs dashboard users in with email address, password and second factor, for a session of 12 hours. */
 export class SignInService {
   readonly #parts: Parts
 
@@ -58,62 +50,59 @@ export class SignInService {
     this.#parts = parts
   }
 
-  /** Throws 401 without telling whether the address or the password was wrong. Slows down repeated guesses. */
-  async signIn(origin: Origin, { email, password, tenantId, code }: Credentials, signal?: AbortSignal): Promise<SignIn> {
-    const candidates = await this.#candidates(email, tenantId)
+  /** Throws 401. The error does not reveal if the email address exists. Repeated guesses are slowed down. */
+  async signIn(origin: Origin, { email, password, tenantId, code }: SignInArgs, signal?: AbortSignal): Promise<SignIn> {
+    const candidates = await this.#findCandidates(email, tenantId)
     const isFamiliar = () => this.#isFamiliar(candidates, origin.ip)
     const attempt = await this.#parts.limits.signIns.begin({ email, ip: origin.ip, isFamiliar, signal })
-    const user = await this.#verified(candidates, password, origin)
-    const lock = user.totpConfirmedAt ? codeLock(user) : undefined
+    const user = await this.#findByPassword(candidates, password, origin)
+    const lock = user.totpConfirmedAt ? getCodeLock(user) : undefined
     if (lock) {
       this.#noteFailure(user, 'Second-factor codes of this user are locked after too many wrong codes.', origin)
       throw lock
     }
     if (user.totpConfirmedAt && !code) {
       await attempt.succeeded()
-      throw codeNeeded(missingCode)
+      throw missingCode(codeRequired)
     }
     const sessionId = newId('ses')
     const { token, expiresAt } = await this.#parts.sessions.issue(user, sessionId)
+    const createdAt = idTime(sessionId)
+    const minExpiry = new Date(createdAt.getTime() + sessionSeconds * 1000)
+    const session = { sessionId, createdAt, expiresAt: expiresAt > minExpiry ? expiresAt : minExpiry }
     const salted = candidates.find(({ passwordHash }) => passwordHash !== null)!.passwordHash!
     const isCurrent = !this.#parts.passwords.needsRehash(user.passwordHash!) && sameSalt(user.passwordHash!, salted)
     const rehashed = isCurrent ? null : await this.#parts.passwords.hash(password, salted)
-    const checked = await this.#createSession(user, { sessionId, expiresAt, origin, code, rehashed })
+    const checked = await this.#createSession(user, { session, origin, code, rehashed })
     if (!checked.isRight) {
       this.#noteFailure(user, 'The second-factor code is wrong.', origin)
       if (checked.audit.length > 0) this.#parts.security.count('second_factor_locked')
-      throw codeNeeded('The code is wrong or was already used. Enter the current code.')
+      throw missingCode('The code is wrong or was already used. Enter the current code.')
     }
     await attempt.succeeded()
     const secondFactorDue = user.tenant.secondFactorRequired && user.totpConfirmedAt === null
     return { token, expiresAt, user: toUser(user), secondFactorDue }
   }
 
-  /** Ends the session of this token, at once on every replica. False where the token has no session of ours. */
+  /** Ends the session of the token. Returns false if the token has no session in this service. */
   async signOut(actor: Actor): Promise<boolean> {
     const { sessionId } = actor
     if (!sessionId) return false
-    await this.#parts.ledger.change(actor.tenantId, async (tx) => {
+    await changeIdentity(this.#parts, { tenantId: actor.tenantId, kind: 'session', id: sessionId }, async (tx) => {
       await tx.session.updateMany({ where: { userId: actor.id, sessionId, revokedAt: null }, data: { revokedAt: new Date() } })
-      await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, 'session', sessionId)
-      return {
-        result: undefined,
-        entry: { audit: [sessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] },
-      }
+      return { result: undefined, audit: [sessionAudit(actor, 'revoked', sessionId, { userId: actor.id, name: actor.name })] }
     })
-    this.#parts.forget(sessionId)
     return true
   }
 
-  /** Ends every other session of the user, since an intruder who knew the old password may hold one. */
+  /** Ends all other sessions of the user. */
   async changePassword(
     actor: Actor,
-    { currentPassword, newPassword }: { currentPassword: string; newPassword: string },
+    { currentPassword, newPassword }: ChangePasswordArgs,
     signal?: AbortSignal,
   ): Promise<boolean> {
     if (actor.kind !== 'user') throw forbidden('Only dashboard users have a password. Sign in as a dashboard user.')
-    const isFamiliar = async () => true
-    const attempt = await this.#parts.limits.signIns.begin({ email: actor.email ?? actor.id, ip: actor.ip, isFamiliar, signal })
+    const attempt = await beginAttempt(this.#parts.limits, actor, signal)
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
     if (!user || !(await this.#parts.passwords.verify(user.passwordHash, currentPassword)))
       throw forbidden('The current password is wrong.')
@@ -122,7 +111,7 @@ export class SignInService {
     return true
   }
 
-  /** Drops the sessions that ended more than 30 days ago; gives how many. Until then their addresses are familiar ones. */
+  /** Deletes sessions that expired more than 30 days ago. Until then, sign-ins from their addresses are not slowed down. */
   async sweep(): Promise<number> {
     const { count } = await this.#parts.db.prisma.session.deleteMany({
       where: { expiresAt: { lt: new Date(now() - familiarMs) } },
@@ -130,8 +119,8 @@ export class SignInService {
     return count
   }
 
-  /** Users with this address: one at most in each tenant. */
-  #candidates(email: string, tenantId: string | null | undefined): Promise<Candidate[]> {
+  /** Users with this email address, at most one in each tenant. */
+  #findCandidates(email: string, tenantId: string | null | undefined): Promise<Candidate[]> {
     return this.#parts.db.prisma.user.findMany({
       where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
       include: { tenant: true },
@@ -141,13 +130,13 @@ export class SignInService {
   }
 
   /** The oldest active candidate with this password. Throws 401 if there is none, and 403 if the tenant is suspended. */
-  async #verified(candidates: readonly Candidate[], password: string, origin: Origin): Promise<Candidate> {
+  async #findByPassword(candidates: readonly Candidate[], password: string, origin: Origin): Promise<Candidate> {
     const matches = await this.#parts.passwords.matching(
       candidates.map(({ passwordHash }) => passwordHash),
       password,
     )
-    const right = candidates.filter((_, index) => matches[index])
-    const user = right.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? right[0]
+    const found = candidates.filter((_, index) => matches[index])
+    const user = found.find(({ status, tenant }) => status === 'active' && tenant.status === 'active') ?? found[0]
     if (user?.status !== 'active') {
       const message = user ? 'The user is disabled.' : 'The password is wrong.'
       for (const each of user ? [user] : candidates) this.#noteFailure(each, message, origin)
@@ -158,31 +147,20 @@ export class SignInService {
   }
 
   /** Checks the code of the second factor and stores the session in the same transaction. */
-  #createSession(user: Candidate, { sessionId, expiresAt, origin, code, rehashed }: NewSession) {
+  #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
-    const createdAt = idTime(sessionId)
     return this.#parts.ledger.change(tenantId, async (tx) => {
-      // A password that was changed while it was being verified must not begin a session that outlives the change.
-      const current = await lockedUser(tx, tenantId, userId)
+      // The password may have been changed while it was verified. The change ended all sessions.
+      const current = await lockUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw wrongCredentials()
       // The user may have confirmed a second factor since the row was read.
-      if (current.totpConfirmedAt && !code) throw codeNeeded(missingCode)
-      const guesser = { ...systemActor(tenantId), ...origin }
-      const checked = await this.#parts.secondFactors.check(tx, guesser, current, code ?? '')
-      // Commits, so that the wrong code counts.
+      if (current.totpConfirmedAt && !code) throw missingCode(codeRequired)
+      const client = { ...systemActor(tenantId), ...origin }
+      const checked = await this.#parts.secondFactors.check(tx, client, current, code ?? '')
+      // The transaction commits, so that the wrong code counts.
       if (!checked.isRight) return { result: checked, entry: { audit: checked.audit } }
-      await tx.session.create({
-        data: {
-          sessionId,
-          userId,
-          createdAt,
-          ipAddress: origin.ip,
-          userAgent: origin.userAgent,
-          expiresAt: new Date(Math.max(expiresAt.getTime(), createdAt.getTime() + sessionSeconds * 1000)),
-        },
-      })
       if (rehashed) await tx.user.update({ where: { userId }, data: { passwordHash: rehashed } })
-      return { result: checked, entry: { audit: [sessionAudit(toActor(user, origin), 'created', sessionId, user)] } }
+      return { result: checked, entry: { audit: [await createSession(tx, user, origin, session)] } }
     })
   }
 
@@ -208,17 +186,6 @@ export class SignInService {
 
 const familiarMs = 30 * 86_400_000
 
-const missingCode = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
+const codeRequired = "This user has a second factor. Send its current code, or a recovery code, as 'code'."
 
 const wrongCredentials = () => unauthenticated('The email address or password is wrong.')
-
-const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, origin: Origin): Actor => ({
-  tenantId,
-  kind: 'user',
-  id: userId,
-  name,
-  email,
-  scopes: scopes as Scope[],
-  contexts: null,
-  ...origin,
-})

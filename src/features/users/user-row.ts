@@ -1,6 +1,8 @@
+import { identityAudit } from '../../access/identity-change.js'
+import type { RateLimits } from '../../access/rate-limits.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
-import type { Actor, Scope } from '../../platform/actor.js'
+import type { Actor, Origin, Scope } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
@@ -8,7 +10,7 @@ import type { User } from './user.types.js'
 
 export type UserRow = Awaited<ReturnType<Database['prisma']['user']['findMany']>>[number]
 
-/** What of a user may be seen. */
+/** Returns the fields that clients can read, without password and second factor. */
 export const toUser = (row: UserRow): User => ({
   userId: row.userId,
   email: row.email,
@@ -20,28 +22,39 @@ export const toUser = (row: UserRow): User => ({
   updatedAt: row.updatedAt,
 })
 
-/** The user's row, locked until the transaction ends; throws 404. */
-export async function lockedUser(tx: Transaction, tenantId: string, userId: string): Promise<UserRow> {
-  const locked = isId('usr', userId)
-    ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM users WHERE tenant_id = ${tenantId} AND user_id = ${userId} FOR UPDATE`
-    : []
-  if (locked.length === 0) throw notFound('user', userId)
-  return tx.user.findUniqueOrThrow({ where: { userId } })
+export const toActor = ({ tenantId, userId, name, email, scopes }: UserRow, origin: Origin): Actor => ({
+  tenantId,
+  kind: 'user',
+  id: userId,
+  name,
+  email,
+  scopes: scopes as Scope[],
+  contexts: null,
+  ...origin,
+})
+
+/** Throws 404 if the tenant has no such user. */
+export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, userId: string): Promise<UserRow> {
+  const user = isId('usr', userId) ? await db.user.findFirst({ where: { tenantId, userId } }) : null
+  if (!user) throw notFound('user', userId)
+  return user
 }
 
-/** What the audit trail keeps of a change of a user. */
+/** Locks the row of the user until the transaction ends. Throws 404. */
+export async function lockUser(tx: Transaction, tenantId: string, userId: string): Promise<UserRow> {
+  // An id with a NUL character must not reach SQL.
+  if (isId('usr', userId))
+    await tx.$queryRaw`SELECT 1 FROM users WHERE tenant_id = ${tenantId} AND user_id = ${userId} FOR UPDATE`
+  return findUser(tx, tenantId, userId)
+}
+
+/** Limits how often a signed-in user can guess the own password or code, as at a sign-in. */
+export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
+  signIns.begin({ email: email ?? id, ip, isFamiliar: async () => true, signal })
+
 export const userAudit = (
   actor: Actor,
   action: AuditRow['action'],
-  user: { tenantId: string; userId: string; name: string },
+  { userId, name }: UserRow,
   details: Record<string, unknown>,
-): AuditRow => ({
-  actor,
-  tenantId: user.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'user',
-  entityId: user.userId,
-  entityName: user.name,
-  details,
-})
+): AuditRow => identityAudit(actor, action, { type: 'user', id: userId, name }, details)

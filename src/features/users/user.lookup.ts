@@ -1,17 +1,18 @@
 import type { Pool } from 'pg'
 import type { OutsideUserFacts } from '../../access/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../../access/token-record.js'
-import type { AuditRow, Entry } from '../../ledger/entry.js'
+import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
 import { sqlFault } from '../../platform/db/sql-errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
 import { keptEmail } from '../../platform/plain-text.js'
+import { userAudit } from './user-row.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
   t.second_factor_required AND u.totp_confirmed_at IS NULL AND u.issuer IS NULL AS "secondFactorDue"`
 
-/** A session with its user as they are now. */
+/** Loads a session with the current data of its user. */
 export const loadSession =
   (pool: Pool) =>
   async (sessionId: string): Promise<SessionRecord | null> => {
@@ -27,26 +28,26 @@ export const loadSession =
     return { sessionId: id, expiresAt, revokedAt, user }
   }
 
-/** The user that an outside provider vouches for, made on first sight; null where the tenant is unknown. */
-export const userOnFirstSight =
+/** Finds the user of an external token, or creates it. Null if the tenant does not exist. */
+export const findOrCreateOutsideUser =
   (pool: Pool, ledger: Ledger) =>
   async (facts: OutsideUserFacts): Promise<UserRecord | null> => {
     const { tenantId, scopes } = facts
     if (!isId('ten', tenantId)) return null
-    const known = await find(pool, facts)
-    // The provider decides what its users may do, with every token; what it does not say stays as it is here.
-    if (known) return scopes ? { ...known, scopes } : known
+    const existing = await find(pool, facts)
+    // Scopes in the token replace the stored ones.
+    if (existing) return scopes ? { ...existing, scopes } : existing
     const tenant = await pool.query('SELECT 1 FROM tenants WHERE tenant_id = $1', [tenantId])
     if (tenant.rowCount === 0) return null
-    // Seen for the first time several times at once, or another user took the address meanwhile: what is there now decides.
+    // Concurrent requests may create the user, or another user with the email address. Retry with the current rows.
     for (let attempt = 1; ; attempt++) {
       try {
-        await ledger.change(tenantId, (tx) => make(tx, facts))
+        await ledger.change(tenantId, (tx) => create(tx, facts))
       } catch (error) {
         if (sqlFault(error) !== 'duplicate' || attempt === 5) throw error
       }
-      const made = await find(pool, facts)
-      if (made) return made
+      const created = await find(pool, facts)
+      if (created) return created
     }
   }
 
@@ -58,19 +59,19 @@ async function find(pool: Pool, { tenantId, issuer, subject }: OutsideUserFacts)
   return rows[0] ?? null
 }
 
-async function make(
+async function create(
   tx: Transaction,
   { issuer, subject, tenantId, scopes, email, name }: OutsideUserFacts,
 ): Promise<{ result: undefined; entry: Entry }> {
   const userId = newId('usr')
   const now = idTime(userId)
-  // Another user may have that address by the service's own sign-in: they are two, until an operator makes them one.
-  const taken = email ? await tx.user.findFirst({ where: { tenantId, email: keptEmail(email) } }) : null
+  // A user of the built-in sign-in may have the email address. The two stay separate users.
+  const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: keptEmail(email) } }) : null
   const row = await tx.user.create({
     data: {
       userId,
       tenantId,
-      email: email && !taken ? keptEmail(email) : `${subject}@${issuer}`,
+      email: email && !sameEmail ? keptEmail(email) : `${subject}@${issuer}`,
       name: name ?? email ?? subject,
       scopes: scopes ?? [],
       issuer,
@@ -79,15 +80,6 @@ async function make(
       updatedAt: now,
     },
   })
-  const created: AuditRow = {
-    actor: systemActor(tenantId),
-    tenantId,
-    auditType: 'tenant',
-    action: 'created',
-    entityType: 'user',
-    entityId: userId,
-    entityName: row.name,
-    details: { issuer, subject, email: row.email, scopes: row.scopes },
-  }
-  return { result: undefined, entry: { audit: [created] } }
+  const details = { issuer, subject, email: row.email, scopes: row.scopes }
+  return { result: undefined, entry: { audit: [userAudit(systemActor(tenantId), 'created', row, details)] } }
 }

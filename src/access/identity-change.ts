@@ -1,0 +1,38 @@
+import type { AuditRow } from '../ledger/entry.js'
+import type { Ledger, Transaction } from '../ledger/ledger.js'
+import type { Actor } from '../platform/actor.js'
+import type { IdentityKind } from './identity-cache.js'
+import { announce } from './identity-listener.js'
+
+/** Changes an identity in one transaction and removes it from the caches of all replicas. */
+export async function changeIdentity<T>(
+  { ledger, forget }: { ledger: Ledger; forget: (id: string) => void },
+  { tenantId, kind, id }: { tenantId: string; kind: IdentityKind; id: string },
+  work: (tx: Transaction) => Promise<{ result: T; audit: AuditRow[] }>,
+): Promise<T> {
+  const changed = await ledger.change(tenantId, async (tx) => {
+    const { result, audit } = await work(tx)
+    await announce({ query: (sql, values) => tx.$executeRawUnsafe(sql, ...values) }, kind, id)
+    return { result, entry: { audit } }
+  })
+  // Other replicas receive the notification. This process does not wait for it.
+  forget(id)
+  return changed
+}
+
+/** Audit log entry of a change to an identity. */
+export const identityAudit = (
+  actor: Actor,
+  action: AuditRow['action'],
+  entity: { type: IdentityKind; id: string; name: string },
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: entity.type === 'api_key' ? 'api_key' : 'tenant',
+  action,
+  entityType: entity.type,
+  entityId: entity.id,
+  entityName: entity.name,
+  details,
+})
