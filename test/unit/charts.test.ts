@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { DateTimeScalar } from '../../src/api/graphql/scalars.js'
-import { bucketsOf } from '../../src/features/stats/charts.js'
+import { getBuckets } from '../../src/features/stats/charts.js'
 
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
-  bucketsOf(period, window, new Date(now)).map((moment) => new Date(moment).toISOString())
+  getBuckets(period, window, new Date(now)).map((moment) => new Date(moment).toISOString())
 
 test('days are UTC days, the current one last', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([

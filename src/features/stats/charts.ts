@@ -4,50 +4,51 @@ import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { statementNames } from '../../platform/db/statement-names.js'
-import { callsOf, type Usage } from './stats.service.js'
+import { countCalls, noUsage, type Usage } from './stats.service.js'
 import type { ApiCallsPoint, ChartPeriod, StoragePoint, UploadsPoint } from './stats.types.js'
 
-type Period = `${ChartPeriod}`
+interface Args {
+  period: ChartPeriod
+  days?: number | null
+}
 
-const hour = 3_600_000
-const day = 86_400_000
+interface Chart<Point> {
+  // The two charts have different enums with the same values.
+  period: never
+  dataPoints: Point[]
+}
+
+const hourMs = 3_600_000
+const dayMs = 86_400_000
 const nameOf = statementNames('charts')
 
-/** The Monday on which a UTC week begins. */
-const weekOf = (moment: Date): Date => new Date(dayOf(moment).getTime() - ((moment.getUTCDay() + 6) % 7) * day)
+/** Returns the Monday on which the UTC week starts. */
+const getWeek = (time: Date): Date => new Date(dayOf(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
 
-const defaultDays: Record<Period, number> = { hourly: 7, daily: 7, weekly: 30 }
+const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 30 }
+const units: Record<ChartPeriod, string> = { hourly: 'hour', daily: 'day', weekly: 'week' }
 
-/** The starts of the buckets that a window of so many days has, in ms, ascending, the current one last (contract §5). */
-export function bucketsOf(period: Period, days: number | null | undefined, now = currentTime()): number[] {
-  const window = days ?? defaultDays[period]
+/** Returns the start of each bucket in ms, ascending. The last one is the current bucket. */
+export function getBuckets(period: ChartPeriod, days: number | null | undefined, now = currentTime()): number[] {
+  const length = days ?? defaultDays[period]
   const [last, step, first] =
     period === 'hourly'
-      ? [hourOf(now), hour, hourOf(now).getTime() - (window * 24 - 1) * hour]
+      ? [hourOf(now), hourMs, hourOf(now).getTime() - (length * 24 - 1) * hourMs]
       : period === 'daily'
-        ? [dayOf(now), day, dayOf(now).getTime() - (window - 1) * day]
-        : [weekOf(now), 7 * day, weekOf(new Date(now.getTime() - (window - 1) * day)).getTime()]
+        ? [dayOf(now), dayMs, dayOf(now).getTime() - (length - 1) * dayMs]
+        : [getWeek(now), 7 * dayMs, getWeek(new Date(now.getTime() - (length - 1) * dayMs)).getTime()]
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
 
-/** What was counted, bucket by bucket, and what the tenant holds now. */
-interface Counted {
-  buckets: number[]
-  usageAt(bucket: number): Usage
-  held: { files: number; bytes: number }
-}
-
-/** Creates the points when they are completed, not while the call is still being logged. */
-const chartOf = <Point>(period: Period, buckets: number[], make: (bucket: number) => Point) => ({
+/** Creates the points when they are completed. Before, the call is still being logged, and all slices would be ready together. */
+const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
   period: period as never,
   get dataPoints() {
-    return createList(buckets, make)
+    return createList(buckets, toPoint)
   },
 })
 
-const nothing = Object.freeze(Object.fromEntries(usageColumns.map((column) => [column, 0]))) as Usage
-
-/** Charts: one statement each, over the counters of their window. A year by hour has 8,760 points, which are made in slices. */
+/** Reads each chart with one statement from the counters. A year by hour has 8,760 points. */
 export class Charts {
   readonly #db: Database
 
@@ -55,81 +56,55 @@ export class Charts {
     this.#db = db
   }
 
-  async apiCalls(
-    actor: Actor,
-    { period, days }: { period: Period; days?: number | null },
-  ): Promise<{ period: never; dataPoints: ApiCallsPoint[] }> {
+  async apiCalls(actor: Actor, args: Args): Promise<Chart<ApiCallsPoint>> {
     const columns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
-    const { buckets, usageAt } = await this.#count(actor, period, days, columns)
-    const noCalls = callsOf(nothing)
-    const pointOf = (bucket: number) => {
-      const usage = usageAt(bucket)
-      const { total, success, failure, byOperation } = usage === nothing ? noCalls : callsOf(usage)
-      return { timestamp: new Date(bucket), total, success, failure, byOperation }
-    }
-    return chartOf(period, buckets, pointOf)
+    const { buckets, getUsage } = await this.#count(actor, args, columns)
+    return toChart(args, buckets, (bucket) => ({ timestamp: new Date(bucket), ...countCalls(getUsage(bucket)) }))
   }
 
-  async uploads(
-    actor: Actor,
-    { period, days }: { period: Period; days?: number | null },
-  ): Promise<{ period: never; dataPoints: UploadsPoint[] }> {
-    const { buckets, usageAt } = await this.#count(actor, period, days, ['files_uploaded', 'bytes_uploaded'])
-    const pointOf = (bucket: number) => {
-      const usage = usageAt(bucket)
+  async uploads(actor: Actor, args: Args): Promise<Chart<UploadsPoint>> {
+    const { buckets, getUsage } = await this.#count(actor, args, ['files_uploaded', 'bytes_uploaded'])
+    return toChart(args, buckets, (bucket) => {
+      const usage = getUsage(bucket)
       return { timestamp: new Date(bucket), count: usage.files_uploaded, totalBytes: usage.bytes_uploaded }
-    }
-    return chartOf(period, buckets, pointOf)
+    })
   }
 
-  /** The state at each bucket's end: what is held now, less what came and plus what went since. */
-  async storage(
-    actor: Actor,
-    { period, days }: { period: Period; days?: number | null },
-  ): Promise<{ period: never; dataPoints: StoragePoint[] }> {
+  /** Computes the state at the end of each bucket backwards from the current state. */
+  async storage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
-    const { buckets, usageAt, held } = await this.#count(actor, period, days, columns)
-    let { files, bytes } = held
+    const { buckets, getUsage, current } = await this.#count(actor, args, columns)
+    let { files, bytes } = current
     const dataPoints: StoragePoint[] = []
     for (const bucket of buckets.toReversed()) {
       dataPoints.push({ timestamp: new Date(bucket), totalBytes: bytes, filesCount: files })
-      const usage = usageAt(bucket)
+      const usage = getUsage(bucket)
       files -= usage.files_uploaded - usage.files_deleted
       bytes -= usage.bytes_uploaded - usage.bytes_deleted
     }
-    return { period: period as never, dataPoints: dataPoints.reverse() }
+    return { period: args.period as never, dataPoints: dataPoints.reverse() }
   }
 
-  async #count(actor: Actor, period: Period, days: number | null | undefined, columns: UsageColumn[]): Promise<Counted> {
-    const buckets = bucketsOf(period, days)
-    const grain = period === 'hourly' ? 'hour' : 'day'
-    const unit = { hourly: 'hour', daily: 'day', weekly: 'week' }[period]
-    // Rows of numbers without their names: a year of them is parsed in one go.
-    const text = `SELECT coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes, (
-         SELECT jsonb_agg(p) FROM (
-           SELECT jsonb_build_array(extract(epoch FROM date_trunc('${unit}', bucket, 'UTC'))::bigint * 1000, ${columns.map((column) => `sum(${column})::bigint`).join(', ')})
-           FROM ${usageNow} u WHERE tenant_id = $1 AND subject = '' AND grain = '${grain}' AND bucket >= $2::timestamptz
-           GROUP BY date_trunc('${unit}', bucket, 'UTC')) counted(p)) AS points
-       FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
-    const { rows } = await this.#db.reads.query<{ files: number; bytes: number; points: [number, ...number[]][] | null }>({
+  /** Counts the given columns in each bucket. The other columns are 0 or missing. */
+  async #count(actor: Actor, { period, days }: Args, columns: UsageColumn[]) {
+    const buckets = getBuckets(period, days)
+    const start = `date_trunc('${units[period]}', bucket, 'UTC')`
+    const sums = columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+    const text = `SELECT coalesce(h.files, 0)::bigint AS files, coalesce(h.bytes, 0)::bigint AS bytes, (
+         SELECT jsonb_object_agg(extract(epoch FROM u.start)::bigint * 1000, to_jsonb(u)) FROM (
+           SELECT ${start} AS start, ${sums} FROM ${usageNow} u
+           WHERE tenant_id = $1 AND subject = '' AND grain = '${period === 'hourly' ? 'hour' : 'day'}' AND bucket >= $2::timestamptz GROUP BY ${start}) u) AS usage
+       FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
+    const { rows } = await this.#db.reads.query<{ files: number; bytes: number; usage: Record<string, Usage> | null }>({
       name: nameOf(text),
       text,
       values: [actor.tenantId, new Date(buckets[0]!)],
     })
-    const none = Object.fromEntries(columns.map((column) => [column, 0])) as Usage
-    const found = new Map(rows[0]?.points?.map((point) => [point[0], point]))
+    const row = rows[0]
     return {
       buckets,
-      usageAt: (bucket) => {
-        const point = found.get(bucket)
-        if (!point) return nothing
-        const usage = { ...none }
-        columns.forEach((column, place) => {
-          usage[column] = point[place + 1]!
-        })
-        return usage
-      },
-      held: { files: Number(rows[0]?.files ?? 0), bytes: Number(rows[0]?.bytes ?? 0) },
+      getUsage: (bucket: number): Usage => row?.usage?.[bucket] ?? noUsage,
+      current: { files: Number(row?.files ?? 0), bytes: Number(row?.bytes ?? 0) },
     }
   }
 }

@@ -14,7 +14,7 @@ import {
   UploadsChart,
 } from './stats.types.js'
 
-// The lists have no pages: a tenant may have this many contexts, or more.
+// Estimate of 100 contexts for each tenant, because the lists have no pages.
 const costByContext = ({ childComplexity }: { childComplexity: number }) => 1 + 100 * childComplexity
 
 @Resolver()

@@ -7,17 +7,17 @@ import { megabyte } from '../../platform/units.js'
 import { changePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
 
-/** The counters of one bucket. */
+/** Counters of one bucket. */
 export type Usage = Record<UsageColumn, number>
 
-const nothing = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
-const day = 86_400_000
+export const noUsage = Object.fromEntries(usageColumns.map((column) => [column, 0])) as Usage
+const dayMs = 86_400_000
 
-/** The counters of the tenant $1 there, as one object. */
-const usageIn = (where: string) =>
+/** SQL query for the counters of tenant $1 in matching buckets, as one JSON object. */
+const selectUsage = (where: string) =>
   `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${usageNow} u WHERE u.tenant_id = $1 AND ${where}) u`
 
-/** Statistics (spec §2), from the ledger's counters alone: their cost does not depend on history. Charts are charts.ts. */
+/** Reads statistics from the counters of the ledger only, so that their cost does not depend on the size of the logs. */
 export class StatsService {
   readonly #db: Database
 
@@ -27,36 +27,30 @@ export class StatsService {
 
   async overview(actor: Actor): Promise<Stats> {
     const today = dayOf(currentTime())
-    // One statement, so that all figures are of one moment.
+    // One statement, so that all numbers are of the same snapshot.
     const { rows } = await this.#db.reads.query<OverviewRow>({
       name: 'stats-overview',
       text: overviewStatement,
-      values: [actor.tenantId, today, new Date(today.getTime() - day)],
+      values: [actor.tenantId, today, new Date(today.getTime() - dayMs)],
     })
-    const row = rows[0]!
-    return statsOf(row)
+    return toStats(rows[0]!)
   }
 
-  /** Every context of the tenant, most calls first (contract §5). */
+  /** All contexts of the tenant, most calls first. */
   async apiCallsByContext(actor: Actor): Promise<ContextApiCalls[]> {
     const { rows } = await this.#db.reads.query<{ contextKey: string; contextName: string; usage: Partial<Usage> | null }>(
-      `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${usageIn("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
+      `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", (${selectUsage("u.subject = c.context_id AND u.grain = 'total'")}) AS usage
        FROM file_contexts c WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY c.context_id DESC`,
       [actor.tenantId, actor.contexts],
     )
     return rows
-      .map(({ contextKey, contextName, usage }) => ({ contextKey, contextName, ...callsOf({ ...nothing, ...usage }) }))
+      .map(({ contextKey, contextName, usage }) => ({ contextKey, contextName, ...countCalls({ ...noUsage, ...usage }) }))
       .sort((a, b) => b.total - a.total)
   }
 
-  /** Every context of the tenant, most bytes first (contract §5). */
+  /** All contexts of the tenant, most bytes first. */
   async filesByContext(actor: Actor): Promise<ContextFiles[]> {
-    const { rows } = await this.#db.reads.query<{
-      contextKey: string
-      contextName: string
-      fileCount: number
-      totalBytes: number
-    }>(
+    const { rows } = await this.#db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
        WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY 4 DESC, 3 DESC, c.context_id DESC`,
@@ -83,21 +77,21 @@ SELECT t.storage_quota_mb AS quota_mb,
   (SELECT count(*) FROM file_contexts WHERE tenant_id = $1) AS contexts,
   (SELECT count(*) FROM api_keys WHERE tenant_id = $1) AS api_keys,
   coalesce(held.files, 0)::bigint AS files, coalesce(held.bytes, 0)::bigint AS bytes,
-  (${usageIn("u.subject = '' AND u.grain = 'day' AND u.bucket = $2::timestamptz")}) AS today,
-  (${usageIn("u.subject = '' AND u.grain = 'day' AND u.bucket = $3::timestamptz")}) AS yesterday,
-  (${usageIn("u.subject = '' AND u.grain = 'total'")}) AS total,
+  (${selectUsage("u.subject = '' AND u.grain = 'day' AND u.bucket = $2::timestamptz")}) AS today,
+  (${selectUsage("u.subject = '' AND u.grain = 'day' AND u.bucket = $3::timestamptz")}) AS yesterday,
+  (${selectUsage("u.subject = '' AND u.grain = 'total'")}) AS total,
   (SELECT coalesce(jsonb_agg(l), '[]') FROM (
      SELECT c.context_key AS "contextKey", c.display_name AS "contextName", h.files AS count, h.bytes AS "totalBytes"
      FROM file_totals h JOIN file_contexts c ON c.tenant_id = h.tenant_id AND c.context_id = h.context_id
      WHERE h.tenant_id = $1 AND h.files > 0 ORDER BY h.bytes DESC, h.files DESC, c.context_id DESC LIMIT 3) l) AS largest
 FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
 
-function statsOf(row: OverviewRow): Stats {
-  const today = { ...nothing, ...row.today }
-  const yesterday = { ...nothing, ...row.yesterday }
-  const total = { ...nothing, ...row.total }
-  const calls = callsOf(today)
-  const callsYesterday = callsOf(yesterday).total
+function toStats(row: OverviewRow): Stats {
+  const today = { ...noUsage, ...row.today }
+  const yesterday = { ...noUsage, ...row.yesterday }
+  const total = { ...noUsage, ...row.total }
+  const calls = countCalls(today)
+  const callsYesterday = countCalls(yesterday).total
   const bytes = Number(row.bytes)
   const remaining = Math.max(0, row.quota_mb * megabyte - bytes)
   return {
@@ -130,10 +124,10 @@ function statsOf(row: OverviewRow): Stats {
       changePercent: changePercent(today.files_uploaded, yesterday.files_uploaded),
     },
     security: {
-      filesBlockedTotal: blockedOf(total),
-      blockedToday: blockedOf(today),
-      blockedYesterday: blockedOf(yesterday),
-      changePercent: changePercent(blockedOf(today), blockedOf(yesterday)),
+      filesBlockedTotal: countBlocked(total),
+      blockedToday: countBlocked(today),
+      blockedYesterday: countBlocked(yesterday),
+      changePercent: changePercent(countBlocked(today), countBlocked(yesterday)),
       byReason: Object.fromEntries(blockReasons.map((reason) => [fieldOfReason(reason), total[reason]])) as Record<
         BlockReasonField,
         number
@@ -142,10 +136,10 @@ function statsOf(row: OverviewRow): Stats {
   }
 }
 
-const blockedOf = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
+const countBlocked = (usage: Usage): number => blockReasons.reduce((sum, reason) => sum + usage[reason], 0)
 
-/** What the counters of a bucket say of its calls. */
-export function callsOf(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
+/** Counts of the calls of a bucket. */
+export function countCalls(usage: Usage): { total: number; success: number; failure: number; byOperation: CallsByOperation } {
   const success = usage.upload_success + usage.download_success + usage.metadata_success + usage.delete_success
   const failure = usage.upload_failure + usage.download_failure + usage.metadata_failure + usage.delete_failure
   return {

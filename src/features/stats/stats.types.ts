@@ -155,9 +155,7 @@ export const StorageChartPeriod = createEnum('StorageChartPeriod', 'Length of on
 export type StorageChartPeriod = keyof typeof StorageChartPeriod
 
 @ArgsType()
-export class ChartArgs {
-  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of one bucket of the chart.' })
-  period!: ChartPeriod
+class DaysArgs {
   @Field(() => Int, {
     nullable: true,
     description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly buckets.',
@@ -168,16 +166,15 @@ export class ChartArgs {
 }
 
 @ArgsType()
-export class StorageChartArgs {
+export class ChartArgs extends DaysArgs {
+  @Field(() => ChartPeriod, { defaultValue: ChartPeriod.daily, description: 'Length of one bucket of the chart.' })
+  period!: ChartPeriod
+}
+
+@ArgsType()
+export class StorageChartArgs extends DaysArgs {
   @Field(() => StorageChartPeriod, { defaultValue: StorageChartPeriod.daily, description: 'Length of one bucket of the chart.' })
   period!: StorageChartPeriod
-  @Field(() => Int, {
-    nullable: true,
-    description: 'Number of days that the chart covers, 1 to 365. The default is 7, or 30 for weekly buckets.',
-  })
-  @Optional()
-  @Whole(1, 365)
-  days?: number | null
 }
 
 @ObjectType({ simpleResolvers: true, description: 'Number of API calls in one bucket.' })
