@@ -11,7 +11,7 @@ type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   previousExpiresAt: Date | null
 }
 
-/** Loads API keys that the process does not know. Concurrent lookups share one statement. */
+/** Loads API keys that are not cached. Concurrent queries share one statement. */
 export const loadApiKey = (pool: Pool) => {
   const lookups = credentialLookups((hashes: readonly Buffer[]) => loadApiKeys(pool, hashes))
   return (hash: Buffer) => lookups.add(hash)
@@ -27,15 +27,15 @@ async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiK
     values: [hashes],
   })
   const found = new Map<string, ApiKeyRecord>()
-  for (const { contextIds, restricted, secretHash, previousSecretHash, previousExpiresAt, ...facts } of rows) {
-    const key = { ...facts, contexts: restricted ? contextIds : null }
+  for (const { contextIds, restricted, secretHash, previousSecretHash, previousExpiresAt, ...fields } of rows) {
+    const key = { ...fields, contexts: restricted ? contextIds : null }
     if (previousSecretHash) found.set(previousSecretHash.toString('hex'), { ...key, graceEndsAt: previousExpiresAt })
     found.set(secretHash.toString('hex'), { ...key, graceEndsAt: null })
   }
   return hashes.map((hash) => found.get(hash.toString('hex')) ?? null)
 }
 
-/** Writes when keys were last used: many at once, never one per call. */
+/** Stores the times of last use, many in one statement. */
 export const writeKeyUses =
   (pool: Pool) =>
   async (uses: KeyUse[]): Promise<void> => {

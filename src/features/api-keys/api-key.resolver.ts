@@ -63,7 +63,7 @@ export class ApiKeyResolver {
       {
         perform: (answer) =>
           this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
-        // A secret is kept nowhere, not even for a repetition: the answer can only say which key it was.
+        // Secrets are not stored, so a repeated request gets an error with the id of the key.
         replay: ({ apiKeyId }) => this.#parts.idempotency.secretIsGone(String(apiKeyId)),
       },
     )

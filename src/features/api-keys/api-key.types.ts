@@ -15,6 +15,13 @@ export const ScopeName = createEnum('Scope', 'Permission of an API key or a dash
 })
 export type ScopeName = keyof typeof ScopeName
 
+export const ScopeList = () =>
+  Rule(
+    (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
+    `must be one or more of ${scopes.join(', ')}`,
+    { minItems: 1 },
+  )
+
 export const ApiKeyStatus = createEnum('ApiKeyStatus', 'Status of an API key, which decides if the key is accepted.', {
   active: 'The API key is accepted.',
   disabled: 'The API key is rejected until it is enabled.',
@@ -79,11 +86,7 @@ export class CreateApiKeyInput {
   @Line(1, 255)
   name!: string
   @Field(() => [ScopeName], { defaultValue: ['upload', 'download'], description: 'Scopes that the API key gets.' })
-  @Rule(
-    (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
-    `must be one or more of ${scopes.join(', ')}`,
-    { minItems: 1 },
-  )
+  @ScopeList()
   scopes!: Scope[]
   @Field(() => Int, {
     nullable: true,

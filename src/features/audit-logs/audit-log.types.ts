@@ -84,10 +84,10 @@ export class AuditLog {
 export const AuditLogPage = pageType(AuditLog, 'AuditLog')
 export const AuditLogConnection = connectionType(AuditLog, 'AuditLog')
 
-// One set of filters, whichever way the list is walked.
-const filtered = <Place extends ClassType<object>>(place: Place) => {
+// Pages and connections have the same filters.
+const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
-  class Filtered extends place {
+  class Filters extends base {
     @Field(() => AuditTypeName, { nullable: true, description: 'Returns only entries of this category.' })
     auditType?: AuditTypeName | null
     @Field(() => AuditActionName, { nullable: true, description: 'Returns only entries with this action.' })
@@ -95,14 +95,14 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => ID, { nullable: true, description: 'Returns only entries of the entity with this ID.' })
     entityId?: string | null
   }
-  return Filtered
+  return Filters
 }
 
 @ArgsType()
-export class AuditLogsArgs extends filtered(PageArgs) {}
+export class AuditLogsArgs extends withFilters(PageArgs) {}
 
 @ArgsType()
-export class AuditLogsConnectionArgs extends filtered(ConnectionArgs) {}
+export class AuditLogsConnectionArgs extends withFilters(ConnectionArgs) {}
 
 @ArgsType()
 export class AuditLogsOfEntityArgs extends PageArgs {

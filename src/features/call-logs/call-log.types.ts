@@ -51,10 +51,10 @@ export class CallLog {
 export const CallLogPage = pageType(CallLog, 'CallLog')
 export const CallLogConnection = connectionType(CallLog, 'CallLog')
 
-// One set of filters, whichever way the list is walked.
-const filtered = <Place extends ClassType<object>>(place: Place) => {
+// Pages and connections have the same filters.
+const withFilters = <Base extends ClassType<object>>(base: Base) => {
   @ArgsType()
-  class Filtered extends place {
+  class Filters extends base {
     @Field(() => ID, { nullable: true, description: 'Returns only calls with this API key.' })
     apiKeyId?: string | null
     @Field(() => OperationName, { nullable: true, description: 'Returns only calls of this category.' })
@@ -73,11 +73,11 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Moment()
     endDate?: string | null
   }
-  return Filtered
+  return Filters
 }
 
 @ArgsType()
-export class CallLogsArgs extends filtered(PageArgs) {}
+export class CallLogsArgs extends withFilters(PageArgs) {}
 
 @ArgsType()
-export class CallLogsConnectionArgs extends filtered(ConnectionArgs) {}
+export class CallLogsConnectionArgs extends withFilters(ConnectionArgs) {}

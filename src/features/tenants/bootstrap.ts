@@ -9,40 +9,40 @@ import type { UserService } from '../users/user.service.js'
 import type { WelcomeService } from '../users/welcome.service.js'
 import type { TenantService } from './tenant.service.js'
 
-// Any constant of our own: of several replicas that start at once on an empty database, one makes the first tenant.
+// Advisory lock, any constant: if several replicas start on an empty database, only one creates the first tenant.
 const bootstrapLock = 4_207_002
 
-/** The first start makes a tenant, a key and a dashboard user, and no context (contract §5). Undefined where there is a tenant. */
+/** On the first start, creates a tenant, an API key and a dashboard user. Undefined if that was done before. */
 export async function bootstrap(
   config: Config,
   database: Database,
-  rooms: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
+  services: { tenants: TenantService; apiKeys: ApiKeyService; users: UserService; welcomes: WelcomeService },
 ): Promise<FirstRun | undefined> {
   if (await isDone(database)) return undefined
   const client = await database.dedicated('assay bootstrap')
   try {
     await client.query('SELECT pg_advisory_lock($1)', [bootstrapLock])
     if (await isDone(database)) return undefined
-    await note(database, { done: false })
+    await saveState(database, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
-    // A tenant without a user: the last start was killed in between. What it had made is completed.
-    const tenantId = rows[0]?.tenant_id ?? (await rooms.tenants.create({ name: 'Default' })).tenantId
+    // A tenant without a user is from a start that was killed. Complete it.
+    const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
     const actor = systemActor(tenantId)
-    const { apiKey: chosen, adminEmail, adminPassword } = config.bootstrap
-    const secret = chosen ?? newApiKeySecret()
-    // The last start may have been killed after it had made this very key, where the operator chose its secret.
-    await rooms.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
-      if (!chosen || sqlFault(error) !== 'duplicate') throw error
+    const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
+    const secret = configuredSecret ?? newApiKeySecret()
+    // A start that was killed may have created the key with the configured secret.
+    await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
+      if (!configuredSecret || sqlFault(error) !== 'duplicate') throw error
     })
-    const { user, password } = await rooms.users.create(actor, {
+    const { user, password } = await services.users.create(actor, {
       email: adminEmail,
       name: 'Administrator',
       scopes: [...scopes],
       password: adminPassword ?? null,
     })
-    await note(database, { done: true })
-    const welcome = await rooms.welcomes.invite(user.userId)
-    return { apiKey: chosen ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
+    await saveState(database, { done: true })
+    const welcome = await services.welcomes.invite(user.userId)
+    return { apiKey: configuredSecret ? undefined : secret, adminEmail, adminPassword: password ?? undefined, welcome }
   } finally {
     await client.end()
   }
@@ -50,8 +50,8 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// A tenant alone tells nothing: the operator's command line may have made it before the service was ever started.
-// Not by Prisma, whose engine is loaded by the first call that needs it.
+// The existence of a tenant is not enough: the command line may have created it before the first start.
+// Plain SQL, because the first call of Prisma loads its engine, which delays every start.
 async function isDone({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,
@@ -60,7 +60,7 @@ async function isDone({ pool }: Database): Promise<boolean> {
   return rows[0]!.done
 }
 
-async function note({ prisma }: Database, value: { done: boolean }): Promise<void> {
+async function saveState({ prisma }: Database, value: { done: boolean }): Promise<void> {
   const updatedAt = new Date()
   await prisma.serviceState.upsert({
     where: { key: stateKey },

@@ -4,16 +4,16 @@ import { announce } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
-const rowsAtOnce = 1000
-const mostPasses = 100
-const mostWaitMs = 30_000
+const batchRows = 1000
+const maxPasses = 100
+const maxWaitMs = 30_000
 const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
 
 /**
- * Takes a tenant away with all that names it: suspended and announced first, committed alone, so that its calls are refused; then its
- * rows in batches, each committed by itself; the tenant's own row last. What was under way meanwhile is taken by another pass.
- * A deletion is remembered until it is complete, so that one that was cut off is gone on with.
+ * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Then its rows are deleted in batches,
+ * each committed separately, and its own row last. Rows that were written in the meantime need another pass.
+ * The deletion is stored until it is complete, so that a restart continues it.
  */
 export class TenantDeletion {
   readonly #pool: Pool
@@ -23,10 +23,10 @@ export class TenantDeletion {
     this.#pool = pool
   }
 
-  /** From here on the tenant is refused everything, and only what `finish` does is left. */
+  /** Suspends the tenant and stores the deletion. `finish` does the rest. */
   async begin(tenantId: string): Promise<void> {
     await inTransaction(this.#pool, async (client) => {
-      // The lock of its moves: what was decided before is committed first.
+      // The lock of the move lane: earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
       await client.query(
@@ -37,11 +37,11 @@ export class TenantDeletion {
     })
   }
 
-  async isBegun(tenantId: string): Promise<boolean> {
+  async isStarted(tenantId: string): Promise<boolean> {
     return (await this.#state(tenantId)) !== undefined
   }
 
-  /** Goes on with every deletion that was cut off. */
+  /** Continues all deletions that were interrupted. */
   async finishAll(): Promise<void> {
     const { rows } = await this.#pool.query<{ key: string }>('SELECT key FROM service_state WHERE starts_with(key, $1)', [
       keyPrefix,
@@ -49,31 +49,31 @@ export class TenantDeletion {
     for (const { key } of rows) if (!this.#stopped) await this.finish(key.slice(keyPrefix.length))
   }
 
-  /** Gives how many files the tenant had. */
+  /** Returns the number of deleted files. */
   async finish(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#pass(tenantId)); pass++)
-      if (this.#stopped || pass === mostPasses) return (await this.#state(tenantId))?.files ?? 0
-    await this.#olderTransactions()
-    // What they wrote for a tenant that was still there when they began.
-    await this.#rowsOf(tenantId)
+      if (this.#stopped || pass === maxPasses) return (await this.#state(tenantId))?.files ?? 0
+    await this.#waitForOlderTransactions()
+    // These transactions may have written rows, because the tenant existed when they started.
+    await this.#deleteRows(tenantId)
     const files = (await this.#state(tenantId))?.files ?? 0
     await this.#pool.query('DELETE FROM service_state WHERE key = $1', [keyPrefix + tenantId])
     return files
   }
 
-  /** Ends what is under way after its batch. */
+  /** Stops after the current batch. */
   stop(): void {
     this.#stopped = true
   }
 
-  /** True when the tenant's own row is gone. */
+  /** Returns true if the tenant's own row was deleted. */
   async #pass(tenantId: string): Promise<boolean> {
     try {
-      await this.#rowsOf(tenantId)
+      await this.#deleteRows(tenantId)
       if (this.#stopped) return false
       await this.#pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
     } catch (error) {
-      // A file that was committed meanwhile refers to what was to go.
+      // A file that was committed in the meantime refers to a deleted row.
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }
@@ -81,14 +81,14 @@ export class TenantDeletion {
     return true
   }
 
-  async #rowsOf(tenantId: string): Promise<void> {
-    await this.#inBatches(tenantId, filesStatement('files'), [keyPrefix + tenantId])
-    await this.#inBatches(tenantId, filesStatement('trash'), [keyPrefix + tenantId])
-    await this.#inBatches(tenantId, partsStatement)
+  async #deleteRows(tenantId: string): Promise<void> {
+    await this.#inBatches(tenantId, deleteFiles('files'), [keyPrefix + tenantId])
+    await this.#inBatches(tenantId, deleteFiles('trash'), [keyPrefix + tenantId])
+    await this.#inBatches(tenantId, deleteParts)
     for (const table of await this.#tables())
       await this.#inBatches(
         tenantId,
-        `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${rowsAtOnce}))`,
+        `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${batchRows}))`,
       )
   }
 
@@ -96,13 +96,13 @@ export class TenantDeletion {
     while (!this.#stopped) {
       const began = performance.now()
       const { rowCount } = await this.#pool.query(statement, [tenantId, ...values])
-      if ((rowCount ?? 0) < rowsAtOnce) return
-      // As long for the others as for this.
+      if ((rowCount ?? 0) < batchRows) return
+      // Other tenants get the same share of time.
       await sleep(performance.now() - began)
     }
   }
 
-  /** Every table whose rows name a tenant, partitions each by itself; those that others refer to last. Garbage is the sweep's. */
+  /** Tables and partitions with a tenant id, referenced tables last. The sweep empties `blob_garbage`. */
   async #tables(): Promise<string[]> {
     const { rows } = await this.#pool.query<{ name: string }>(
       `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
@@ -112,14 +112,14 @@ export class TenantDeletion {
     return rows.map(({ name }) => name)
   }
 
-  /** Waits, but not for ever, until all that was being written when the tenant's row went is committed or undone. */
-  async #olderTransactions(): Promise<void> {
+  /** Waits at most 30 s for the end of all transactions that ran when the tenant's row was deleted. */
+  async #waitForOlderTransactions(): Promise<void> {
     const { rows } = await this.#pool.query<{ latest: string }>('SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS latest')
-    for (const until = performance.now() + mostWaitMs; performance.now() < until && !this.#stopped; await sleep(50)) {
-      const over = await this.#pool.query('SELECT WHERE pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8', [
+    for (const until = performance.now() + maxWaitMs; performance.now() < until && !this.#stopped; await sleep(50)) {
+      const ended = await this.#pool.query('SELECT WHERE pg_snapshot_xmin(pg_current_snapshot()) >= $1::text::xid8', [
         rows[0]!.latest,
       ])
-      if (over.rowCount === 1) return
+      if (ended.rowCount === 1) return
     }
   }
 
@@ -131,14 +131,14 @@ export class TenantDeletion {
   }
 }
 
-// The blobs are due in the transaction that takes their files. Its count is that of the files.
-const filesStatement = (table: 'files' | 'trash') => `
-WITH gone AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING tenant_id, blob_path),
-counted AS (UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + (SELECT count(*) FROM gone))
+// The transaction that deletes the files also schedules the deletion of their blobs. Its row count is the number of files.
+const deleteFiles = (table: 'files' | 'trash') => `
+WITH deleted AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${batchRows})) RETURNING tenant_id, blob_path),
+counted AS (UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + (SELECT count(*) FROM deleted))
   WHERE key = $2)
-INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
+INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() FROM deleted ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
 
-// Likewise what has come of uploads that were never finished.
-const partsStatement = `
-WITH gone AS (DELETE FROM upload_parts WHERE ctid = ANY (ARRAY(SELECT ctid FROM upload_parts WHERE tenant_id = $1 LIMIT ${rowsAtOnce})) RETURNING blob_path)
-UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM gone)`
+// Schedules the deletion of the received parts of unfinished uploads.
+const deleteParts = `
+WITH deleted AS (DELETE FROM upload_parts WHERE ctid = ANY (ARRAY(SELECT ctid FROM upload_parts WHERE tenant_id = $1 LIMIT ${batchRows})) RETURNING blob_path)
+UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM deleted)`

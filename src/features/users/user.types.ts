@@ -4,9 +4,9 @@ import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { Line, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
-import { type Scope, scopes } from '../../platform/actor.js'
+import type { Scope } from '../../platform/actor.js'
 import { withoutInvisible } from '../../platform/plain-text.js'
-import { ScopeName } from '../api-keys/api-key.types.js'
+import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.types.js'
 
 export const UserStatusName = createEnum('UserStatus', 'Status of a dashboard user.', {
@@ -93,12 +93,7 @@ export class Me {
   secondFactorDue!: boolean
 }
 
-const scopeList = () =>
-  Rule(
-    (value) => Array.isArray(value) && value.length >= 1 && value.every((scope) => scopes.includes(scope)),
-    `must be one or more of ${scopes.join(', ')}`,
-  )
-const password = () =>
+const Password = () =>
   Rule(
     (value) => typeof value === 'string' && passwordFault(value) === undefined,
     'must have at least 8 characters and at most 512 bytes, and must not be a common password',
@@ -119,14 +114,14 @@ export class InviteUserInput {
   @Line(1, 255)
   name!: string
   @Field(() => [ScopeName], { description: 'Scopes that the user gets.' })
-  @scopeList()
+  @ScopeList()
   scopes!: Scope[]
   @Field(() => String, {
     nullable: true,
     description: 'Password of at least 8 characters. If it is null, the service generates one.',
   })
   @Optional()
-  @password()
+  @Password()
   password?: string | null
 }
 
@@ -138,7 +133,7 @@ export class UpdateUserInput {
   name?: string
   @Field(() => [ScopeName], { nullable: true, description: 'Scopes that replace the existing scopes of the user.' })
   @NotNull()
-  @scopeList()
+  @ScopeList()
   scopes?: Scope[]
 }
 
@@ -176,6 +171,6 @@ export class ChangePasswordArgs {
   @Text(1, 1024)
   currentPassword!: string
   @Field(() => String, { description: 'New password of the user, at least 8 characters.' })
-  @password()
+  @Password()
   newPassword!: string
 }
