@@ -20,7 +20,7 @@ export interface LogTable {
   filterColumns: readonly [string, string]
 }
 
-/** Rows between two ids, newest first by default. `from` is inclusive, `until` exclusive; null or undefined means unbounded. */
+/** Rows between two ids, newest first by default. `from` is inclusive and `until` exclusive. A missing bound means unbounded. */
 export interface RowRange {
   from?: string | null | undefined
   until?: string | null | undefined

@@ -60,11 +60,8 @@ export class ApiKeyService {
           updatedAt: createdAt,
         },
       })
-      const details = {
-        scopes,
-        expires_in_days: input.expiresInDays ?? null,
-        ...(input.contexts && { contexts: input.contexts }),
-      }
+      const { contexts, expiresInDays = null } = input
+      const details = { scopes, expires_in_days: expiresInDays, ...(contexts && { contexts }) }
       const audit = keyAudit(actor, 'created', { apiKeyId, name: input.name }, details)
       return {
         result: { apiKeyId, apiKey: secret, name: input.name, scopes, expiresAt },
@@ -75,11 +72,6 @@ export class ApiKeyService {
 
   async get(actor: Actor, apiKeyId: string): Promise<ApiKey> {
     return this.#toApiKey(await findRow(this.#parts.db.prisma, actor, apiKeyId))
-  }
-
-  async byIds(tenantId: string, apiKeyIds: readonly string[]): Promise<Map<string, ApiKey>> {
-    const rows = await this.#parts.db.prisma.apiKey.findMany({ where: { tenantId, apiKeyId: { in: [...apiKeyIds] } } })
-    return new Map(rows.map((row) => [row.apiKeyId, this.#toApiKey(row)]))
   }
 
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {

@@ -40,7 +40,7 @@ export function getBuckets(period: ChartPeriod, days: number | null | undefined,
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
 
-/** Creates the points when they are completed. Before, the call is still being logged, and all slices would be ready together. */
+/** Creates the points only when GraphQL completes them, so that the slices of a long list do not run together. */
 const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: number) => Point): Chart<Point> => ({
   period: period as never,
   get dataPoints() {

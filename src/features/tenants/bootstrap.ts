@@ -50,8 +50,8 @@ export async function bootstrap(
 
 const stateKey = 'first_start'
 
-// The existence of a tenant is not enough: the command line may have created it before the first start.
-// Plain SQL, because the first call of Prisma loads its engine, which delays every start.
+// The command line can create a tenant before the first start, so a tenant alone does not prove a completed start.
+// The first call of Prisma loads its engine and delays the start. This query runs at every start, so it is plain SQL.
 async function isDone({ pool }: Database): Promise<boolean> {
   const { rows } = await pool.query<{ done: boolean }>(
     `SELECT COALESCE((SELECT (value->>'done')::boolean FROM service_state WHERE key = $1), EXISTS (SELECT FROM tenants)) AS done`,

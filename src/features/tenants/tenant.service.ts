@@ -70,13 +70,8 @@ export class TenantService {
 
   /** Unused bytes of the quota. An upload with a larger Content-Length is rejected before its body is read. */
   async remainingBytes(tenantId: string): Promise<number> {
-    const { rows } = await this.#parts.db.pool.query<{ remaining: number }>({
-      name: 'tenant-remaining',
-      text: `SELECT t.storage_quota_mb * ${megabyte}::bigint - coalesce(h.bytes, 0) AS remaining
-        FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
-      values: [tenantId],
-    })
-    return Math.max(0, Number(rows[0]?.remaining ?? 0))
+    const { quota, held } = await this.room(systemActor(tenantId))
+    return Math.max(0, quota - held)
   }
 
   /** Quota and used storage of the tenant, in bytes. */

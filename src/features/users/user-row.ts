@@ -42,13 +42,13 @@ export async function findUser(db: Pick<Transaction, 'user'>, tenantId: string, 
 
 /** Locks the row of the user until the transaction ends. Throws 404. */
 export async function lockUser(tx: Transaction, tenantId: string, userId: string): Promise<UserRow> {
-  // An id with a NUL character must not reach SQL.
+  // PostgreSQL rejects text with NUL characters.
   if (isId('usr', userId))
     await tx.$queryRaw`SELECT 1 FROM users WHERE tenant_id = ${tenantId} AND user_id = ${userId} FOR UPDATE`
   return findUser(tx, tenantId, userId)
 }
 
-/** Limits how often a signed-in user can guess the own password or code, as at a sign-in. */
+/** Slows down a session that guesses the password or code of its user, as at a sign-in. */
 export const beginAttempt = ({ signIns }: RateLimits, { email, id, ip }: Actor, signal?: AbortSignal) =>
   signIns.begin({ email: email ?? id, ip, isFamiliar: async () => true, signal })
 

@@ -19,8 +19,8 @@ interface Parts {
 const maxAgeMs = 10 * 60_000
 
 /**
- * The welcome link signs in one user once, on any replica. It contains the id of the session that it creates,
- * and the primary key of `sessions` prevents a second use.
+ * The welcome link signs in one user once, on any replica. It contains the id of the session that it creates.
+ * The primary key of `sessions` prevents a second use.
  */
 export class WelcomeService {
   readonly #parts: Parts
