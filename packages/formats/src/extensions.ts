@@ -51,7 +51,6 @@ export function mimeOf(type: string, extension: string): string | null {
   const known = types[type] ?? textTypes[type]
   if (!known) return mimeOfExtension(extension)
   const describesSameContent = known.extensions.includes(extension)
-  return (
-    (describesSameContent && (coarseTypes.has(type) || mimeByExtension[extension]) && mimeOfExtension(extension)) || known.mime
-  )
+  const isCoarse = coarseTypes.has(type) && textTypeFor(extension) === undefined
+  return (describesSameContent && (isCoarse || mimeByExtension[extension]) && mimeOfExtension(extension)) || known.mime
 }

@@ -1,3 +1,4 @@
+export { sharedExtensions } from './content-rule.js'
 export type { Recognition } from './detect/detect.js'
 export { binaryTypeFor, isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor, types } from './extensions.js'
 export {

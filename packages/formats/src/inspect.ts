@@ -1,6 +1,7 @@
 import { findActiveContent } from './active-content.js'
+import { acceptsWithoutSignature } from './content-rule.js'
 import { findPdfHeader, type Recognition, recognise } from './detect/detect.js'
-import { binaryTypeFor, isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor } from './extensions.js'
+import { isExtensionFor, isPage, mimeOf, mimeOfExtension, textTypeFor } from './extensions.js'
 import {
   broken,
   DeadlineExceeded,
@@ -167,22 +168,9 @@ function noteUnusualName(extension: string, recognised: Recognition): string | u
 /** Verdict on a file without a reader. Only the first bytes are checked. */
 function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
   if (recognised.kind === 'binary') return sound(['checked for its signature only'])
-  if (typesWithSignature.has(source.extension) && !isArmoured(source, recognised))
-    return broken(`it does not start as a .${source.extension} file does`)
+  if (!acceptsWithoutSignature(source, recognised)) return broken(`it does not start as a .${source.extension} file does`)
   return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])
 }
-
-const isArmoured = (source: RandomAccessSource, { kind }: Recognition): boolean =>
-  kind === 'text' &&
-  binaryTypeFor(source.extension) === 'der' &&
-  /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im.test(source.read(0, 4096).toString('latin1'))
-
-// Extensions without a reader whose files always start with a known signature.
-const typesWithSignature = new Set(
-  'rar cbr bz2 tbz2 xz txz zst lz4 lz cab deb rpm psd psb jp2 jxl rtf woff woff2 exe dll class wasm sqlite flv avi swf aif aiff mid wv ape msg vsd pst chm lnk asf wmv wma ico heic heif eps ttf otf ttc dcm dng cr2 nef arw parquet mpp pub amr dwg avro shp exr djvu npy h5 fits nii p12 pfx p7s p7m p7b p7c der'.split(
-    ' ',
-  ),
-)
 
 /** Runs a reader. An unexpected error means that the file is damaged. */
 async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Promise<FormatVerdict> {

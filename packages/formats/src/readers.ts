@@ -74,6 +74,10 @@ export function readerName(extension: string, recognised: Recognition): string |
   const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
   if (recognised.kind !== 'binary') return readerOf(byName)
   if (byName === undefined) return readerOf(recognised.type)
+  // An extension that text and a binary type share, such as .key.
+  if (textTypeFor(extension)) return readerOf(recognised.type)
+  // Flash projects are compound files or zip archives.
+  if (byName === 'zip' && recognised.type === 'ole') return undefined
   const asCalled = readerOf(byName)
   // A document with the extension .zip is checked as an archive.
   return asCalled === undefined || byName === 'zip' || genericTypes.has(recognised.type) ? asCalled : readerOf(recognised.type)

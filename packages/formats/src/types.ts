@@ -11,7 +11,7 @@ const odf = 'application/vnd.oasis.opendocument'
 
 // Extensions of formats that are stored in a zip, a compound file or a TIFF, and cannot be told apart from it.
 const zipBased =
-  'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz xmind fla oxt xpi crx ipa aab mmap'
+  'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz mxl hwpx xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'
 
 /** Binary types, and text types with a clear signature (PDF, RTF, PostScript). */
@@ -61,7 +61,7 @@ export const types: Record<string, TypeRow> = {
     'application/zip',
     `docx docm dotx dotm xlsx xlsm xltx xltm xlsb xlam pptx pptm potx potm ppsx ppsm vsdm odt ott odm ods ots odp otp odg otg epub jar war ear aar apk xps oxps ${zipBased}`,
   ),
-  gz: row('application/gzip', 'gz gzip tgz taz tar.gz svgz emz wmz vgz dia adz cpgz'),
+  gz: row('application/gzip', 'gz gzip tgz taz tar.gz svgz emz wmz vgz dia adz cpgz ipk unitypackage'),
   bz2: row('application/x-bzip2', 'bz2 bz tbz tbz2'),
   xz: row('application/x-xz', 'xz txz'),
   zst: row('application/zstd', 'zst tzst zstd'),
@@ -89,8 +89,10 @@ export const types: Record<string, TypeRow> = {
   ),
   ole: row(
     'application/x-ole-storage',
-    'doc xls xlt xla ppt pps pot msg msi msp mst vsd pub mpp db docx xlsx pptx docm xlsm pptm wps one max sldprt sldasm slddrw qbw hwp fla rvt',
+    'doc xls xlt xla ppt pps pot msg msi msp mst vsd pub mpp db docx xlsx pptx docm xlsm pptm wps max sldprt sldasm slddrw qbw hwp fla rvt',
   ),
+
+  one: row('application/onenote', 'one onetoc2'),
 
   mp3: row('audio/mpeg', 'mp3 mpga mp2 mp1 m2a mpa mp2a m3a'),
   aac: row('audio/aac', 'aac adts'),
@@ -106,7 +108,8 @@ export const types: Record<string, TypeRow> = {
   'ogg-audio': row('audio/ogg', 'ogg oga spx'),
   'ogg-video': row('video/ogg', 'ogv ogg ogm ogx'),
   ogx: row('application/ogg', 'ogg oga ogv ogx ogm spx opus'),
-  m4a: row('audio/mp4', 'm4a m4b m4p m4r aac'),
+  // iTunes and ffmpeg write its brand into .mp4 files too.
+  m4a: row('audio/mp4', 'm4a m4b m4p m4r aac mp4'),
   // An MPEG-4 file with audio only. Players and shops use both extensions.
   'mp4-audio': row('audio/mp4', 'm4a mp4 m4b m4p m4r mpg4 mp4a aax 3gp'),
   mp4: row('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
@@ -167,7 +170,7 @@ export const textTypes: Record<string, TypeRow> = {
   svg: row('image/svg+xml', 'svg'),
   xml: row(
     'application/xml',
-    'xml xsd xsl xslt rss atom kml gpx rdf wsdl plist xliff xlf tei dae musicxml xhtml xht opf ncx resx xaml drawio owl sitemap',
+    'xml xsd xsl xslt rss atom kml gpx rdf wsdl plist xliff xlf tei dae musicxml xhtml xht opf ncx resx xaml drawio owl sitemap dia webarchive',
   ),
   html: row('text/html', 'html htm shtml'),
   ics: row('text/calendar', 'ics ifb ical'),
@@ -178,7 +181,7 @@ export const textTypes: Record<string, TypeRow> = {
   csv: row('text/csv', 'csv tsv tab'),
   txt: row(
     'text/plain',
-    'txt text log md markdown rst asc ini cfg conf properties toml yaml yml srt sql tex bib css js mjs cjs ts tsx jsx py rb go rs c h cpp hpp java kt cs php sh bat cmd ps1 r swift lua pl diff patch eml reg pem crt csr env nfo lst po json5 graphql proto tf adoc org dot gv',
+    'txt text log md markdown rst asc ini cfg conf properties toml yaml yml srt sql tex bib css js mjs cjs ts tsx jsx py rb go rs c h cpp hpp java kt cs php sh bat cmd ps1 r swift lua pl diff patch eml reg pem crt csr env nfo lst po json5 graphql proto tf adoc org dot gv key pot dic strings',
   ),
 }
 
@@ -228,4 +231,7 @@ export const mimeByExtension: Record<string, string> = {
   '3g2': 'video/3gpp2',
   dng: 'image/x-adobe-dng',
   heif: 'image/heif',
+  idml: 'application/vnd.adobe.indesign-idml-package',
+  hwpx: 'application/hwp+zip',
+  mxl: 'application/vnd.recordare.musicxml',
 }

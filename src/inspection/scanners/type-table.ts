@@ -1,4 +1,4 @@
-import { readerOf, textTypes, types } from '@assay/formats'
+import { readerOf, sharedExtensions, textTypes, types } from '@assay/formats'
 import { containers } from './containers.js'
 
 export function typeTable(): string {
@@ -19,8 +19,11 @@ export function typeTable(): string {
     '- *opened*: a reader reads the file as common programs do.',
     '- *signature*: only the first bytes are checked.',
     '',
-    'An extension that is not listed is accepted for any content except programs. Content of an unknown type passes, with a note in the report.',
-    '[Validation](validation.md) describes the checks.',
+    'An extension that is not listed is accepted for any content except programs. A binary extension of this table accepts no text, and no content',
+    'without the signature of its type. Some types have variants without a signature, such as raw disk images. Their extensions accept unknown',
+    'binary content, with a note in the report. [Validation](validation.md) describes the checks.',
+    '',
+    `Extensions that other formats share also accept text and unknown content: \`${[...sharedExtensions].join(' ')}\`.`,
     '',
     '## Types and extensions',
     '',

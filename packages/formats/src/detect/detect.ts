@@ -36,7 +36,10 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
     const type = found.ext === 'mp3' && hasId3(source) && isAdts(source) ? 'aac' : (typeAliases[found.ext] ?? found.ext)
     if (isConfirmed(type, found.ext, source)) return binary(type, found.mime)
   }
-  if (sign) return asText(source, sign)
+  if (sign) {
+    const own = binarySignature(source)
+    return own ? binary(own) : asText(source, sign)
+  }
   const deeper = detectByStructure(source, limits)
   return deeper ? binary(deeper) : { kind: 'unknown' }
 }
@@ -57,14 +60,23 @@ function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string 
   if (/^PK(\x03\x04|\x05\x06|\x07\x08|00)/.test(head.toString('latin1', 0, 4))) return zipType(source, limits)
   if (head.equals(compoundFile)) return oleType(source)
   if (head[0] === 0x1f && head[1] === 0x8b) return 'gz'
+  if (isDicomBehindTiff(source, head)) return 'dcm'
   return firstBox.test(head.toString('latin1', 4, 8)) ? isoMediaType(source, limits) : undefined
 }
 // First box of ISO base media files. Old QuickTime files have no `ftyp`.
 const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
 
+/** DICOM images may contain a TIFF header in their preamble, so that TIFF readers open them too. DICOM PS3.10, 7.1 */
+const isDicomBehindTiff = (source: RandomAccessSource, head: Buffer): boolean =>
+  /^(II\*\0|MM\0\*|II\+\0|MM\0\+)/.test(head.toString('latin1')) &&
+  !/^(geo)?tiff?$/.test(source.extension) &&
+  source.read(128, 4).toString('latin1') === 'DICM'
+
 /** Types whose files may look like text. A disk image (dmg) has its signature at its end. */
 function detectTextLike(source: RandomAccessSource): string | undefined {
   if (/^SIMPLE {2}= {18,20} *[TF]/.test(source.read(0, 64).toString('latin1'))) return 'fits'
+  // Thin archives of GNU, and archives of AIX.
+  if (/^!<thin>\n|^<bigaf>\n/.test(source.read(0, 8).toString('latin1'))) return 'ar'
   const isDmg = source.extension === 'dmg' && source.read(source.size - 512, 8).toString('latin1') === 'koly\0\0\0\x04'
   return isDmg ? 'dmg' : undefined
 }

@@ -25,7 +25,13 @@ const signatures: Record<string, Signature> = {
   lz4: (source) =>
     at(0, /^\x02\x21\x4c\x18/)(source) || (source.extension === 'lz4' && at(0, /^[\x50-\x5f]\x2a\x4d\x18/)(source)),
   tta: at(0, /^TTA[12]/),
+  // Sections, and the tables of contents of notebooks. [MS-ONESTORE] 2.3.1
+  one: at(0, /^(\xe4\x52\x5c\x7b\x8c\xd8\xa7\x4d\xae\xb1|\xa1\x2f\xff\x43\xd9\xef\x76\x4c\x9e\xe2)/),
   'is-cab': at(0, /^ISc\(/),
+  // TrueType and PostScript fonts of macOS.
+  ttf: at(0, /^(true|typ1)\0[\x01-\x40]/),
+  mid: at(0, /^RIFF....RMID/s),
+  'raw-photo': at(0, /^(IIR[OS]|MMOR|IIU\0)/),
 }
 
 export const binarySignature = (source: RandomAccessSource): string | undefined =>

@@ -1,19 +1,20 @@
 import { broken, DeadlineExceeded, type FormatReader, sound } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
+import { textSign } from '../../text/text.js'
 import { archiveReader } from '../archive.js'
 import { ArchiveLinks } from '../member-names.js'
 import { unsized } from './members.js'
 import { checkMembers, checkUnpackRun, type SevenZipKind, unpackNested } from './sevenzip.js'
 
 export const readRar: FormatReader = (source, limits, observer) => {
-  if (!startsWith(source, 'Rar!\x1a\x07')) return withoutSignature(source, ['rev'])
+  if (!startsWith(source, 'Rar!\x1a\x07')) return withoutSignature(source, 'rev')
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
   if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
   return archiveWithDirectory({ type, called: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
-  if (!startsWith(source, 'MSCF')) return withoutSignature(source, ['msu'])
+  if (!startsWith(source, 'MSCF')) return withoutSignature(source, 'msu')
   if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
   return archiveWithDirectory({ type: 'cab', called: 'cabinet' })(source, limits, observer)
 }
@@ -27,8 +28,11 @@ const archiveWithDirectory = (kind: SevenZipKind): FormatReader =>
 const startsWith = (source: RandomAccessSource, magic: string): boolean =>
   source.read(0, magic.length).toString('latin1') === magic
 
-const withoutSignature = ({ extension }: RandomAccessSource, free: string[]) =>
-  free.includes(extension) ? sound(['no signature is known for it']) : broken(`it does not start as a .${extension} file does`)
+/** Recovery volumes of older RAR versions have no signature, and newer .msu files are Windows images. */
+const withoutSignature = (source: RandomAccessSource, variant: string) =>
+  source.extension === variant && !textSign(source)
+    ? sound(['no signature is known for it'])
+    : broken(`it does not start as a .${source.extension} file does`)
 
 // 7-Zip in WebAssembly unpacks about 15 MB/s of bzip2.
 const maxStreamBytes = 32 * 1024 * 1024
