@@ -154,7 +154,8 @@ describe('damaged content', () => {
 
   test('detects the document type without its main part or its content types', async () => {
     expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
-    expect(await typeOf(basic.zip({ 'content.xml': '', 'styles.xml': '' }))).toBe('odf')
+    const manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    expect(await typeOf(basic.zip({ 'content.xml': '', 'META-INF/manifest.xml': manifest }))).toBe('odf')
   })
 
   test('accepts all extensions of the family for a film without its header', async () => {

@@ -1,6 +1,8 @@
 import { listZipEntries, type ZipEntry, zipDirectoryIsWhole } from '../archive/zip/directory.js'
 import { hidesZipDirectory } from '../archive/zip/encrypted-directory.js'
+import { ZipPackage } from '../archive/zip/package.js'
 import type { ReaderLimits } from '../format.js'
+import { FormatError } from '../format-error.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
 const mimetypes: Record<string, string> = {
@@ -42,7 +44,8 @@ export function zipType(source: RandomAccessSource, limits: ReaderLimits): strin
   if (!entries) return hidesZipDirectory(source, limits) ? 'zip' : 'zip-damaged'
   // Office accepts backslashes, a leading slash and any case.
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
-  const type = typeFromParts(names) ?? typeFromMimetype(source, entries) ?? typeFromNames(names)
+  const type =
+    typeFromParts(names) ?? typeFromMimetype(source, entries) ?? typeFromNames(names, (name) => readMember(source, limits, name))
   // A truncated directory is not evidence of a plain archive.
   return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
 }
@@ -69,14 +72,26 @@ function typeFromMimetype(source: RandomAccessSource, entries: ZipEntry[]): stri
   return mimetypes[declared] ?? (declared.startsWith('application/vnd.oasis.opendocument') ? 'odf' : undefined)
 }
 
-function typeFromNames(names: Set<string>): string | undefined {
-  if (names.has('meta-inf/container.xml')) return 'epub'
-  if (names.has('content.xml') && ['meta-inf/manifest.xml', 'styles.xml', 'meta.xml'].some((name) => names.has(name)))
-    return 'odf'
+/** Other formats (MusicXML, InDesign, Hancom, XMind) also have a container or a manifest. Its content decides. */
+function typeFromNames(names: Set<string>, read: (name: string) => string): string | undefined {
+  const container = 'meta-inf/container.xml'
+  if (names.has(container) && /\.opf\b|oebps-package/.test(read(container))) return 'epub'
+  const manifest = 'meta-inf/manifest.xml'
+  if (names.has('content.xml') && names.has(manifest) && /opendocument|openoffice/.test(read(manifest))) return 'odf'
   if (names.has('androidmanifest.xml')) return 'apk'
   if (names.has('meta-inf/manifest.mf')) return 'jar'
   for (const name of names) if (name.endsWith('.class') || name.startsWith('web-inf/')) return 'jar'
   return undefined
+}
+
+/** Returns the start of a member, or nothing if it cannot be read. The reader of the type reports damage. */
+function readMember(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
+  try {
+    return new ZipPackage(source, limits).read(name)?.toString('latin1', 0, 64 * 1024) ?? ''
+  } catch (error) {
+    if (error instanceof FormatError) return ''
+    throw error
+  }
 }
 
 const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
