@@ -11,6 +11,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type BytePatch, decode, nothingSaid } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
+import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
 
 // Maps and scans are decoded by strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
 const stripFactor = 3
@@ -40,7 +41,7 @@ const compressions = new Set([
 
 // Valid files that the bundled libtiff and libvips do not support: rare compressions and sample layouts.
 const unsupported =
-  /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|must have|LogL|Lab/i
+  /required field 262 missing|unsupported|not configured|not implemented|can not handle|cannot handle|sorry|not supported|compression support|unknown compression|not a known|not a whole number|samples out of range|no known route|bad colou?r|subsampl|differs from page|exceeds channel limit|must have|LogL|Lab/i
 
 // Messages that say "unsupported" but mean damage: wrong predictors or CCITT codes, or an unreadable directory.
 const damage = /Predictor|Uncompressed data|tile size out of range|contains unsupported image format/
@@ -94,7 +95,11 @@ async function decodePage(
     const changes = getDefaultPhotometric(reader, page)
     decoding = changes ? await decode(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
+  if (decoding.outcome === 'refused' && hasUnknownFieldType.test(decoding.message))
+    decoding = await decode(source, limits, { ...options, failOn: 'error', changes: withoutUnknownTypes(reader, page) })
   if (decoding.outcome === 'decoded') return undefined
+  if (decoding.outcome === 'refused' && /decompress error tile/.test(decoding.message) && isWideJpeg(reader, page))
+    return (await decodeJpegTiles(reader, page.fields, source, limits)) ? undefined : decoding.message
   if (decoding.outcome === 'refused' && (!unsupported.test(decoding.message) || damage.test(decoding.message)))
     return decoding.message
   const missing = missingData(reader, page, source, limits)
@@ -104,6 +109,18 @@ async function decodePage(
   notes.push(`looked at its structure only: ${why}`)
   return undefined
 }
+
+const isWideJpeg = (reader: TiffReader, { fields, compression, tiled }: Page): boolean =>
+  compression === 7 && tiled && (reader.value(fields.get(tag.samples)) ?? 1) > 3
+
+const hasUnknownFieldType = /TIFF_SETGET_UNDEFINED/
+const firstPrivateTag = 32_768
+
+/** Replaces private fields with a type that no specification defines. Programs ignore such fields. TIFF 6.0, section 2 */
+const withoutUnknownTypes = (reader: TiffReader, { fields }: Page): BytePatch[] =>
+  [...fields].flatMap(([number, { type, entryAt }]) =>
+    number >= firstPrivateTag && (type < 1 || type > 18) ? [{ at: entryAt, bytes: reader.entry(number, 0) }] : [],
+  )
 
 const lacksPhotometric = /required field 262 missing/
 /** Optional fields of an image: resolution, names, dates. */

@@ -107,16 +107,35 @@ export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
 export const tiledTiff = () =>
   picture(256, 256).tiff({ compression: 'lzw', tile: true, tileWidth: 64, tileHeight: 64 }).toBuffer()
 
+/** One JPEG tile of 64 by 64 pixels in red, green, blue and alpha. */
+export async function rgbaJpegTiff(): Promise<Buffer> {
+  const data = await picture(64, 64).toColourspace('cmyk').jpeg({ chromaSubsampling: '4:4:4' }).toBuffer()
+  const fields: [number, number][] = [
+    [256, 64],
+    [257, 64],
+    [262, 2],
+    [322, 64],
+    [323, 64],
+    [324, 8],
+    [325, data.length],
+    [338, 2],
+  ]
+  const bytes = rawTiff({ bits: 8, samples: 4, compression: 7, data, fields })
+  return [278, 279, 273].reduce(withoutTiffField, bytes)
+}
+
 interface RawTiff {
   bits: number
   samples: number
   compression: number
   data: Buffer
+  /** Further fields as [tag, value, type]. They replace fields with the same tag. */
+  fields?: [tag: number, value: number, type?: number][]
 }
 
 /** A grey TIFF of 8 by 5 pixels in one strip, which libvips does not write. */
-export function rawTiff({ bits, samples, compression, data }: RawTiff): Buffer {
-  const fields = [
+export function rawTiff({ bits, samples, compression, data, fields: further = [] }: RawTiff): Buffer {
+  const usual: [tag: number, value: number, type?: number][] = [
     [256, 8],
     [257, 5],
     [258, bits],
@@ -127,13 +146,14 @@ export function rawTiff({ bits, samples, compression, data }: RawTiff): Buffer {
     [278, 5],
     [279, data.length],
   ]
+  const fields = [...usual.filter(([tag]) => !further.some(([other]) => other === tag)), ...further].sort((a, b) => a[0] - b[0])
   const directory = Buffer.alloc(2 + fields.length * 12 + 4)
   directory.writeUInt16LE(fields.length)
-  for (const [index, [tag, value]] of fields.entries()) {
-    directory.writeUInt16LE(tag!, 2 + index * 12)
-    directory.writeUInt16LE(4, 4 + index * 12)
+  for (const [index, [tag, value, type = 4]] of fields.entries()) {
+    directory.writeUInt16LE(tag, 2 + index * 12)
+    directory.writeUInt16LE(type, 4 + index * 12)
     directory.writeUInt32LE(1, 6 + index * 12)
-    directory.writeUInt32LE(value!, 10 + index * 12)
+    directory.writeUInt32LE(value, 10 + index * 12)
   }
   const head = Buffer.from('II*\0\0\0\0\0', 'latin1')
   head.writeUInt32LE(8 + data.length, 4)

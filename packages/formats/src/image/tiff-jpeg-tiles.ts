@@ -1,0 +1,27 @@
+import { checkDeadline, type ReaderLimits } from '../format.js'
+import { MemorySource, type RandomAccessSource } from '../random-access-source.js'
+import { readJpeg } from './jpeg.js'
+import type { TiffFields, TiffReader } from './tiff-directory.js'
+
+const tag = { tileOffsets: 324, tileCounts: 325, jpegTables: 347 }
+
+/** Decodes each tile as a JPEG with the tables of the page. libvips decodes JPEG tiles of one or three components only. */
+export async function decodeJpegTiles(
+  reader: TiffReader,
+  fields: TiffFields,
+  source: RandomAccessSource,
+  limits: ReaderLimits,
+): Promise<boolean> {
+  const [offsets, counts, shared] = [tag.tileOffsets, tag.tileCounts, tag.jpegTables].map((number) => fields.get(number))
+  if (!offsets || !counts) return false
+  // The tables end with an end marker, and each tile starts with a start marker.
+  const tables = shared && shared.count > 4 && shared.count < 65_536 ? source.read(shared.offset, shared.count - 2) : undefined
+  const lengths = reader.values(counts)
+  for (const offset of reader.values(offsets)) {
+    checkDeadline(limits)
+    const tile = source.read(offset, Math.min(lengths.next().value ?? 0, source.size))
+    const jpeg = tables ? Buffer.concat([tables, tile.subarray(2)]) : tile
+    if (!(await readJpeg(new MemorySource(jpeg), limits)).sound) return false
+  }
+  return true
+}

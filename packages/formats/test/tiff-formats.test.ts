@@ -1,0 +1,41 @@
+import { describe, expect, test } from '@jest/globals'
+import { inspect, MemorySource } from '../src/index.js'
+import { rawTiff, rgbaJpegTiff } from './support/samples/image.js'
+
+const open = async (extension: string, bytes: Buffer) => {
+  const { type, fits, verdict } = await inspect(new MemorySource(bytes, extension))
+  return { type, fits, ...verdict }
+}
+const accepted = { fits: true, sound: true }
+
+describe('tiff', () => {
+  const grey = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 7) }
+
+  test('accepts private fields of unknown types', async () => {
+    expect(await open('tif', rawTiff({ ...grey, fields: [[65_000, 1, 20]] }))).toMatchObject({ ...accepted, notes: [] })
+    const cut = rawTiff({ ...grey, compression: 8, data: Buffer.from('78da', 'hex'), fields: [[65_000, 1, 20]] })
+    expect(await open('tif', cut)).toMatchObject({ sound: false })
+  })
+
+  test('accepts a page with many bands, and a transparency mask of 1 bit', async () => {
+    const bands = rawTiff({ bits: 8, samples: 7, compression: 1, data: Buffer.alloc(280, 7) })
+    expect(await open('tif', bands)).toMatchObject(accepted)
+    const mask = rawTiff({
+      bits: 1,
+      samples: 1,
+      compression: 1,
+      data: Buffer.alloc(5),
+      fields: [
+        [262, 4],
+        [254, 4],
+      ],
+    })
+    expect(await open('tif', mask)).toMatchObject(accepted)
+  })
+
+  test('decodes JPEG tiles with an alpha channel', async () => {
+    const whole = await rgbaJpegTiff()
+    expect(await open('tif', whole)).toMatchObject({ ...accepted, notes: [] })
+    expect(await open('tif', Buffer.from(whole).fill(0xff, 300, 900))).toMatchObject({ sound: false })
+  })
+})
