@@ -69,6 +69,15 @@ describe('what 7-Zip opens is opened', () => {
     expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
   })
 
+  test('accepts a RAR 5 file reference, which unpacks to a copy of the file, and rejects one that points outside', async () => {
+    const reference = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
+    expect(await reference(file.name)).toMatchObject({
+      sound: true,
+      evidence: { entries: 2, unpacked_bytes: 2 * file.bytes.length },
+    })
+    expect(await reference('../a.bin')).toMatchObject({ sound: false })
+  })
+
   test('a damaged file in a RAR is an error even if a link has the same name', async () => {
     const link = { name: file.name, target: 'b', kind: 'symbolic' } as const
     expect(await verdictOn('rar', rar5(file, link))).toMatchObject({ sound: true, notes: [] })

@@ -38,7 +38,10 @@ export async function listMembers(
     if (key === 'Folder' ? value === '+' : key === 'Attributes' && /^D/.test(value) && !hasContent) member.folder = true
     if (key === 'Encrypted') member.encrypted = value === '+'
     if (key === 'Packed Size') packed = value === '' ? Number.NaN : Number(value)
-    if (key?.endsWith(' Link') && value !== '' && packed === 0) Object.assign(member, { target: value, size: 0 })
+    if (!key?.endsWith(' Link') || value === '' || packed !== 0) return
+    member.target = value
+    // A file reference of RAR 5 is unpacked as a copy of the other file. Other links have no content.
+    if (key !== 'Copy Link') member.size = 0
   }
   const run = await runSevenZip(source, limits, { command: ['l', '-slt', '-ba'], type, line })
   return { run, members }
@@ -55,7 +58,9 @@ export interface Unpacking {
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
   // One message per link: an error of another member with the same name counts.
-  const expectedErrors = members.flatMap(({ name, target }) => (target === undefined ? [] : `ERROR: Data Error : ${name}`))
+  const expectedErrors = members.flatMap(({ name, target, size }) =>
+    target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
+  )
   const options = { command: ['x', '-so'], type, expectedErrors, output: (bytes: Buffer) => splitter.take(bytes) }
   return runSevenZip(source, limits, options).finally(() => splitter.end())
 }

@@ -213,7 +213,7 @@ export function rar4({ name, bytes }: File, { closed = '' as '' | 'file' | 'dire
 /** RAR 5 with one stored file. */
 export function rar5(
   { name, bytes, method = 0 }: File & { method?: number },
-  link?: { name: string; target: string; kind: 'symbolic' | 'hard' },
+  link?: { name: string; target: string; kind: 'symbolic' | 'hard' | 'copy' },
 ): Buffer {
   const vint = (value: number) => {
     const out: number[] = []
@@ -240,14 +240,15 @@ export function rar5(
   ])
   const named = (text: string) => Buffer.concat([vint(text.length), latin(text)])
   const linkTo = ({ name: from, target, kind }: NonNullable<typeof link>) => {
-    const extra = Buffer.concat([Buffer.from([5, kind === 'symbolic' ? 1 : 4, 0]), named(target)])
+    const extra = Buffer.concat([Buffer.from([5, { symbolic: 1, hard: 4, copy: 5 }[kind], 0]), named(target)])
     const redirection = Buffer.concat([vint(extra.length), extra])
     return Buffer.concat([
       Buffer.from([2, 3]),
       vint(redirection.length),
-      Buffer.from([0, 4, target.length]),
+      Buffer.from([0, 4]),
+      vint(kind === 'copy' ? bytes.length : target.length),
       vint(kind === 'symbolic' ? 0o120777 : 0o100644),
-      u32le(0),
+      u32le(kind === 'copy' ? crc32(bytes) : 0),
       Buffer.from([0, 1]),
       named(from),
       redirection,
