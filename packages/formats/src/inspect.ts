@@ -100,10 +100,20 @@ export async function openDetected(
     const read = reader ? await reader(source, limits, observer) : checkSignature(source, recognised)
     return addActiveContent(read, { source, recognised, limits })
   })
+  if (!verdict.sound && isVolume(source, recognised, verdict)) verdict.problem = volumeProblem
   const note = noteUnusualName(source.extension, recognised)
   if (note && reader && verdict.sound) verdict.notes = [...(verdict.notes ?? []), note]
   return { verdict, reader: reader ? (name ?? source.extension) : null }
 }
+
+const volumeProblem = 'it is one part of several. Join the parts of the archive, or upload an archive that is not split'
+
+/** Whether an archive that cannot be read is one of several volumes, by its extension (.7z.001, .z01) or its start. */
+function isVolume(source: RandomAccessSource, recognised: Recognition, verdict: { maliciousConstruction?: string }): boolean {
+  if (recognised.kind !== 'binary' || !volumeTypes.has(recognised.type) || verdict.maliciousConstruction) return false
+  return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'
+}
+const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
 
 /** Checks the signature of a file without a reader, and that it is no polyglot. */
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
@@ -148,14 +158,17 @@ function addActiveContent(verdict: FormatVerdict, { source, recognised, limits }
   return active.size > 0 ? { ...verdict, evidence: { ...verdict.evidence, active_content: [...active] } } : verdict
 }
 
+const modernFormats: Record<string, string> = { doc: '.docx', dot: '.dotx', xls: '.xlsx', xlt: '.xltx', ppt: '.pptx' }
+
 /** Detects text that office programs write with the extension of an older format. Such programs open it with a warning. */
 function findTextDocument(source: RandomAccessSource, recognised: Recognition): string | undefined {
   if (recognised.kind !== 'text' || !/^(doc|dot|xls|xlt|ppt)$/.test(source.extension)) return undefined
   const start = source.read(0, 2048).toString('latin1')
+  const wayOut = `Rename it, or open it in an office program and save it as ${modernFormats[source.extension]}`
   const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
-  if (program) return `it is ${program} 2003 XML, not a .${source.extension}; such files are called .xml`
+  if (program) return `it is ${program} 2003 XML, not a .${source.extension}; such files are called .xml. ${wayOut}`
   if (/<(!doctype\s+html|html|head|body|table)[\s>]/i.test(start))
-    return `it is a web page, not a .${source.extension}; such files are called .html`
+    return `it is a web page, not a .${source.extension}; such files are called .html. ${wayOut}`
   return undefined
 }
 

@@ -44,6 +44,8 @@ interface EndRecord {
   commentTruncated: boolean
 }
 
+const splitArchive = 'it is one part of several. Join the parts of the zip archive, or upload an archive that is not split'
+
 /** Lists the first members, or returns null if the directory cannot be read. Fast enough for type detection. */
 export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits): ZipEntry[] | null {
   try {
@@ -102,7 +104,7 @@ function findEnd(source: RandomAccessSource): EndRecord {
   }
   const large = readZip64End(source, end)
   if (large) return large
-  if (thisDisk !== 0 || directoryDisk !== 0) throw damaged('the file is one part of a split zip archive, without the others')
+  if (thisDisk !== 0 || directoryDisk !== 0) throw damaged(splitArchive)
   return end
 }
 
@@ -125,7 +127,7 @@ function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | u
   // writes the records beside plain numbers if it packs standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
-  if (locator.readUInt32LE(16) > 1) throw damaged('the file is one part of a split zip archive, without the others')
+  if (locator.readUInt32LE(16) > 1) throw damaged(splitArchive)
   const record = findZip64Record(source, end.position - 20, Number(locator.readBigUInt64LE(8)))
   return {
     ...end,

@@ -1,0 +1,42 @@
+import { deflateRawSync } from 'node:zlib'
+import { describe, expect, test } from '@jest/globals'
+import { inspect, MemorySource } from '../src/index.js'
+import * as basic from './support/samples/basic.js'
+import { openSevenZip } from './support/samples/seven-zip.js'
+
+const open = async (extension: string, bytes: Buffer) => {
+  const { type, fits, verdict } = await inspect(new MemorySource(bytes, extension))
+  return { type, fits, ...verdict }
+}
+const accepted = { fits: true, sound: true }
+
+describe('parts of a split archive', () => {
+  const problem = expect.stringMatching(/one part of several\. Join the parts/)
+
+  test('names the missing parts of a 7z archive', async () => {
+    const seven = await openSevenZip()
+    seven.FS.writeFile('/a', Buffer.from(Array.from({ length: 3000 }, (_, at) => (at * at * 31) & 255)))
+    seven.callMain(['a', '-mx=0', '/x.7z', '/a'])
+    const whole = Buffer.from(seven.FS.readFile('/x.7z'))
+    expect(await open('7z', whole)).toMatchObject(accepted)
+    expect(await open('001', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem })
+    expect(await open('7z', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem: expect.stringMatching(/cut off/) })
+  })
+
+  test('names the missing parts of a zip archive', async () => {
+    const whole = basic.zip({ a: deflateRawSync(Buffer.alloc(1000, 'text')) })
+    const first = Buffer.concat([Buffer.from('PK\x07\x08'), whole.subarray(0, 40)])
+    expect(await open('z01', first)).toMatchObject({ sound: false, problem })
+    expect(await open('001', whole.subarray(0, 40))).toMatchObject({ sound: false, problem })
+    const last = Buffer.from(whole)
+    last.writeUInt16LE(1, last.length - 18)
+    expect(await open('zip', last)).toMatchObject({ sound: false, problem })
+  })
+})
+
+test.each([
+  ['xls', '<html><body><table></table></body></html>', /such files are called \.html\. Rename it, .* save it as \.xlsx/],
+  ['doc', '<?xml version="1.0"?><?mso-application progid="Word.Document"?>', /called \.xml\. Rename it, .* save it as \.docx/],
+])('tells what to do with a web page or XML saved as .%s', async (extension, text, problem) => {
+  expect(await open(extension, Buffer.from(text))).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
+})
