@@ -1,4 +1,4 @@
-import { crc32, gzipSync } from 'node:zlib'
+import { crc32, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { defaultLimits, detect, openDetected } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
@@ -51,6 +51,20 @@ describe('walk', () => {
       { cause: 'unsupported', container: 'lz4', depth: 2 },
     ])
     expect(visitor.contents).toContain('text')
+  })
+
+  test('unpacks a PDF of blank scanned pages whole, but no gzip file of the same ratio', async () => {
+    const page = deflateSync(Buffer.alloc(24 * 2 ** 20, 255))
+    const image = Buffer.concat([
+      Buffer.from(`1 0 obj\n<</Subtype/Image/Filter/FlateDecode/Length ${page.length}>>\nstream\n`),
+      page,
+      Buffer.from('\nendstream\nendobj\n'),
+    ])
+    const visitor: Visitor = { content: () => () => {} }
+    const scan = Buffer.concat([Buffer.from('%PDF-1.4\n'), image, image, image, Buffer.from('trailer\n<</Root 2 0 R>>\n%%EOF\n')])
+    expect(await walk(new MemorySource(scan), { visitor })).toEqual({ gaps: [], damage: [] })
+    const archive = gzipSync(Buffer.alloc(72 * 2 ** 20, 255))
+    expect(await walk(new MemorySource(archive), { visitor })).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
   test('reports the limit that ended it', async () => {

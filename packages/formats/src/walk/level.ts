@@ -127,6 +127,7 @@ export class Level implements Members {
     const { name, sevenZipType } = containerKinds[container]
     const inside = new Level(this.#run, this.#depth + 1, container, observed)
     if (!open) return inside.addGap('unsupported', `it holds a ${name}, which nothing here unpacks`)
+    if (container === 'pdf' && this.#depth === 0) this.#run.startPdf()
     const { maxNesting } = this.limits
     if (inside.#depth > maxNesting) throw new LimitExceeded(`it holds archives in archives, ${maxNesting} deep and more`)
     try {

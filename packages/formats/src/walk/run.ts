@@ -3,6 +3,8 @@ import { type Damage, type Gap, LimitExceeded, type Visitor, WalkEnded, type Wal
 
 const maxReported = 100
 const freeBytes = 64 * 1024 * 1024
+// About 40 blank pages of a colour scan (A4, 300 dpi). Deflate packs them 1000 to 1.
+const freePdfBytes = 1024 * 1024 * 1024
 
 /** Budget and results of one walk, over all levels of nesting. */
 export class WalkRun {
@@ -10,6 +12,7 @@ export class WalkRun {
   /** Set if the walk ended while it observed a reader. */
   endedBy: WalkEnded | undefined
   used = { bytes: 0, members: 0 }
+  #freeBytes = freeBytes
   readonly #damage = new Map<string, Damage>()
 
   constructor(
@@ -42,8 +45,13 @@ export class WalkRun {
     this.used = { bytes: unpacked, members: this.used.members }
     const { maxUnpackedBytes, maxRatio } = this.limits
     if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`it unpacks to more than ${maxUnpackedBytes} bytes`)
-    if (unpacked > freeBytes && unpacked > maxRatio * this.size)
+    if (unpacked > this.#freeBytes && unpacked > maxRatio * this.size)
       throw new LimitExceeded(`it unpacks to more than ${maxRatio} times its size`)
+  }
+
+  /** Raises the limit up to which the ratio does not count: the images of a PDF are unpacked one by one. */
+  startPdf(): void {
+    this.#freeBytes = freePdfBytes
   }
 
   /** Records an error that ended the walk while it observed a reader. Throws any other error. */

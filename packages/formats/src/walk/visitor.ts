@@ -43,7 +43,7 @@ export interface WalkResult {
 
 export interface WalkLimits {
   maxUnpackedBytes: number
-  /** Ratio of unpacked bytes to the size of the file. Not applied to the first 64 MiB. */
+  /** Ratio of unpacked bytes to the size of the file. Not applied to the first 64 MiB, or the first 1 GiB of a PDF. */
   maxRatio: number
   maxMembers: number
   maxNesting: number
