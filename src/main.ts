@@ -1,4 +1,4 @@
-import { isServingProcess } from './platform/processes/place.js'
+import { isServingProcess } from './platform/processes/process-number.js'
 
 const loadApplication = async () => (await import('./app.js')).createApp
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../platform/errors/errors.js'
-import { keptEmail } from '../platform/plain-text.js'
+import { keptEmail } from '../platform/text.js'
 import { toAddressGroup } from './address-group.js'
 import type { WindowCounter } from './window-counter.js'
 

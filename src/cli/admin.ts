@@ -2,8 +2,8 @@
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'
+import { tell } from './print-error.js'
 import { runCommand, understand, usage } from './run-command.js'
-import { tell } from './tell.js'
 
 const lifecycle = new Lifecycle()
 

@@ -1,7 +1,7 @@
 import { readDatabasePlace } from '../platform/config/config.js'
 import { migrate, migrateFromPrerelease } from '../platform/db/migrate.js'
 import { borrowDatabase } from '../platform/db/open-database.js'
-import { tell } from './tell.js'
+import { tell } from './print-error.js'
 
 // npm run migrate: what a start does to the database, and no more; a release's job runs it with nothing but DATABASE_URL.
 // With --from-prerelease, it first converts a database of the last pre-release version.

@@ -1,5 +1,5 @@
 import { scopes, systemActor } from '../platform/actor.js'
-import { plainLine } from '../platform/plain-text.js'
+import { plainLine } from '../platform/text.js'
 import { type Command, UsageFault } from './command.js'
 
 const text = { type: 'string' } as const

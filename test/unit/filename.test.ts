@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { extensionOf } from '../../src/inspection/engine/inspect.js'
-import { cleanFilename } from '../../src/platform/plain-text.js'
+import { cleanFilename } from '../../src/platform/text.js'
 
 const kept: [string, string][] = [
   ['a.txt', 'a.txt'],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { shareOf } from '../../src/platform/processes/place.js'
+import { shareOf } from '../../src/platform/processes/process-number.js'
 import { mergeMetrics } from '../../src/platform/processes/supervisor-metrics.js'
 
 describe('what all processes share', () => {

@@ -2,7 +2,7 @@ import { Extensions, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { isStorable } from '../../ledger/entry.js'
 import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
-import { plainLine, withoutInvisible } from '../../platform/plain-text.js'
+import { plainLine, withoutInvisible } from '../../platform/text.js'
 
 type Judge = (value: unknown) => boolean
 

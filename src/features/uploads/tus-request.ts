@@ -5,7 +5,7 @@ import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json
 import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
 import { findFaults } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldFault } from '../../platform/errors/errors.js'
-import { cleanFilename } from '../../platform/plain-text.js'
+import { cleanFilename } from '../../platform/text.js'
 import { UploadFileArgs } from '../files/file.types.js'
 
 export const tusVersion = '1.0.0'

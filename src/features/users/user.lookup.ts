@@ -6,7 +6,7 @@ import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
 import { sqlFault } from '../../platform/db/sql-errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
-import { keptEmail } from '../../platform/plain-text.js'
+import { keptEmail } from '../../platform/text.js'
 import { userAudit } from './user-row.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",

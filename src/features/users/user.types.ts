@@ -5,7 +5,7 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
 import { Line, NotNull, Optional, Rule, Text } from '../../api/graphql/rules.js'
 import type { Scope } from '../../platform/actor.js'
-import { withoutInvisible } from '../../platform/plain-text.js'
+import { withoutInvisible } from '../../platform/text.js'
 import { ScopeList, ScopeName } from '../api-keys/api-key.types.js'
 import { PerformerTypeName } from '../audit-logs/audit-log.types.js'
 

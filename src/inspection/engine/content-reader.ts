@@ -10,7 +10,7 @@ import {
 } from '@assay/formats'
 import { isSmallArchive, smallLimits } from '@assay/formats/archive'
 import { isProgressive } from '@assay/formats/image'
-import { compiled } from '../../platform/compiled.js'
+import { compiled } from '../../platform/compiled-module.js'
 import { overloaded } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { isOfDeadRun, runName } from '../../platform/run-names.js'
+import { isOfDeadRun, runName } from '../../platform/process-file-names.js'
 
 export interface Sandbox {
   execPath: string

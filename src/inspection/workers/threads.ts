@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
-import { compiled } from '../../platform/compiled.js'
+import { compiled } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
 import { type Answer, type Attempt, minBlockBytes, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 

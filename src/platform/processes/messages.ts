@@ -1,4 +1,4 @@
-import type { Place } from './place.js'
+import type { Place } from './process-number.js'
 
 /** What is the same for all processes, and handed to each as it starts. */
 export interface Beginning {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Registry } from 'prom-client'
 import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
-import type { Place } from './place.js'
+import type { Place } from './process-number.js'
 
 const patienceMs = 5_000
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
 import { passOnWhenEnded } from './handed-over.js'
 import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
-import { servingProcessArgument } from './place.js'
+import { servingProcessArgument } from './process-number.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
 interface Parts {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WalkLimits } from '@assay/formats/walk'
-import { compiled } from '../../../platform/compiled.js'
+import { compiled } from '../../../platform/compiled-module.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { NotStarted, type Work, WorkerFailed } from '../../workers/work.js'

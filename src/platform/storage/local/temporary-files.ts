@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import { readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { isOfDeadRun, runName } from '../../run-names.js'
+import { isOfDeadRun, runName } from '../../process-file-names.js'
 
 const staleAfterMs = 60 * 60 * 1000
 
