@@ -29,7 +29,7 @@ import { openSandbox, type Sandbox } from './inspection/workers/sandbox.js'
 import { WorkerPool } from './inspection/workers/worker-pool.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import type { Application, AppParts } from './platform/processes/application.js'
-import { alone, shareOf } from './platform/processes/process-number.js'
+import { getShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
 import { openTracing } from './platform/telemetry/tracing.js'
@@ -144,10 +144,10 @@ function metricsOf({ database, siblings }: AppParts, { ledger, rescans, serviceE
 }
 
 function openWorkers({ config, logger, siblings }: AppParts, contents: string): WorkerPool {
-  const { place = alone } = siblings ?? {}
+  const { self: processNumber = singleProcess } = siblings ?? {}
   return new WorkerPool({
-    workers: shareOf(config.validationWorkers, place),
-    processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / place.of),
+    workers: getShare(config.validationWorkers, processNumber),
+    processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
     sandbox: sandboxFor(contents, logger),
   })
 }
@@ -164,7 +164,7 @@ function rescannerOf(
     rescans: services.rescans,
     quarantine: services.quarantine,
     contents: new StoredContents({ ...parts, storage: services.storage, inSpool: scanner.isSandboxed ?? false }),
-    megabytesPerSecond: config.rescanMbPerSecond / (siblings?.place ?? alone).of,
+    megabytesPerSecond: config.rescanMbPerSecond / (siblings?.self ?? singleProcess).of,
     serviceEvents: services.serviceEvents,
     logger,
   })
@@ -186,7 +186,7 @@ async function openConfiguredScanner(
 ): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
   const { rulesDir } = config
-  const clamd = { connections: shareOf(connectionsOfClamd, siblings?.place ?? alone) }
+  const clamd = { connections: getShare(connectionsOfClamd, siblings?.self ?? singleProcess) }
   return { url, scanner: await openScanner(url, { logger, pool, clamd, ...(rulesDir && { rulesDir }) }) }
 }
 

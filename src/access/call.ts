@@ -1,5 +1,5 @@
 import type { Actor, Origin } from '../platform/actor.js'
-import { type FieldFault, unauthenticated } from '../platform/errors/errors.js'
+import { type FieldError, unauthenticated } from '../platform/errors/errors.js'
 import { type Admission, Attempt, type Refusal, type RequestFacts } from './admission.js'
 import type { Endpoint } from './endpoint.js'
 import { RequestCost } from './request-cost.js'
@@ -26,7 +26,7 @@ export class Call implements RequestFacts {
   readonly actor: Actor | undefined
   readonly refusal: Refusal | undefined
   /** Invalid fields found while the input was coerced. They are reported together with those that validation finds. */
-  inputFaults: FieldFault[] = []
+  inputFaults: FieldError[] = []
   /** The request's name of an argument: `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
   idempotencyKey: string | undefined

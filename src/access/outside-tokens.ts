@@ -2,7 +2,7 @@ import { createRemoteJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtV
 import { isScope, type Scope } from '../platform/actor.js'
 import { currentTime, now } from '../platform/clock.js'
 import { AssayError, overloaded } from '../platform/errors/errors.js'
-import { plainLine } from '../platform/text.js'
+import { toSingleLine } from '../platform/text.js'
 import { ownIssuer, refuse } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
@@ -110,7 +110,7 @@ export class OutsideTokens {
       tenantId,
       scopes,
       email: text(this.#claims.email),
-      name: plainLine(text(this.#claims.name) ?? '') || null,
+      name: toSingleLine(text(this.#claims.name) ?? '') || null,
     }
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rateLimited } from '../platform/errors/errors.js'
-import { keptEmail } from '../platform/text.js'
+import { normalizeEmail } from '../platform/text.js'
 import { toAddressGroup } from './address-group.js'
 import type { WindowCounter } from './window-counter.js'
 
@@ -94,4 +94,4 @@ const waitAfter = (failures: number, free: number) =>
 const paused = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, signal ? { signal } : {})
 
 // The table of counts must not contain e-mail addresses.
-const accountKey = (email: string) => createHash('sha256').update(keptEmail(email.trim())).digest('base64url').slice(0, 22)
+const accountKey = (email: string) => createHash('sha256').update(normalizeEmail(email.trim())).digest('base64url').slice(0, 22)

@@ -1,37 +1,37 @@
-// type-graphql's decorators need it before the first of them runs.
+// The decorators of type-graphql require this import before all others.
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'
-import { tell } from './print-error.js'
-import { runCommand, understand, usage } from './run-command.js'
+import { printError } from './print-error.js'
+import { parseCommand, runCommand, usage } from './run-command.js'
 
 const lifecycle = new Lifecycle()
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.once(signal, () => void lifecycle.close().finally(() => process.exit(1)))
 
-/** One JSON object on standard output; a sentence on standard error and exit status 1 where something is wrong. */
+/** Prints the result as one JSON object on standard output. Errors go to standard error, with exit status 1. */
 async function main(words: string[]): Promise<number> {
   if (['help', '--help', '-h'].includes(words[0] ?? '')) {
     console.error(usage())
     return 0
   }
-  const asked = understand(words)
+  const parsed = parseCommand(words)
   const config = readConfig()
-  const { result, fault } = await runCommand(asked, { config, lifecycle, say: (what) => console.error(what) })
+  const { result, error } = await runCommand(parsed, { config, lifecycle, print: (message) => console.error(message) })
   console.log(JSON.stringify(result))
-  if (fault !== undefined) console.error(fault)
-  return fault === undefined ? 0 : 1
+  if (error !== undefined) console.error(error)
+  return error === undefined ? 0 : 1
 }
 
 let status = 1
 try {
   status = await main(process.argv.slice(2))
 } catch (error) {
-  tell(error)
+  printError(error)
 }
 await lifecycle.close().catch((error) => {
-  tell(error)
+  printError(error)
   status = 1
 })
 process.exit(status)

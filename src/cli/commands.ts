@@ -6,7 +6,7 @@ import { storageCommands } from './storage-commands.js'
 import { tenantCommands } from './tenant-commands.js'
 import { userCommands } from './user-commands.js'
 
-/** Everything that `npm run admin` can do (contract §7). */
+/** All commands of `npm run admin`. */
 export const commands: Readonly<Record<string, Command>> = {
   ...tenantCommands,
   ...userCommands,

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
-/** A file that is known to be sound or not. */
-export interface Labelled {
+/** A file with a known verdict. */
+export interface LabelledFile {
   path: string
-  sound: boolean
+  isValid: boolean
 }
 
-const soundLabels = new Set(['valid', 'sound', 'encrypted'])
+const validLabels = new Set(['valid', 'sound', 'encrypted'])
 const brokenLabels = new Set(['broken', 'corrupt', 'hostile', 'mismatch'])
 
-/** Of a CSV with the columns `path` (from its own folder) and `label`: valid, sound and encrypted; broken, corrupt, hostile and mismatch. */
-export async function readLabels(manifest: string): Promise<Labelled[]> {
+/** Reads a CSV file with the columns `path`, relative to the folder of the file, and `label`. */
+export async function readLabels(manifest: string): Promise<LabelledFile[]> {
   const [head = '', ...lines] = (await readFile(manifest, 'utf8')).split(/\r?\n/)
   const columns = head.split(',')
   const [path, label] = [columns.indexOf('path'), columns.indexOf('label')]
@@ -20,24 +20,24 @@ export async function readLabels(manifest: string): Promise<Labelled[]> {
     .filter((line) => line !== '')
     .map((line) => {
       const cells = line.split(',')
-      const told = cells[label] ?? ''
-      if (!soundLabels.has(told) && !brokenLabels.has(told))
+      const value = cells[label] ?? ''
+      if (!validLabels.has(value) && !brokenLabels.has(value))
         throw new Error(
-          `${manifest} labels '${cells[path]}' as '${told}'. The label must be one of ${[...soundLabels, ...brokenLabels].join(', ')}.`,
+          `${manifest} labels '${cells[path]}' as '${value}'. The label must be one of ${[...validLabels, ...brokenLabels].join(', ')}.`,
         )
-      return { path: join(dirname(manifest), cells[path] ?? ''), sound: soundLabels.has(told) }
+      return { path: join(dirname(manifest), cells[path] ?? ''), isValid: validLabels.has(value) }
     })
 }
 
-/** How many of how many, as a rate with the bounds between which it lies with 95 % confidence. */
+/** Formats a rate with its 95 % confidence interval. */
 export function rate(count: number, of: number): string {
-  const [low, high] = bounds(count, of)
+  const [low, high] = confidenceInterval(count, of)
   const percent = (value: number) => `${(value * 100).toFixed(2)} %`
   return `${count} of ${of}: ${percent(of === 0 ? 0 : count / of)}, with 95 % confidence ${percent(low)} to ${percent(high)}`
 }
 
-/** Clopper and Pearson's, which hold for few and for none: where the count would be as rare as 2.5 % from either side. */
-function bounds(count: number, of: number): [number, number] {
+/** Clopper-Pearson interval. It is also valid for small counts and for 0. */
+function confidenceInterval(count: number, of: number): [number, number] {
   const solve = (isTooLow: (p: number) => boolean) => {
     let [low, high] = [0, 1]
     for (let step = 0; step < 60; step++) {
@@ -47,13 +47,13 @@ function bounds(count: number, of: number): [number, number] {
     }
     return (low + high) / 2
   }
-  const low = count === 0 ? 0 : solve((p) => 1 - atMost(count - 1, of, p) < 0.025)
-  const high = count === of ? 1 : solve((p) => atMost(count, of, p) > 0.025)
+  const low = count === 0 ? 0 : solve((p) => 1 - probabilityOfAtMost(count - 1, of, p) < 0.025)
+  const high = count === of ? 1 : solve((p) => probabilityOfAtMost(count, of, p) > 0.025)
   return [low, high]
 }
 
-/** The probability of at most `count` of `of`, each with probability `p`. */
-function atMost(count: number, of: number, p: number): number {
+/** Binomial probability of at most `count` successes in `of` trials with success probability `p`. */
+function probabilityOfAtMost(count: number, of: number, p: number): number {
   let term = of * Math.log1p(-p)
   let sum = Math.exp(term)
   for (let index = 1; index <= count; index++) {

@@ -1,6 +1,6 @@
 import { isScope, scopes, systemActor } from '../platform/actor.js'
-import { plainLine } from '../platform/text.js'
-import { type Command, UsageFault } from './command.js'
+import { toSingleLine } from '../platform/text.js'
+import { type Command, UsageError } from './command.js'
 
 const text = { type: 'string' } as const
 
@@ -9,21 +9,21 @@ export const keyCommands: Record<string, Command> = {
     usage: 'key create --tenant TEN [--name NAME] [--scopes a,b] (default: all scopes)',
     options: { tenant: text, name: text, scopes: text },
     required: ['tenant'],
-    run: async ({ services }, given) => {
-      const asked =
-        given.scopes === undefined
+    run: async ({ services }, values) => {
+      const requested =
+        values.scopes === undefined
           ? [...scopes]
-          : String(given.scopes)
+          : String(values.scopes)
               .split(',')
               .map((scope) => scope.trim())
-      const unknown = asked.find((scope) => !isScope(scope))
+      const unknown = requested.find((scope) => !isScope(scope))
       if (unknown !== undefined)
-        throw new UsageFault(`--scopes contains '${unknown}'. It must contain one or more of ${scopes.join(', ')}.`)
-      const name = given.name === undefined ? 'Key of the operator' : plainLine(String(given.name))
-      if (name.length < 1 || name.length > 255) throw new UsageFault('--name must have 1 to 255 characters.')
-      const { tenantId } = await services.tenants.get(systemActor(String(given.tenant)))
-      const made = await services.apiKeys.create(systemActor(tenantId), { name, scopes: asked.filter(isScope) })
-      return { result: { tenant_id: tenantId, api_key_id: made.apiKeyId, name, scopes: made.scopes, api_key: made.apiKey } }
+        throw new UsageError(`--scopes contains '${unknown}'. It must contain one or more of ${scopes.join(', ')}.`)
+      const name = values.name === undefined ? 'Key of the operator' : toSingleLine(String(values.name))
+      if (name.length < 1 || name.length > 255) throw new UsageError('--name must have 1 to 255 characters.')
+      const { tenantId } = await services.tenants.get(systemActor(String(values.tenant)))
+      const key = await services.apiKeys.create(systemActor(tenantId), { name, scopes: requested.filter(isScope) })
+      return { result: { tenant_id: tenantId, api_key_id: key.apiKeyId, name, scopes: key.scopes, api_key: key.apiKey } }
     },
   },
 }

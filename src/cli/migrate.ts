@@ -1,17 +1,16 @@
-import { readDatabasePlace } from '../platform/config/config.js'
+import { readDatabaseConfig } from '../platform/config/config.js'
 import { migrate, migrateFromPrerelease } from '../platform/db/migrate.js'
 import { borrowDatabase } from '../platform/db/open-database.js'
-import { tell } from './print-error.js'
+import { printError } from './print-error.js'
 
-// npm run migrate: what a start does to the database, and no more; a release's job runs it with nothing but DATABASE_URL.
-// With --from-prerelease, it first converts a database of the last pre-release version.
+// npm run migrate: applies the migrations. It requires only DATABASE_URL. --from-prerelease converts a pre-release database first.
 try {
   const [option, ...more] = process.argv.slice(2)
   if ((option !== undefined && option !== '--from-prerelease') || more.length > 0)
     throw new Error(
       `Unknown argument '${option === '--from-prerelease' ? more[0] : option}'. The only option is --from-prerelease.`,
     )
-  const database = await borrowDatabase(readDatabasePlace(), (what) => console.error(what))
+  const database = await borrowDatabase(readDatabaseConfig(), (message) => console.error(message))
   try {
     await database.prove()
     const converted = option ? { converted: await migrateFromPrerelease(database.directUrl) } : {}
@@ -20,6 +19,6 @@ try {
     await database.stop()
   }
 } catch (error) {
-  tell(error)
+  printError(error)
   process.exitCode = 1
 }

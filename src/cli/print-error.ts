@@ -1,16 +1,16 @@
 import { toPublicError } from '../access/public-error.js'
 import { ConfigError } from '../platform/config/config.js'
-import { UsageFault } from './command.js'
+import { UsageError } from './command.js'
 
-/** One sentence for what an operator can mend; the whole of it for what is our own fault. */
-export function tell(error: unknown): void {
-  const told = toPublicError(error)
-  if (isSentence(error)) console.error(error.message)
-  else console.error(told.code === 'internal_server_error' ? error : told.message)
+/** Prints one sentence for an error that the operator can fix. Prints any other error with its stack. */
+export function printError(error: unknown): void {
+  const response = toPublicError(error)
+  if (isOperatorError(error)) console.error(error.message)
+  else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// A plain Error without a code is one of ours, written for the operator; those of Node and of drivers have one.
-const isSentence = (error: unknown): error is Error =>
+// The service throws a plain Error without a code for the operator. Errors of Node.js and of drivers have a code.
+const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
-  error instanceof UsageFault ||
+  error instanceof UsageError ||
   (error instanceof Error && error.constructor === Error && !('code' in error))

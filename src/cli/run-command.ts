@@ -7,35 +7,36 @@ import { createDatabase } from '../platform/db/client.js'
 import { migrate } from '../platform/db/migrate.js'
 import { borrowDatabase } from '../platform/db/open-database.js'
 import type { Lifecycle } from '../platform/processes/lifecycle.js'
-import { type Command, type Given, UsageFault } from './command.js'
+import { type Command, type OptionValues, UsageError } from './command.js'
 import { commands } from './commands.js'
 
-interface Asked {
+interface ParsedCommand {
   command: Command
-  given: Given
+  values: OptionValues
 }
 
-/** Parses the command line. Throws a `UsageFault` that contains the correct usage. */
-export function understand(words: readonly string[]): Asked {
+/** Parses the command line. The message of a `UsageError` contains the correct usage. */
+export function parseCommand(words: readonly string[]): ParsedCommand {
   const name = [2, 1].map((count) => words.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
   if (name === undefined) {
-    const asked = words.filter((word) => !word.startsWith('-')).join(' ')
-    throw new UsageFault(`${asked === '' ? 'Missing command' : `Unknown command '${asked}'`}.\n${usage()}`)
+    const unknown = words.filter((word) => !word.startsWith('-')).join(' ')
+    throw new UsageError(`${unknown === '' ? 'Missing command' : `Unknown command '${unknown}'`}.\n${usage()}`)
   }
   const command = commands[name]!
-  const right = `Usage: npm run --silent admin -- ${command.usage}`
-  let given: Given
+  const correctUsage = `Usage: npm run --silent admin -- ${command.usage}`
+  let values: OptionValues
   try {
-    given = parseArgs({ args: words.slice(name.split(' ').length), options: command.options, strict: true }).values as Given
+    values = parseArgs({ args: words.slice(name.split(' ').length), options: command.options, strict: true })
+      .values as OptionValues
   } catch (error) {
-    throw new UsageFault(`${(error as Error).message.split(/\. |\n/)[0]!.replace(/\.$/, '')}. ${right}`)
+    throw new UsageError(`${(error as Error).message.split(/\. |\n/)[0]!.replace(/\.$/, '')}. ${correctUsage}`)
   }
-  const missing = (command.required ?? []).filter((option) => given[option] === undefined)
+  const missing = (command.required ?? []).filter((option) => values[option] === undefined)
   if (missing.length > 0)
-    throw new UsageFault(
-      `${missing.map((option) => `--${option}`).join(', ')} ${missing.length === 1 ? 'is' : 'are'} required. ${right}`,
+    throw new UsageError(
+      `${missing.map((option) => `--${option}`).join(', ')} ${missing.length === 1 ? 'is' : 'are'} required. ${correctUsage}`,
     )
-  return { command, given }
+  return { command, values }
 }
 
 export const usage = (): string =>
@@ -44,17 +45,14 @@ export const usage = (): string =>
     ...Object.values(commands).map((command) => `  ${command.usage}`),
   ].join('\n')
 
-/**
- * Runs one command on the service's own rooms, without HTTP: on the running service's database where there is one, else on the
- * embedded one, started for this command. Everything that was opened is `lifecycle`'s to close.
- */
+/** Runs one command without HTTP, on the database of the service. `lifecycle` closes everything that was opened. */
 export async function runCommand(
-  { command, given }: Asked,
-  { config, lifecycle, say }: { config: Config; lifecycle: Lifecycle; say: (what: string) => void },
+  { command, values }: ParsedCommand,
+  { config, lifecycle, print }: { config: Config; lifecycle: Lifecycle; print: (message: string) => void },
 ): ReturnType<Command['run']> {
   const logger = pino({ level: 'silent' })
   const opened = await lifecycle.open(
-    () => borrowDatabase(config, say),
+    () => borrowDatabase(config, print),
     (database) => database.stop(),
   )
   await opened.prove()
@@ -65,7 +63,7 @@ export async function runCommand(
   )
   const services = await lifecycle.open(
     () => openServices({ config, database, databaseUrl: opened.directUrl, logger, serviceEvents: new EventEmitter() }),
-    (rooms) => rooms.close(),
+    (opened) => opened.close(),
   )
-  return command.run({ config, database, services }, given)
+  return command.run({ config, database, services }, values)
 }

@@ -1,7 +1,7 @@
 import { forgetOldMasterKeys, openMasterKey, renewMasterKeyFile } from '../access/master-key.js'
 import { reencryptSecrets } from '../access/reencrypt.js'
 import { type SigningPurpose, signingPurposes } from '../platform/signing-keys.js'
-import { type Command, UsageFault } from './command.js'
+import { type Command, UsageError } from './command.js'
 
 const isPurpose = (value: unknown): value is SigningPurpose => signingPurposes.some((purpose) => purpose === value)
 
@@ -10,10 +10,10 @@ export const secretCommands: Record<string, Command> = {
     usage: `secrets rotate --purpose ${signingPurposes.join('|')} [--leaked]`,
     options: { purpose: { type: 'string' }, leaked: { type: 'boolean' } },
     required: ['purpose'],
-    run: async ({ services }, given) => {
-      const { purpose } = given
-      const leaked = given.leaked === true
-      if (!isPurpose(purpose)) throw new UsageFault(`--purpose is '${purpose}'. It must be one of ${signingPurposes.join(', ')}.`)
+    run: async ({ services }, values) => {
+      const { purpose } = values
+      const leaked = values.leaked === true
+      if (!isPurpose(purpose)) throw new UsageError(`--purpose is '${purpose}'. It must be one of ${signingPurposes.join(', ')}.`)
       return { result: { purpose, key_id: await services.identity.signing[purpose].rotate({ leaked }) } }
     },
   },
@@ -31,11 +31,11 @@ export const secretCommands: Record<string, Command> = {
     options: {},
     run: async ({ config, database }) => {
       if (config.masterKey)
-        throw new UsageFault(
+        throw new UsageError(
           'MASTER_KEY is set, so this command cannot replace it. Set MASTER_KEY to the new key and MASTER_KEY_PREVIOUS to the old one. Then restart the service and run: secrets reencrypt.',
         )
       await renewMasterKeyFile(config.dataDir)
-      // Killed from here on, both keys are in the file, and the command can be run again.
+      // The file now contains both keys. If the process is killed from here on, run the command again.
       const renewed = await openMasterKey({ previous: [...config.previousMasterKeys], dataDir: config.dataDir })
       const reencrypted = await reencryptSecrets(database.pool, renewed)
       await forgetOldMasterKeys(config.dataDir)

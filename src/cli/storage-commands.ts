@@ -1,31 +1,31 @@
 import { readFile } from 'node:fs/promises'
 import { isSweepPaused, pauseSweep, resumeSweep } from '../features/maintenance/sweep-pause.js'
 import { Sweeper } from '../features/maintenance/sweeper.js'
-import { type Command, UsageFault } from './command.js'
+import { type Command, UsageError } from './command.js'
 
 export const storageCommands: Record<string, Command> = {
   sweep: {
     usage: 'sweep [--pause | --resume]',
     options: { pause: { type: 'boolean' }, resume: { type: 'boolean' } },
     run: async ({ database, services }, { pause, resume }) => {
-      if (pause && resume) throw new UsageFault('--pause and --resume cannot be combined. Use one of them.')
+      if (pause && resume) throw new UsageError('--pause and --resume cannot be combined. Use one of them.')
       if (pause || resume) await (pause ? pauseSweep : resumeSweep)(database.pool)
       const paused = await isSweepPaused(database.pool)
       if (pause || resume) return { result: { paused } }
-      if (paused) return { result: { paused }, fault: 'The sweep is paused. Run `sweep --resume` to continue it.' }
-      let why = ''
-      const noteReason = (blob: string, reason: unknown) => {
-        why ||= ` The first error, for '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
+      if (paused) return { result: { paused }, error: 'The sweep is paused. Run `sweep --resume` to continue it.' }
+      let firstError = ''
+      const saveFirstError = (blob: string, reason: unknown) => {
+        firstError ||= ` The first error, for '${blob}': ${reason instanceof Error ? reason.message : String(reason)}`
       }
-      // Their bytes are then due.
+      // Sweep uploads first, because their blobs are due for deletion afterwards.
       const uploads = await services.resumableUploads.sweep()
-      const { removed, failed } = await new Sweeper(database.pool, services.storage, noteReason).sweep()
+      const { removed, failed } = await new Sweeper(database.pool, services.storage, saveFirstError).sweep()
       const idempotencyKeys = await services.idempotency.sweep()
       const sessions = await services.signIns.sweep()
       return {
         result: { removed, failed, uploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
-          fault: `The store did not delete ${failed} of the due blobs. The next sweep retries them.${why}`,
+          error: `The store did not delete ${failed} of the due blobs. The next sweep retries them.${firstError}`,
         }),
       }
     },
@@ -41,7 +41,7 @@ export const storageCommands: Record<string, Command> = {
       })
       return {
         result: { deleted, purged },
-        ...(failed.length > 0 && { fault: `Some due files were not deleted: ${failed.join('; ')}` }),
+        ...(failed.length > 0 && { error: `Some due files were not deleted: ${failed.join('; ')}` }),
       }
     },
   },
@@ -50,7 +50,8 @@ export const storageCommands: Record<string, Command> = {
     usage: 'verify [--deep] [--repair] [--checkpoint FILE]',
     options: { deep: { type: 'boolean' }, repair: { type: 'boolean' }, checkpoint: { type: 'string' } },
     run: async ({ services }, { deep, repair, checkpoint }) => {
-      const against = typeof checkpoint === 'string' ? await services.log.faultAgainst(await noteIn(checkpoint)) : undefined
+      const logError =
+        typeof checkpoint === 'string' ? await services.log.faultAgainst(await readCheckpoint(checkpoint)) : undefined
       const repaired = repair ? await services.storageHealth.repairCounters() : undefined
       const counts = await services.storageHealth.verify({ deep: deep === true, whole: true })
       const result = {
@@ -60,16 +61,16 @@ export const storageCommands: Record<string, Command> = {
         corrupted: counts.corrupted,
         journal_drift: counts.journalDrift,
       }
-      const told = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
-      const wrong = Object.entries(result).filter(([, count]) => count > 0)
-      const drift = `Inconsistencies found: ${wrong.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
-      const faults = [...(wrong.length > 0 ? [drift] : []), ...(against === undefined ? [] : [against])]
-      return { result: told, ...(faults.length > 0 && { fault: faults.join(' ') }) }
+      const response = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
+      const inconsistent = Object.entries(result).filter(([, count]) => count > 0)
+      const drift = `Inconsistencies found: ${inconsistent.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
+      const errors = [...(inconsistent.length > 0 ? [drift] : []), ...(logError === undefined ? [] : [logError])]
+      return { result: response, ...(errors.length > 0 && { error: errors.join(' ') }) }
     },
   },
 }
 
-const noteIn = (path: string): Promise<string> =>
+const readCheckpoint = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
-    throw new UsageFault(`The file ${path} of --checkpoint cannot be read (${code}).`)
+    throw new UsageError(`The file ${path} of --checkpoint cannot be read (${code}).`)
   })

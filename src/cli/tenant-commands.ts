@@ -1,6 +1,6 @@
 import { scopes, systemActor } from '../platform/actor.js'
-import { plainLine } from '../platform/text.js'
-import { type Command, UsageFault } from './command.js'
+import { toSingleLine } from '../platform/text.js'
+import { type Command, UsageError } from './command.js'
 
 const text = { type: 'string' } as const
 
@@ -9,9 +9,9 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant create --name NAME [--quota-mb N]',
     options: { name: text, 'quota-mb': text },
     required: ['name'],
-    run: async ({ services }, given) => {
-      const name = plainLine(String(given.name))
-      const quotaMb = given['quota-mb'] === undefined ? undefined : wholeNumber('quota-mb', String(given['quota-mb']))
+    run: async ({ services }, values) => {
+      const name = toSingleLine(String(values.name))
+      const quotaMb = values['quota-mb'] === undefined ? undefined : parseWholeNumber('quota-mb', String(values['quota-mb']))
       const { tenantId } = await services.tenants.create({ name, ...(quotaMb !== undefined && { quotaMb }) })
       const key = await services.apiKeys.create(systemActor(tenantId), { name: 'First key', scopes: [...scopes] })
       return { result: { tenant_id: tenantId, name, api_key_id: key.apiKeyId, api_key: key.apiKey } }
@@ -42,10 +42,10 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant quota --tenant TEN --mb N (also the maximum that admins of the tenant can set)',
     options: { tenant: text, mb: text },
     required: ['tenant', 'mb'],
-    run: async ({ services }, given) => {
+    run: async ({ services }, values) => {
       const { tenantId, storageQuotaMb } = await services.tenants.setQuota(
-        String(given.tenant),
-        wholeNumber('mb', String(given.mb)),
+        String(values.tenant),
+        parseWholeNumber('mb', String(values.mb)),
       )
       return { result: { tenant_id: tenantId, storage_quota_mb: storageQuotaMb } }
     },
@@ -55,30 +55,30 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant suspend --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, given) => moved(await services.tenants.suspend(String(given.tenant))),
+    run: async ({ services }, values) => statusResult(await services.tenants.suspend(String(values.tenant))),
   },
 
   'tenant resume': {
     usage: 'tenant resume --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, given) => moved(await services.tenants.resume(String(given.tenant))),
+    run: async ({ services }, values) => statusResult(await services.tenants.resume(String(values.tenant))),
   },
 
   'tenant delete': {
     usage: 'tenant delete --tenant TEN --name NAME (the name confirms the deletion)',
     options: { tenant: text, name: text },
     required: ['tenant', 'name'],
-    run: async ({ services }, given) => {
-      const { tenantId, files } = await services.tenants.delete(String(given.tenant), String(given.name))
+    run: async ({ services }, values) => {
+      const { tenantId, files } = await services.tenants.delete(String(values.tenant), String(values.name))
       return { result: { tenant_id: tenantId, deleted: true, files } }
     },
   },
 }
 
-const moved = ({ tenantId, status }: { tenantId: string; status: string }) => ({ result: { tenant_id: tenantId, status } })
+const statusResult = ({ tenantId, status }: { tenantId: string; status: string }) => ({ result: { tenant_id: tenantId, status } })
 
-function wholeNumber(option: string, value: string): number {
-  if (!/^\d{1,10}$/.test(value)) throw new UsageFault(`--${option} is '${value}'. It must be a whole number of megabytes.`)
+function parseWholeNumber(option: string, value: string): number {
+  if (!/^\d{1,10}$/.test(value)) throw new UsageError(`--${option} is '${value}'. It must be a whole number of megabytes.`)
   return Number(value)
 }

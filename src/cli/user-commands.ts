@@ -3,7 +3,7 @@ import { findFaults } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
 import { systemActor } from '../platform/actor.js'
-import { type Command, UsageFault } from './command.js'
+import { type Command, UsageError } from './command.js'
 
 const text = { type: 'string' } as const
 
@@ -21,12 +21,12 @@ export const userCommands: Record<string, Command> = {
           .map((scope) => scope.trim()),
         ...(password !== undefined && { password }),
       })
-      refuseFaults(input)
-      // Throws "No tenant …" rather than what a foreign key says.
+      assertValid(input)
+      // Reports an unknown tenant. The foreign key error of the database does not name it.
       const actor = systemActor((await services.tenants.get(systemActor(String(tenant)))).tenantId)
-      const made = await services.users.create(actor, input)
-      const { userId, email: kept } = made.user
-      return { result: { user_id: userId, email: kept, ...(made.password !== null && { password: made.password }) } }
+      const created = await services.users.create(actor, input)
+      const { userId, email: storedEmail } = created.user
+      return { result: { user_id: userId, email: storedEmail, ...(created.password !== null && { password: created.password }) } }
     },
   },
 
@@ -34,16 +34,16 @@ export const userCommands: Record<string, Command> = {
     usage: 'user set-password --tenant TEN --email E [--password P] [--remove-second-factor]',
     options: { tenant: text, email: text, password: text, 'remove-second-factor': { type: 'boolean' } },
     required: ['tenant', 'email'],
-    run: async ({ services }, given) => {
-      const actor = systemActor((await services.tenants.get(systemActor(String(given.tenant)))).tenantId)
-      const { userId, email } = await services.users.getByEmail(actor, String(given.email))
-      const password = typeof given.password === 'string' ? given.password : undefined
-      const fault = password === undefined ? undefined : passwordFault(password)
-      if (fault) throw new UsageFault(`--password ${fault}.`)
-      if (given['remove-second-factor']) await services.secondFactors.reset(actor, userId)
+    run: async ({ services }, values) => {
+      const actor = systemActor((await services.tenants.get(systemActor(String(values.tenant)))).tenantId)
+      const { userId, email } = await services.users.getByEmail(actor, String(values.email))
+      const password = typeof values.password === 'string' ? values.password : undefined
+      const passwordError = password === undefined ? undefined : passwordFault(password)
+      if (passwordError) throw new UsageError(`--password ${passwordError}.`)
+      if (values['remove-second-factor']) await services.secondFactors.reset(actor, userId)
       if (password !== undefined) await services.users.setPassword(actor, userId, password)
-      const made = password === undefined ? await services.users.resetPassword(actor, userId) : undefined
-      return { result: { user_id: userId, email, ...(made && { password: made.password }) } }
+      const created = password === undefined ? await services.users.resetPassword(actor, userId) : undefined
+      return { result: { user_id: userId, email, ...(created && { password: created.password }) } }
     },
   },
 
@@ -51,9 +51,9 @@ export const userCommands: Record<string, Command> = {
     usage: 'user list --tenant TEN',
     options: { tenant: text },
     required: ['tenant'],
-    run: async ({ services }, given) => {
-      const { tenantId } = await services.tenants.get(systemActor(String(given.tenant)))
-      const users = await all(services, tenantId)
+    run: async ({ services }, values) => {
+      const { tenantId } = await services.tenants.get(systemActor(String(values.tenant)))
+      const users = await listAll(services, tenantId)
       return {
         result: {
           users: users.map((user) => ({
@@ -70,14 +70,14 @@ export const userCommands: Record<string, Command> = {
   },
 }
 
-function refuseFaults(input: InviteUserInput): void {
-  const faults = findFaults(input)
-  if (faults.length === 0) return
-  const sentences = faults.map(({ field, message }) => `--${field} ${message}`)
-  throw new UsageFault(`${sentences.join('; ')}.`)
+function assertValid(input: InviteUserInput): void {
+  const errors = findFaults(input)
+  if (errors.length === 0) return
+  const sentences = errors.map(({ field, message }) => `--${field} ${message}`)
+  throw new UsageError(`${sentences.join('; ')}.`)
 }
 
-async function all(services: Services, tenantId: string): Promise<User[]> {
+async function listAll(services: Services, tenantId: string): Promise<User[]> {
   const found: User[] = []
   for (let page = 1; ; page++) {
     const { data, pagination } = await services.users.list(tenantId, { page, pageSize: 100 })

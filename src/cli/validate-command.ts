@@ -4,15 +4,15 @@ import { createInspector, extensionOf, type Inspector } from '../inspection/engi
 import { openLocalContent } from '../inspection/engine/local-content.js'
 import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
-import { megabyte, mostMegabytes } from '../platform/units.js'
-import { type Labelled, rate, readLabels } from './error-rates.js'
+import { maxMegabytes, megabyte } from '../platform/units.js'
+import { type LabelledFile, rate, readLabels } from './error-rates.js'
 
 export interface CommandIo {
   out: (line: string) => void
   err: (line: string) => void
 }
 
-/** What the command is handed; `scanner` is not opened before it is known to be wanted. */
+/** `scanner` is opened only if the command needs it. */
 export interface CommandParts {
   scanner: VirusScanner | (() => Promise<VirusScanner>)
   workers?: number
@@ -35,17 +35,17 @@ All other checks are enabled. Every extension and every size up to 1 TB is allow
 
 const consoleIo: CommandIo = { out: (line) => console.log(line), err: (line) => console.error(line) }
 
-/** `npm run validate`. Its answer is the exit status: 0 where every file is accepted, 1 otherwise. */
+/** Runs `npm run validate`. Returns the exit status: 0 if all files are accepted, otherwise 1. */
 export async function validateCommand(argv: string[], parts: CommandParts): Promise<number> {
   const io = parts.io ?? consoleIo
   const flags = argv.filter((arg) => arg.startsWith('--'))
   const paths = argv.filter((arg) => !arg.startsWith('--'))
   const labels = flags.find((flag) => flag.startsWith('--labels='))?.slice('--labels='.length)
   const unknown = flags.find((flag) => flag !== '--no-scan' && flag !== '--help' && !flag.startsWith('--labels='))
-  if (unknown) return failed(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
-  if (flags.includes('--help') || (paths.length === 0 && !labels)) return failed(io, usage)
+  if (unknown) return printFailure(io, `Unknown option '${unknown}'. The options are --no-scan and --labels=FILE.`)
+  if (flags.includes('--help') || (paths.length === 0 && !labels)) return printFailure(io, usage)
   const scan = !flags.includes('--no-scan')
-  const scanner = !scan ? unused : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
+  const scanner = !scan ? noScanner : typeof parts.scanner === 'function' ? await parts.scanner() : parts.scanner
   const inspector = createInspector({ scanner, ...(parts.workers && { workers: parts.workers }) })
   try {
     let allAccepted = true
@@ -58,21 +58,21 @@ export async function validateCommand(argv: string[], parts: CommandParts): Prom
     }
     return allAccepted ? 0 : 1
   } catch (error) {
-    return failed(io, error instanceof Error ? error.message : String(error))
+    return printFailure(io, error instanceof Error ? error.message : String(error))
   } finally {
     await inspector.close()
     await scanner.close()
   }
 }
 
-function failed(io: CommandIo, message: string): number {
+function printFailure(io: CommandIo, message: string): number {
   io.err(message)
   return 1
 }
 
 async function printFile(path: string, inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
   const report = await validateFile(path, inspector, scan)
-  io.out(JSON.stringify(inWireSpelling(report), null, 2))
+  io.out(JSON.stringify(toReport(report), null, 2))
   return report.outcome === 'accepted'
 }
 
@@ -80,14 +80,14 @@ async function printFolder(folder: string, inspector: Inspector, scan: boolean, 
   const counts = new Map<string, number>()
   let bytes = 0
   const start = performance.now()
-  for await (const path of filesBelow(folder)) {
-    const begun = performance.now()
+  for await (const path of walkFiles(folder)) {
+    const fileStart = performance.now()
     const report = await validateFile(path, inspector, scan)
     const result = report.reason ?? 'accepted'
     counts.set(result, (counts.get(result) ?? 0) + 1)
     bytes += report.sizeBytes
-    const ms = (performance.now() - begun).toFixed(1)
-    io.out([relative(folder, path), report.outcome, report.reason ?? '-', decisive(report), ms].join('\t'))
+    const ms = (performance.now() - fileStart).toFixed(1)
+    io.out([relative(folder, path), report.outcome, report.reason ?? '-', decisiveMessage(report), ms].join('\t'))
   }
   const seconds = (performance.now() - start) / 1000
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -98,25 +98,25 @@ async function printFolder(folder: string, inspector: Inspector, scan: boolean, 
   return total === (counts.get('accepted') ?? 0)
 }
 
-async function printRates(files: Labelled[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
-  let [sound, refused, broken, passed] = [0, 0, 0, 0]
+async function printRates(files: LabelledFile[], inspector: Inspector, scan: boolean, io: CommandIo): Promise<boolean> {
+  let [validCount, rejectedValid, brokenCount, acceptedBroken] = [0, 0, 0, 0]
   for (const file of files) {
     const report = await validateFile(file.path, inspector, scan)
     const accepted = report.outcome === 'accepted'
-    if (file.sound) sound++
-    else broken++
-    if (accepted === file.sound) continue
-    if (file.sound) refused++
-    else passed++
-    io.out([file.path, report.outcome, report.reason ?? '-', decisive(report)].join('\t'))
+    if (file.isValid) validCount++
+    else brokenCount++
+    if (accepted === file.isValid) continue
+    if (file.isValid) rejectedValid++
+    else acceptedBroken++
+    io.out([file.path, report.outcome, report.reason ?? '-', decisiveMessage(report)].join('\t'))
   }
-  io.out(`valid files rejected: ${rate(refused, sound)}`)
-  io.out(`broken files accepted: ${rate(passed, broken)}`)
-  return refused + passed === 0
+  io.out(`valid files rejected: ${rate(rejectedValid, validCount)}`)
+  io.out(`broken files accepted: ${rate(acceptedBroken, brokenCount)}`)
+  return rejectedValid + acceptedBroken === 0
 }
 
-/** The message of the check that decided or, for accepted files, of the one that opened the file. */
-function decisive(report: ValidationReport): string {
+/** Message of the check that rejected the file. For an accepted file, message of the check that opened it. */
+function decisiveMessage(report: ValidationReport): string {
   const check =
     report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete') ??
     report.checks.find((each) => each.check === 'corrupt_file')
@@ -129,7 +129,7 @@ async function validateFile(path: string, inspector: Inspector, scan: boolean): 
   const rules = {
     contextKey: 'command_line',
     allowedExtensions: [extension],
-    maxFileSizeMb: mostMegabytes,
+    maxFileSizeMb: maxMegabytes,
     rejectBlankFiles: true,
     rejectCorruptFiles: true,
     scanForViruses: scan,
@@ -146,19 +146,19 @@ async function validateFile(path: string, inspector: Inspector, scan: boolean): 
   })
 }
 
-const leftOut = new Set(['node_modules', '.git'])
+const skippedFolders = new Set(['node_modules', '.git'])
 
-async function* filesBelow(folder: string): AsyncIterable<string> {
+async function* walkFiles(folder: string): AsyncIterable<string> {
   const entries = await readdir(folder, { withFileTypes: true })
   for (const entry of entries.sort((one, other) => one.name.localeCompare(other.name))) {
     const path = join(folder, entry.name)
-    if (leftOut.has(entry.name)) continue
-    if (entry.isDirectory()) yield* filesBelow(path)
+    if (skippedFolders.has(entry.name)) continue
+    if (entry.isDirectory()) yield* walkFiles(path)
     else if (entry.isFile()) yield path
   }
 }
 
-function inWireSpelling(report: ValidationReport): Record<string, unknown> {
+function toReport(report: ValidationReport): Record<string, unknown> {
   const { engine } = report
   return {
     outcome: report.outcome,
@@ -180,5 +180,11 @@ function inWireSpelling(report: ValidationReport): Record<string, unknown> {
 const never = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
-/** Stands where --no-scan leaves no scanner: no check asks it. */
-const unused: VirusScanner = { scan: never, identity: never, unsupportedContainers: never, prove: never, close: async () => {} }
+/** Scanner for --no-scan. No check calls it. */
+const noScanner: VirusScanner = {
+  scan: never,
+  identity: never,
+  unsupportedContainers: never,
+  prove: never,
+  close: async () => {},
+}

@@ -263,7 +263,7 @@ function createHealth({ services, database, spool, scanner, isDiskFull = () => f
     spool,
     scanner: scanner.url === 'none:' ? null : scanner,
     isDiskFull,
-    processes: siblings && (() => ({ running: siblings.state.running, of: siblings.place.of })),
+    processes: siblings && (() => ({ running: siblings.state.running, of: siblings.self.of })),
     replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
     storageFindings: () => storageFindings(database.pool),
     // The database's own check reports its outage.

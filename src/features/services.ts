@@ -10,7 +10,7 @@ import { IdempotencyService } from '../ledger/idempotency.js'
 import { JournalService } from '../ledger/journal.service.js'
 import { Ledger, type LedgerSubscriber } from '../ledger/ledger.js'
 import { ReservedPaths } from '../ledger/reserved-paths.js'
-import { keepTime, learnTime } from '../platform/clock.js'
+import { startClockSync, synchronizeClock } from '../platform/clock.js'
 import type { Config } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
 import { openStorage } from '../platform/storage/index.js'
@@ -73,9 +73,9 @@ export async function openServices(parts: ServiceParts) {
 async function openBase(parts: ServiceParts) {
   const { config, database, logger, serviceEvents } = parts
   const { pool } = database
-  await learnTime(pool)
+  await synchronizeClock(pool)
   await database.durability.expression()
-  const stopTime = keepTime(pool)
+  const stopTime = startClockSync(pool)
   const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
   const fold = new Fold(database.writes, onError)
   const journal = new JournalService(database)

@@ -1,6 +1,6 @@
 import { types } from '@assay/formats'
-import { type BlockReason, blockReasons, type PolicyRefusal } from '../platform/errors/block-reasons.js'
-import { shown } from '../platform/errors/errors.js'
+import { type BlockReason, blockReasons, type PolicyRejection } from '../platform/errors/block-reasons.js'
+import { printable } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import type { Findings, SoundnessFinding, WorkerFailureResult } from './findings.js'
 import type { CheckOutcome, Submission, ValidationRules } from './report.js'
@@ -32,7 +32,7 @@ export interface CheckVerdict {
   outcome: CheckOutcome
   message: string
   /** Set if the context's policy rejects the file, and not the check itself. */
-  refusal?: PolicyRefusal
+  refusal?: PolicyRejection
   /** Small, in snake_case: copied into the report and into the details of the error. */
   evidence?: Record<string, unknown>
   /** Set if it was measured closer to the work than around the check. */
@@ -46,7 +46,7 @@ type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 const extension: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.allowedExtensions.includes(file.extension)) {
-    const [name, allowed] = [shown(file.extension), rules.allowedExtensions]
+    const [name, allowed] = [printable(file.extension), rules.allowedExtensions]
     const what = name === '' ? 'A file name without an extension' : `Extension '${name}'`
     const message = `${what} is not allowed in context '${rules.contextKey}'; allowed: ${allowed.join(', ')}.`
     return { outcome: 'failed', message, evidence: { extension: name, allowed } }
@@ -68,7 +68,7 @@ const extension: Check = async (file) => {
   const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
   return {
     outcome: 'failed',
-    message: `The content ${found}, which does not match the extension '.${shown(file.extension)}'.${hint}`,
+    message: `The content ${found}, which does not match the extension '.${printable(file.extension)}'.${hint}`,
     evidence,
     durationMs,
   }
@@ -151,7 +151,7 @@ function policyEvidence({ verdict }: SoundnessFinding): PolicyEvidence {
 function rejectionByPolicy(
   { encrypted, active_content }: PolicyEvidence,
   rules: ValidationRules,
-): { refusal: PolicyRefusal; message: string } | undefined {
+): { refusal: PolicyRejection; message: string } | undefined {
   const rejects = `Context '${rules.contextKey}' rejects such files.`
   if (rules.rejectEncryptedFiles && encrypted)
     return { refusal: 'encrypted_file', message: `The file, or a part of it, requires a password. ${rejects}` }

@@ -1,4 +1,4 @@
-import type { BlockReason, PolicyRefusal } from '../platform/errors/block-reasons.js'
+import type { BlockReason, PolicyRejection } from '../platform/errors/block-reasons.js'
 import type { Content } from '../platform/spool/content.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
 
@@ -43,7 +43,7 @@ export interface CheckReport {
   durationMs: number
 }
 
-export type RejectionReason = BlockReason | PolicyRefusal | 'scan_incomplete'
+export type RejectionReason = BlockReason | PolicyRejection | 'scan_incomplete'
 
 /** The validation report (contract, section 6), stored with every attempt. */
 export interface ValidationReport {

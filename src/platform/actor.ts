@@ -58,7 +58,7 @@ export const systemActor = (tenantId: string): Actor => ({
   userAgent: '',
 })
 
-const userAgentBytes = 512
+const maxUserAgentBytes = 512
 
 /** Cleans a User-Agent for the logs: no control characters, at most 512 bytes, only whole characters. */
 export function cleanUserAgent(header: string | undefined): string {
@@ -66,7 +66,7 @@ export function cleanUserAgent(header: string | undefined): string {
   const clean = decodeHeader(header)
     .replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '')
     .trim()
-  return cutAtBytes(clean, userAgentBytes)
+  return truncateUtf8(clean, maxUserAgentBytes)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -81,7 +81,7 @@ function decodeHeader(header: string): string {
   }
 }
 
-function cutAtBytes(text: string, limit: number): string {
+function truncateUtf8(text: string, limit: number): string {
   if (Buffer.byteLength(text) <= limit) return text
   const bytes = Buffer.from(text)
   let end = limit

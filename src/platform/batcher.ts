@@ -17,10 +17,7 @@ interface BatcherOptions<Item, Result> {
   maxWaiting?: number
 }
 
-/**
- * Runs one batch at a time in each group. Items that are added while a batch runs form the next one. Therefore concurrent requests
- * share their work, and no result is older than its request.
- */
+/** Runs one batch at a time in each group. Concurrent requests share a batch, and no result is older than its request. */
 export class Batcher<Item, Result> {
   readonly #options: Required<BatcherOptions<Item, Result>>
   readonly #queues = new Map<string, Waiting<Item, Result>[]>()

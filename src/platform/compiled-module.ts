@@ -1,2 +1,2 @@
-/** A module of ours as compiled, by its path below `src`: workers are started from there, also where a test runs the source. */
-export const compiled = (path: string): URL => new URL(`../../dist/${path}.js`, import.meta.url)
+/** URL of a compiled module. `path` is relative to `src`. Workers load compiled code even if a test runs the source. */
+export const compiledModule = (path: string): URL => new URL(`../../dist/${path}.js`, import.meta.url)

@@ -17,7 +17,7 @@ export function makeDataDir(dataDir: string): void {
   }
 }
 
-/** Writes the names in the folder to the disk. */
+/** Syncs the directory entries to the disk. */
 export function syncFolder(path: string): void {
   const descriptor = openSync(path, 'r')
   fsyncSync(descriptor)

@@ -3,32 +3,32 @@ import { open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { megabyte } from './units.js'
 
-const watchMs = 1000
+const watchIntervalMs = 1000
 
 /**
- * A file that only takes room, next to what needs some: given up on a full disk, so that what makes room again can be done (deletes,
- * a start, a recovery), and made again when there is room for twice as much. Its size is an eighth of a small disk.
+ * A file that reserves disk space. It is deleted if the disk is full, so that deletes, a start or a recovery can free more space.
+ * It is created again if twice its size is free. On a small disk, its size is an eighth of the disk.
  */
 export class DiskReserve {
   readonly #file: string
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   #isFull = false
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> = Promise.resolve()
 
-  constructor({ file, mostBytes }: { file: string; mostBytes: number }) {
+  constructor({ file, maxBytes }: { file: string; maxBytes: number }) {
     this.#file = file
-    this.#mostBytes = mostBytes
+    this.#maxBytes = maxBytes
   }
 
-  /** True from when the disk was found full until there is room for the reserve again: what takes room is to wait so long. */
+  /** True from a full disk until the reserve fits again. Do not write large data in the meantime. */
   get isFull(): boolean {
     return this.#isFull
   }
 
-  /** Looks once a second from now on. */
+  /** Starts a check every second. */
   watch(): void {
-    this.#timer ??= setInterval(() => void this.look(), watchMs).unref()
+    this.#timer ??= setInterval(() => void this.check(), watchIntervalMs).unref()
   }
 
   async close(): Promise<void> {
@@ -36,56 +36,57 @@ export class DiskReserve {
     await this.#running
   }
 
-  /** Gives the reserve up where the disk is full, and makes it where there is room. Never throws: without one, things are as they were. */
-  look(): Promise<void> {
-    return this.#oneByOne({ giveUp: true })
+  /** Deletes the reserve if the disk is full, and creates it if there is space. Never rejects, because the reserve is optional. */
+  check(): Promise<void> {
+    return this.#queue({ release: true })
   }
 
-  /** Makes the reserve where there is none, and room. Never throws either. */
-  keep(): Promise<void> {
-    return this.#oneByOne({ giveUp: false })
+  /** Creates the reserve if it is missing and there is space. Never rejects. */
+  recreate(): Promise<void> {
+    return this.#queue({ release: false })
   }
 
-  /** Gives its room back; false where there was none to give. */
-  async giveUp(): Promise<boolean> {
-    const held = (await this.#held()) > 0
+  /** Returns false if there was no reserve. */
+  async release(): Promise<boolean> {
+    const existed = (await this.#currentSize()) > 0
     await rm(this.#file, { force: true })
-    return held
+    return existed
   }
 
-  #oneByOne(how: { giveUp: boolean }): Promise<void> {
-    this.#running = this.#running.then(() => this.#look(how)).catch(() => {})
+  #queue(options: { release: boolean }): Promise<void> {
+    this.#running = this.#running.then(() => this.#check(options)).catch(() => {})
     return this.#running
   }
 
-  async #look({ giveUp }: { giveUp: boolean }): Promise<void> {
+  async #check({ release }: { release: boolean }): Promise<void> {
     const { bavail, blocks, bsize } = await statfs(dirname(this.#file))
-    const bytes = Math.min(this.#mostBytes, Math.floor((blocks * bsize) / 8))
+    const bytes = Math.min(this.#maxBytes, Math.floor((blocks * bsize) / 8))
     const free = bavail * bsize
-    if (free < bytes / 2 && giveUp) {
+    if (free < bytes / 2 && release) {
       this.#isFull = true
-      await this.giveUp()
+      await this.release()
     } else if (free >= 2 * bytes) {
-      if ((await this.#held()) < bytes) await this.#make(bytes)
+      if ((await this.#currentSize()) < bytes) await this.#create(bytes)
       this.#isFull = false
     }
   }
 
-  async #held(): Promise<number> {
+  async #currentSize(): Promise<number> {
     return (await stat(this.#file).catch(() => null))?.size ?? 0
   }
 
-  async #make(bytes: number): Promise<void> {
-    const aside = `${this.#file}.new`
-    // Noise: a file system that compresses would keep nothing free for zeros.
-    const noise = randomBytes(Math.min(bytes, megabyte))
-    const handle = await open(aside, 'w', 0o600)
+  async #create(bytes: number): Promise<void> {
+    const newFile = `${this.#file}.new`
+    // Random data, because a compressing file system would reserve nothing for zeros.
+    const randomData = randomBytes(Math.min(bytes, megabyte))
+    const handle = await open(newFile, 'w', 0o600)
     try {
-      for (let at = 0; at < bytes; at += noise.length) await handle.write(noise, 0, Math.min(noise.length, bytes - at))
+      for (let at = 0; at < bytes; at += randomData.length)
+        await handle.write(randomData, 0, Math.min(randomData.length, bytes - at))
       await handle.sync()
-      await rename(aside, this.#file)
+      await rename(newFile, this.#file)
     } catch (error) {
-      await rm(aside, { force: true })
+      await rm(newFile, { force: true })
       throw error
     } finally {
       await handle.close()

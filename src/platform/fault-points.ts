@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** The steps of an upload, of a delete and of what follows between which a process may die: what each leaves must mend itself. */
+/** Steps between which tests kill the process. After each of them, the service must recover without help. */
 export const faultPoints = [
-  // An upload, in the order of its steps; `store.` is the local store's part of it, `bucket.` a bucket's, `commit.` the ledger's.
+  // Upload, in order. The prefixes are `store.` for the local store, `bucket.` for a bucket and `commit.` for the ledger.
   'upload.spooled',
   'upload.judged',
   'upload.journaling',
@@ -16,15 +16,15 @@ export const faultPoints = [
   'commit.begun',
   'commit.durable',
   'upload.committed',
-  // The rejection of a file.
+  // Rejection of a file.
   'refusal.judged',
-  // A part of an upload in several requests, and the verdict on it.
+  // Part of a resumable upload, and its verdict.
   'part.stored',
   'part.kept',
   'part.decided',
   'delete.found',
   'delete.committed',
-  // The trash, and what expires.
+  // Trash and expiry.
   'restore.moved',
   'restore.committed',
   'purge.removed',
@@ -38,7 +38,7 @@ export const faultPoints = [
   'bucket.removed',
   'sweep.removed',
   'sweep.forgotten',
-  // A file that is scanned again, and one that is quarantined in a bucket.
+  // Rescan of a file, and quarantine in a bucket.
   'rescan.scanned',
   'quarantine.marked',
   'quarantine.copied',
@@ -48,7 +48,7 @@ export type FaultPoint = (typeof faultPoints)[number]
 
 const passed = channel('assay:fault-point')
 
-/** Marks a step. Nothing subscribes in production: test/support/fault-point.mjs kills the process that passes one. */
+/** Publishes a step. Production has no subscriber. test/support/fault-point.mjs kills the process at a step. */
 export function faultPoint(name: FaultPoint): void {
   if (passed.hasSubscribers) passed.publish(name)
 }

@@ -1,6 +1,6 @@
-/** Whether a process with this id exists on this machine, in this container. The id may have been reused since. */
+/** True if a process with this id exists in this container. The system may have reused the id. */
 export function isAlive(pid: number): boolean {
-  // kill(2) addresses groups of processes by 0 and negative numbers.
+  // kill(2) sends to process groups if the id is 0 or negative.
   if (!(pid > 0)) return false
   try {
     process.kill(pid, 0)

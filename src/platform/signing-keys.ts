@@ -1,16 +1,16 @@
 export interface SigningSecret {
-  /** Travels with the signature, so that keys can rotate without breaking what is out. */
+  /** Part of the signature, so that existing signatures stay valid after a rotation. */
   id: string
   secret: Buffer
 }
 
-/** Keys of one purpose, kept encrypted in the database, known in the process. */
+/** Signing keys of one purpose. They are encrypted in the database. */
 export interface SigningSecrets {
   current(): Promise<SigningSecret>
-  /** A current or retired one that may still verify; undefined where there is none of that id. */
+  /** Finds the current key, or a retired key that may still verify. */
   find(id: string): Promise<SigningSecret | undefined>
 }
 
-/** What a key is for; the `purpose` column of `signing_keys`. */
+/** Values of the column `purpose` in `signing_keys`. */
 export const signingPurposes = ['download_url', 'session', 'receipt', 'log'] as const
 export type SigningPurpose = (typeof signingPurposes)[number]

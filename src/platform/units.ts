@@ -1,5 +1,5 @@
-/** Bytes of what the contract calls 1 MB. */
+/** The API defines 1 MB as 1024 × 1024 bytes. */
 export const megabyte = 1_048_576
 
-/** The most MB that any setting may name: 1 TiB. */
-export const mostMegabytes = 1_048_576
+/** Upper limit of all settings in MB: 1 TiB. */
+export const maxMegabytes = 1_048_576

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { newId } from '../../src/platform/ids.js'
 import { comparePaths } from '../../src/platform/storage/blob-path.js'
-import { BlobExists, type BlobStorage } from '../../src/platform/storage/blob-storage.js'
+import { BlobExistsError, type BlobStorage } from '../../src/platform/storage/blob-storage.js'
 import { watchFaults } from '../support/residue.js'
 import { breaking, bytesOf, inFile, inMemory, noise } from './contents.js'
 
@@ -115,8 +115,8 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
 
     test('nothing is ever overwritten, small or large', async () => {
       await put('a/b', 'first')
-      await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExists)
-      await expect(put('a/b', noise(9 * 1024 * 1024))).rejects.toBeInstanceOf(BlobExists)
+      await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExistsError)
+      await expect(put('a/b', noise(9 * 1024 * 1024))).rejects.toBeInstanceOf(BlobExistsError)
       expect((await read('a/b')).toString()).toBe('first')
     })
 
@@ -126,7 +126,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
       expect(won).toHaveLength(1)
       expect((await read('a/same')).equals(contents[won[0] as number] as Buffer)).toBe(true)
-      for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BlobExists)
+      for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BlobExistsError)
     })
 
     test('twenty at once, each whole', async () => {

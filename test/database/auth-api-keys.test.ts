@@ -6,7 +6,7 @@ import { trustMs } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
 import { hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
-import { setTime } from '../../src/platform/clock.js'
+import { setClock } from '../../src/platform/clock.js'
 import { signingPurposes } from '../../src/platform/signing-keys.js'
 import { identityWorld, origin, until } from '../support/identity-world.js'
 
@@ -75,11 +75,11 @@ describe('an API key', () => {
   test('that expires while it is warm is refused from that moment', async () => {
     const key = await world.apiKey(tenantId, { expiresAt: new Date(Date.now() + 3_600_000) })
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
-    setTime(Date.now() + 3_700_000)
+    setClock(Date.now() + 3_700_000)
     try {
       expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message: 'This API key has expired.' })
     } finally {
-      setTime(Date.now())
+      setClock(Date.now())
     }
   })
 

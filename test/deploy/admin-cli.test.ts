@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { runCommand as runHere, understand } from '../../src/cli/run-command.js'
+import { parseCommand, runCommand as runHere } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import { anId } from '../support/answers.js'
@@ -28,7 +28,7 @@ async function typed(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcom
 async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
   const lifecycle = new Lifecycle()
   try {
-    const { result, fault } = await runHere(understand(words), { config: readConfig(env), lifecycle, say: () => {} })
+    const { result, error: fault } = await runHere(parseCommand(words), { config: readConfig(env), lifecycle, print: () => {} })
     return { status: fault === undefined ? 0 : 1, stderr: fault ?? '', result: JSON.parse(JSON.stringify(result)) }
   } catch (error) {
     return { status: 1, stderr: (error as Error).message, result: undefined }
@@ -267,8 +267,8 @@ describe('beside a running service', () => {
     [[], 'Missing command.'],
   ])('%j is told in one sentence', async (words, sentence) => {
     const attempt = async () => {
-      const { command, given } = understand(words)
-      await command.run({ config: world.config, database: world.database, services: world.app.services }, given)
+      const { command, values } = parseCommand(words)
+      await command.run({ config: world.config, database: world.database, services: world.app.services }, values)
     }
     await expect(attempt()).rejects.toThrow(sentence)
   })

@@ -125,7 +125,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
         storageFindings: async () => 0,
         rescans: async () => ({ contextsUnderWay: 0, filesQuarantined: 0 }),
       }
-      const registries = [new Metrics(none).registry, new SupervisorMetrics({ wanted: 2, running: () => 2 }).registry]
+      const registries = [new Metrics(none).registry, new SupervisorMetrics({ configured: 2, running: () => 2 }).registry]
       const metrics = (await Promise.all(registries.map((each) => each.getMetricsAsJSON()))).flat()
       const single = (name: string) => registries.map((each) => each.getSingleMetric(name)).find((metric) => metric !== undefined)
       const labels = new Map<string, string[]>()

@@ -50,7 +50,7 @@ afterEach(async () => {
   expect(left).toEqual([0, 0])
 })
 
-function open(limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, pauseMs: 10 }): GcsStorage {
+function open(limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, retryDelayMs: 10 }): GcsStorage {
   const storage = new GcsStorage({ bucket: 'blobs', endpoint: bucket.url, signingEndpoint: identity.signingEndpoint, limits })
   opened.push(storage)
   return storage
@@ -156,7 +156,7 @@ describe('tokens', () => {
     'a mute %s is given up in time, and waited for no longer by the calls after it',
     async (call) => {
       await federated(await subjectFile())
-      const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, pauseMs: 10 })
+      const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
       identity.plan(call, { kind: 'silent' }, 1000)
       await expect(storage.size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable' })
       await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject({ code: 'storage_unavailable' })
@@ -175,7 +175,7 @@ describe('signing by IAM', () => {
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
   ])('%s: unavailable in bounded time, with its reason; well again by itself', async (_name, fault, reason) => {
     await federated(await subjectFile())
-    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, pauseMs: 10 })
+    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
     await inTheEnd(() => storage.ready())
     bucket.objects.keep({ name: grant.path }, large)
     identity.plan('sign', fault, 100)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
-import { BlobExists } from '../../src/platform/storage/blob-storage.js'
+import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
 import { StandInBucket } from '../support/bucket/bucket.js'
@@ -7,7 +7,7 @@ import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
 // Answers that Google should not give, or that somebody between gives in its place. Nothing here waits for a deadline but
 // what says so: the stand-in answers at once.
-const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, pauseMs: 5 }
+const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)
 const large = noise(9 * 1024 * 1024 + 7)
@@ -78,7 +78,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   test('that finds another object at its path leaves it as it is, be its bytes the same or not', async () => {
     for (const there of [noise(50, 9), bytes]) {
       const { generation } = bucket.objects.keep({ name: 'a/b' }, there)
-      await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExists)
+      await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
       expect(bucket.objects.get('a/b').generation).toBe(generation)
       expect(await kept('a/b', there)).toBe(true)
     }

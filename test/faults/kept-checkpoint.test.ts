@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
-import { runCommand, understand } from '../../src/cli/run-command.js'
+import { parseCommand, runCommand } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
 import { growJournal } from '../support/journal.js'
@@ -41,7 +41,7 @@ async function verifyFile(path: string): Promise<string | undefined> {
     STORAGE_URL: `file://${world.dataDir}/blobs`,
   })
   try {
-    return (await runCommand(understand(['verify', '--checkpoint', path]), { config, lifecycle, say: () => {} })).fault
+    return (await runCommand(parseCommand(['verify', '--checkpoint', path]), { config, lifecycle, print: () => {} })).error
   } finally {
     await lifecycle.close()
   }

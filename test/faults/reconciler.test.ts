@@ -70,8 +70,8 @@ describe('what does not agree', () => {
     const [lost, grown, changed, sound] = await keep(tenant, 4)
     await keep(neighbour, 1)
     await storage().remove(lost!.path)
-    await appendFile(storage().fileOf(grown!.path), 'more')
-    await writeFile(storage().fileOf(changed!.path), 'TEXT number ?')
+    await appendFile(storage().getFile(grown!.path), 'more')
+    await writeFile(storage().getFile(changed!.path), 'TEXT number ?')
     const strayId = newId('file')
     const stray = `${tenant.tenantId}/notes/2026/01/${strayId}`
     await storage().put(stray, memoryContent(Buffer.from('nobody’s')), { contentType: 'text/plain' })
@@ -194,7 +194,7 @@ describe('a pass', () => {
   test('re-reads the share of blobs that it is told to, and looks at so many paths a second', async () => {
     const tenant = await newTenant()
     const [file] = await keep(tenant, 3)
-    await writeFile(storage().fileOf(file!.path), 'TEXT number 0')
+    await writeFile(storage().getFile(file!.path), 'TEXT number 0')
     await pass({ sample: 0 })
     expect(await findings()).toEqual([])
     const began = performance.now()

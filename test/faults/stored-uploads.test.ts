@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { learnTime, now, setTime } from '../../src/platform/clock.js'
+import { now, setClock, synchronizeClock } from '../../src/platform/clock.js'
 import { multipart, RawClient } from '../support/raw-client.js'
 import { leftBehind, watchFaults } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
@@ -83,14 +83,14 @@ test('stores a blob under one path only if the month changes during the upload',
   const { put } = storage
   let puts = 0
   storage.put = async (path, content, options) => {
-    if (puts++ === 0) setTime(now() + 32 * 86_400_000)
+    if (puts++ === 0) setClock(now() + 32 * 86_400_000)
     await put.call(storage, path, content, options)
   }
   try {
     expect((await send(tenant)).status).toBe(201)
   } finally {
     storage.put = put
-    await learnTime(world.database.pool)
+    await synchronizeClock(world.database.pool)
   }
   await expectWhole(tenant, 2)
 })

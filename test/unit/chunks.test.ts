@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from '@jest/globals'
-import { chunks } from '../../src/platform/spool/chunks.js'
+import { readChunks } from '../../src/platform/spool/chunks.js'
 
 const buffers = (...texts: string[]) => texts.map((text) => Buffer.from(text))
 const streamOf = (...texts: string[]) => {
@@ -14,7 +14,7 @@ const streamOf = (...texts: string[]) => {
 test('what has piled up comes in the chunks in which it was written', async () => {
   const stream = streamOf('one', 'two', 'three')
   const seen: string[] = []
-  for await (const chunk of chunks(stream)) {
+  for await (const chunk of readChunks(stream)) {
     seen.push(chunk.toString())
     if (seen.length === 3) {
       stream.write('four')
@@ -26,7 +26,7 @@ test('what has piled up comes in the chunks in which it was written', async () =
 
 test('of a stream without anything: nothing', async () => {
   expect(await Readable.from([]).toArray()).toEqual([])
-  for await (const chunk of chunks(new PassThrough().end())) throw new Error(`${chunk}`)
+  for await (const chunk of readChunks(new PassThrough().end())) throw new Error(`${chunk}`)
 })
 
 test('a reader that takes its time is waited for', async () => {
@@ -39,7 +39,7 @@ test('a reader that takes its time is waited for', async () => {
     },
   })
   let taken = 0
-  for await (const chunk of chunks(source)) {
+  for await (const chunk of readChunks(source)) {
     taken += chunk.length
     await sleep(1)
     expect(made * 10 - taken).toBeLessThanOrEqual(30)
@@ -51,7 +51,7 @@ describe('a stream that does not come to its end', () => {
   const readAll = async (stream: Readable) => {
     const seen: string[] = []
     try {
-      for await (const chunk of chunks(stream)) seen.push(chunk.toString())
+      for await (const chunk of readChunks(stream)) seen.push(chunk.toString())
     } catch (error) {
       return [...seen, (error as Error & { code?: string }).code ?? (error as Error).message]
     }
@@ -78,7 +78,7 @@ describe('a stream that does not come to its end', () => {
 test('left early, it destroys the stream, and leaves no listener', async () => {
   const stream = streamOf('one', 'two')
   const before = stream.listenerCount('data')
-  for await (const chunk of chunks(stream)) {
+  for await (const chunk of readChunks(stream)) {
     expect(chunk.toString()).toBe('one')
     break
   }

@@ -10,7 +10,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
     readConfig(env)
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
 }

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals'
-import { repeated } from '../../src/platform/storage/gcs/deadline.js'
+import { retry } from '../../src/platform/storage/gcs/deadline.js'
 
-const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 500, pauseMs: 10 }
+const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 500, retryDelayMs: 10 }
 const silence = () => new Promise<never>(() => {})
 const reasonOf = (attempt: (nth: number) => Promise<never>) => {
   let nth = 0
-  return repeated({ doing: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
+  return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
 test('a call whose last attempt is cut short is told with the reason of the one before', async () => {

@@ -16,7 +16,7 @@ const script = `
   const { GcsStorage } = await import('${new URL('platform/storage/gcs/gcs.js', compiled).href}')
   const { memoryContent } = await import('${new URL('platform/spool/content.js', compiled).href}')
   const [emulatorHost, keyFile] = process.argv.slice(1)
-  const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, pauseMs: 10 }
+  const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 10_000, retryDelayMs: 10 }
   const storage = new GcsStorage({ bucket: 'blobs', emulatorHost, keyFile, limits })
   try {
     for (const size of [100_000, 9_000_000]) {

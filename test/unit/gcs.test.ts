@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { newId } from '../../src/platform/ids.js'
-import { BlobExists } from '../../src/platform/storage/blob-storage.js'
+import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
 import { StandInBucket } from '../support/bucket/bucket.js'
@@ -14,8 +14,8 @@ const account = makeServiceAccount()
 const type = { contentType: 'application/pdf' }
 const large = noise(9 * 1024 * 1024 + 7)
 // A machine may stand still for a second: what counts calls has the patience for it.
-const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 20_000, pauseMs: 10 }
-const hastyLimits = { requestMs: 1000, idleMs: 1000, callMs: 5000, pauseMs: 10 }
+const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 20_000, retryDelayMs: 10 }
+const hastyLimits = { requestMs: 1000, idleMs: 1000, callMs: 5000, retryDelayMs: 10 }
 const unavailable = { code: 'storage_unavailable' }
 
 let keys: string
@@ -41,7 +41,7 @@ beforeEach(async () => {
     bucket: 'blobs',
     emulatorHost: bucket.url,
     keyFile,
-    limits: { requestMs: 100, idleMs: 100, callMs: 300, pauseMs: 10 },
+    limits: { requestMs: 100, idleMs: 100, callMs: 300, retryDelayMs: 10 },
   })
 })
 afterEach(async () => {
@@ -91,7 +91,7 @@ describe('uploads', () => {
     async (path, size) => {
       bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
       await storage.put(path, inMemory(noise(size)), type)
-      await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExists)
+      await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
       expect(bucket.objects.names).toEqual([path])
     },
   )

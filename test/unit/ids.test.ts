@@ -1,17 +1,17 @@
 import { afterEach, expect, test } from '@jest/globals'
-import { now, setTime } from '../../src/platform/clock.js'
+import { now, setClock } from '../../src/platform/clock.js'
 import { idTime, newId } from '../../src/platform/ids.js'
 
 const year = 365 * 86_400_000
 const start = Date.UTC(2026, 10, 22)
-afterEach(() => setTime(Date.now()))
+afterEach(() => setClock(Date.now()))
 
 const made = () => idTime(newId('file')).getTime()
 
 test('ids of one process ascend, also within a millisecond and when the clock steps back by some seconds', () => {
-  setTime(start)
+  setClock(start)
   const ids = Array.from({ length: 1000 }, () => newId('file'))
-  setTime(start - 4_000)
+  setClock(start - 4_000)
   ids.push(...Array.from({ length: 1000 }, () => newId('file')))
   expect([...ids].sort()).toEqual(ids)
   expect(idTime(ids.at(-1)!).getTime()).toBeGreaterThanOrEqual(start)
@@ -22,16 +22,16 @@ test.each([
   ['two days', 2 * 86_400_000],
   ['six seconds', 6_000],
 ])('a clock that leapt ahead by %s and came back dates nothing ahead after that', (_name, leap) => {
-  setTime(start + leap)
+  setClock(start + leap)
   expect(made() - start - leap).toBeLessThan(60_000)
-  setTime(start)
+  setClock(start)
   expect(Math.abs(made() - start)).toBeLessThan(Math.min(60_000, leap))
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   expect([...ids].sort()).toEqual(ids)
 })
 
 test('the time goes on by a count that setting the machine’s clock does not change', () => {
-  setTime(start)
+  setClock(start)
   const { now: machine } = Date
   Date.now = () => machine() + 9 * year
   try {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { openStorage } from '../../src/platform/storage/index.js'
 import { DurableDirectories } from '../../src/platform/storage/local/durable-directories.js'
-import { placeOf } from '../../src/platform/storage/local/layout.js'
+import { toFilePath } from '../../src/platform/storage/local/layout.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 import { bytesOf, inFile, inMemory, noise } from '../contract/contents.js'
@@ -24,10 +24,10 @@ const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', 
 
 describe('how blobs lie on disk', () => {
   test('ids fan out by their time, short names do not', () => {
-    expect(placeOf('ten_a/invoices/2026/11/file_01kagz3m8nabcdefghjkmnpqrs')).toBe(
+    expect(toFilePath('ten_a/invoices/2026/11/file_01kagz3m8nabcdefghjkmnpqrs')).toBe(
       'ten_a/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8nabcdefghjkmnpqrs',
     )
-    expect(placeOf('a/short')).toBe('a/short')
+    expect(toFilePath('a/short')).toBe('a/short')
   })
 
   test('no directory grows with history: the ids of a year, all in one place', () => {
@@ -38,7 +38,7 @@ describe('how blobs lie on disk', () => {
       let rest = 1_800_000_000_000 + at * 315_000
       let time = ''
       for (let place = 0; place < 10; place++, rest = Math.floor(rest / 32)) time = alphabet[rest % 32] + time
-      const parts = placeOf(`t/c/file_${time}0000000000000000`).split('/')
+      const parts = toFilePath(`t/c/file_${time}0000000000000000`).split('/')
       for (let depth = 1; depth < parts.length; depth++) {
         const above = parts.slice(0, depth).join('/')
         children.set(above, (children.get(above) ?? new Set()).add(parts[depth] as string))
@@ -51,11 +51,11 @@ describe('how blobs lie on disk', () => {
     const store = await open()
     const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
     await store.put(old, inMemory(Buffer.from('old')), type)
-    await utimes(store.fileOf(old), 1, 1)
+    await utimes(store.getFile(old), 1, 1)
     await store.put(fresh, inMemory(Buffer.from('fresh')), type)
     await store.remove(old)
     expect((await bytesOf(await store.open(fresh))).toString()).toBe('fresh')
-    await utimes(store.fileOf(fresh), 1, 1)
+    await utimes(store.getFile(fresh), 1, 1)
     await store.remove(fresh)
     expect(await readdir(join(root, 'c/+file_01ka'))).toEqual([])
     await store.put(old, inMemory(Buffer.from('again')), type)
@@ -68,7 +68,7 @@ describe('the local store', () => {
     const store = await open()
     const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
     await store.put('a/b', content, type)
-    expect((await stat(store.fileOf('a/b'))).ino).toBe((await stat(content.path as string)).ino)
+    expect((await stat(store.getFile('a/b'))).ino).toBe((await stat(content.path as string)).ino)
     await rm(content.path as string)
     expect((await bytesOf(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
@@ -77,7 +77,7 @@ describe('the local store', () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
-    expect((await stat(store.fileOf('a/b'))).nlink).toBe(1)
+    expect((await stat(store.getFile('a/b'))).nlink).toBe(1)
     const cut = { ...inMemory(noise(10)), size: 11 }
     await expect(store.put('a/cut', cut, type)).rejects.toMatchObject({ code: 'storage_unavailable' })
     const gone = AbortSignal.abort(new Error('gone'))

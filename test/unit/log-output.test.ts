@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'assay-log-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 const file = join(folder, 'log')
 
-async function intoFile(use: (output: LogOutput) => Promise<void> | void, options?: { mostBytes: number }): Promise<string[]> {
+async function intoFile(use: (output: LogOutput) => Promise<void> | void, options?: { maxBytes: number }): Promise<string[]> {
   const descriptor = openSync(file, 'w')
   await use(new LogOutput(descriptor, options))
   closeSync(descriptor)
@@ -29,7 +29,7 @@ test('lines are written in their order, soon, without anybody asking', async () 
       for (const line of lines) output.write(`${line}\n`)
       await written(lines.length)
     },
-    { mostBytes: 10_000_000 },
+    { maxBytes: 10_000_000 },
   )
   expect(got).toEqual(lines)
 })
@@ -49,7 +49,7 @@ test('beyond the bound lines are left out, and it says how many', async () => {
       for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)
       output.flushSync()
     },
-    { mostBytes: 21 },
+    { maxBytes: 21 },
   )
   expect(JSON.parse(got[0]!)).toMatchObject({ left_out: 7 })
   expect(got.slice(1)).toEqual(['line 0', 'line 1', 'line 2'])

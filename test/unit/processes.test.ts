@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { shareOf } from '../../src/platform/processes/process-number.js'
+import { getShare } from '../../src/platform/processes/process-number.js'
 import { mergeMetrics } from '../../src/platform/processes/supervisor-metrics.js'
 
 describe('what all processes share', () => {
@@ -10,11 +10,11 @@ describe('what all processes share', () => {
     [4, [1, 1, 1, 1]],
   ])('a total of %i is divided without a rest: %j', (total, shares) => {
     const of = shares.length
-    expect(shares.map((_, at) => shareOf(total, { number: at + 1, of }))).toEqual(shares)
+    expect(shares.map((_, at) => getShare(total, { number: at + 1, of }))).toEqual(shares)
   })
 
   test('a total that is not enough for all leaves none without', () => {
-    expect(shareOf(2, { number: 3, of: 3 })).toBe(1)
+    expect(getShare(2, { number: 3, of: 3 })).toBe(1)
   })
 })
 

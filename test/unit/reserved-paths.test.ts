@@ -2,7 +2,7 @@ import { dirname } from 'node:path'
 import { expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import { ReservedPaths } from '../../src/ledger/reserved-paths.js'
-import { placeOf } from '../../src/platform/storage/local/layout.js'
+import { toFilePath } from '../../src/platform/storage/local/layout.js'
 
 test('blobs of one moment share a directory on the disk, so that an upload makes none of its own', async () => {
   const leases = new ReservedPaths({ query: async () => ({ rows: [] }) } as unknown as Pool)
@@ -10,5 +10,5 @@ test('blobs of one moment share a directory on the disk, so that an upload makes
   for (let taken = 0; taken < 100; taken++) paths.push(await leases.take('ten_a', 'ten_a/invoices/2026/11'))
   expect(new Set(paths).size).toBe(100)
   // A second, or two where it turned meanwhile, or a third on a machine that was busy: never one for each.
-  expect(new Set(paths.map((path) => dirname(placeOf(path)))).size).toBeLessThan(20)
+  expect(new Set(paths.map((path) => dirname(toFilePath(path)))).size).toBeLessThan(20)
 })

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from '@jest/globals'
-import { ConfigError, readConfig, readDatabasePlace } from '../../src/platform/config/config.js'
+import { ConfigError, readConfig, readDatabaseConfig } from '../../src/platform/config/config.js'
 import { secretVariables } from '../../src/platform/config/secret-files.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-secrets-'))
@@ -22,7 +22,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
     readConfig(env)
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults
+    if (error instanceof ConfigError) return error.errors
     throw error
   }
 }
@@ -87,5 +87,5 @@ test('an outside database wants its MASTER_KEY also where its URL stands in a fi
 })
 
 test('a migration needs the database alone', () => {
-  expect(readDatabasePlace({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
+  expect(readDatabaseConfig({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
 })

@@ -1,8 +1,8 @@
 import { Extensions, type ValidatorFn } from 'type-graphql'
 import type { Call } from '../../access/call.js'
 import { isStorable } from '../../ledger/entry.js'
-import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
-import { plainLine, withoutInvisible } from '../../platform/text.js'
+import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
+import { toSingleLine, withoutInvisible } from '../../platform/text.js'
 
 type Judge = (value: unknown) => boolean
 
@@ -133,7 +133,7 @@ const isNested = (value: unknown): boolean => typeof value === 'object' && value
 export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
 
 /** Text of one line. Line breaks and invisible characters are removed before it is validated. */
-export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), plainLine)
+export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)
 
 const cleaned =
   (rule: PropertyDecorator, clean: (text: string) => string): PropertyDecorator =>
@@ -143,7 +143,7 @@ const cleaned =
   }
 
 /** Finds values of an input object that the configuration does not allow. */
-export type FaultsOf = (input: object) => FieldFault[]
+export type FaultsOf = (input: object) => FieldError[]
 
 /** The validation function of the schema. */
 export const argumentValidator =
@@ -166,7 +166,7 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fau
 }
 
 /** For a value that is no number of the field's type (too long, negative, a fraction, text): states the field's own range. */
-function withRange(fault: FieldFault, input: object, requestName: (field: string) => string): FieldFault {
+function withRange(fault: FieldError, input: object, requestName: (field: string) => string): FieldError {
   if (fault.value === undefined) return fault
   for (const [field, { rules }] of declaredFor(input)) {
     const range = requestName(field) === fault.field && rules.find(({ isRange }) => isRange)
@@ -185,8 +185,8 @@ function* declaredFor(value: object): Generator<[string, FieldRules]> {
 }
 
 /** Finds the first broken rule of each field, also of inherited ones. Cleans text first. */
-export function findFaults(value: object): FieldFault[] {
-  const faults: FieldFault[] = []
+export function findFaults(value: object): FieldError[] {
+  const faults: FieldError[] = []
   const object = value as Record<string, unknown>
   for (const [field, { rules, clean, isLeftOut }] of declaredFor(value)) {
     if (isLeftOut(object[field])) continue

@@ -3,7 +3,7 @@ import cors from 'cors'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import helmet from 'helmet'
 import { toPublicError } from '../../access/public-error.js'
-import { AssayError, badUserInput, type FieldFault, notFound, refuseMethod } from '../../platform/errors/errors.js'
+import { AssayError, badUserInput, type FieldError, notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import type { Span, Tracing } from '../../platform/telemetry/span.js'
 import { inSpan } from '../../platform/telemetry/tracing.js'
@@ -147,8 +147,8 @@ const allowOrigins = ({ corsOrigins, resumable }: ApplicationParts): RequestHand
 
 /** Endpoints that only respond to GET and HEAD. */
 function addReads(app: Express, parts: ApplicationParts): void {
-  const reads = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(refuseMethod)
-  if (parts.download) app.route('/download/:fileId').get(parts.download).all(refuseMethod)
+  const reads = (path: string, handler: RequestHandler) => app.route(path).get(handler).all(rejectMethod)
+  if (parts.download) app.route('/download/:fileId').get(parts.download).all(rejectMethod)
   reads('/health/live', (_request, response) => void response.json({ status: 'live' }))
   reads('/health/ready', async (_request, response) => {
     const { ready, checks } = await parts.health.ready()
@@ -206,7 +206,7 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
 }
 
 /** For a request that a proxy may frame differently: one request for the proxy is another one for the service. */
-function getFramingFault({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldFault | undefined {
+function getFramingFault({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
   // RFC 9112, section 3.2. Node.js's own check is disabled, because its response has no body.
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)

@@ -8,11 +8,11 @@ import {
   forbidden,
   notFound,
   overloaded,
+  printable,
   rateLimited,
-  shown,
   storageUnavailable,
 } from '../../platform/errors/errors.js'
-import { attachment } from '../../platform/storage/attachment.js'
+import { attachmentHeader } from '../../platform/storage/attachment.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import { sendWholeFile, WrongSize } from './send-file.js'
@@ -115,7 +115,7 @@ async function admit(
     'close',
     watch(verdict, () => response.destroy()),
   )
-  return { ...file, fileId, path: storage.fileOf(file.path), spend: () => spend(verdict) }
+  return { ...file, fileId, path: storage.getFile(file.path), spend: () => spend(verdict) }
 }
 
 const partialHeaders = ['range', 'if-none-match', 'if-modified-since', 'if-match', 'if-unmodified-since', 'if-range']
@@ -178,8 +178,9 @@ async function sendWhole(response: ServerResponse, file: Admitted): Promise<void
 }
 
 const unreadable = (fileId: string, error: unknown) =>
-  storageUnavailable(`The content of file '${shown(fileId)}' cannot be read at the moment.`, error)
-const damaged = (fileId: string, how: string) => storageUnavailable(`The content of file '${shown(fileId)}' is damaged: ${how}.`)
+  storageUnavailable(`The content of file '${printable(fileId)}' cannot be read at the moment.`, error)
+const damaged = (fileId: string, how: string) =>
+  storageUnavailable(`The content of file '${printable(fileId)}' is damaged: ${how}.`)
 
 /** A blob that is missing or cut is never sent as if it were the file. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
@@ -205,7 +206,7 @@ function describe(response: ServerResponse, file: ServedFile): void {
   const headers = {
     'Content-Type': file.contentType,
     // Whatever it is, it is offered for saving: an HTML or SVG file shown in place would act with our origin's rights.
-    'Content-Disposition': attachment(file.originalFilename),
+    'Content-Disposition': attachmentHeader(file.originalFilename),
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'X-Content-Type-Options': 'nosniff',
     'Cross-Origin-Resource-Policy': 'same-origin',

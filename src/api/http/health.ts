@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { toPublicError } from '../../access/public-error.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
-import { learnTime } from '../../platform/clock.js'
+import { synchronizeClock } from '../../platform/clock.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 type Condition = { status: 'up' | 'degraded' | 'down' | 'off'; reason?: string } & Record<string, unknown>
@@ -118,7 +118,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
 }
 
 async function clockCondition(pool: Pool): Promise<Condition> {
-  const time = await learnTime(pool).catch(() => undefined)
+  const time = await synchronizeClock(pool).catch(() => undefined)
   if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Express } from 'express'
 import type { GraphQLSchema } from 'graphql'
-import { notFound, refuseMethod } from '../../platform/errors/errors.js'
+import { notFound, rejectMethod } from '../../platform/errors/errors.js'
 import { Compressed } from './compressed.js'
 import { apiPrefix, openApiDocument } from './openapi.js'
 
@@ -58,31 +58,31 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
       if (request.fresh) response.status(304).end()
       else return document.send(request, response.type('application/json'))
     })
-    .all(refuseMethod)
+    .all(rejectMethod)
   app
     .route('/')
     .get((request, response) => {
       response.set('Content-Security-Policy', frontPolicy)
       return front.send(request, response.type('html').set('Cache-Control', 'no-cache'))
     })
-    .all(refuseMethod)
+    .all(rejectMethod)
   app
     .route('/favicon.ico')
     .get((request, response) =>
       assets.get('favicon-32x32.png')!.send(request, response.type('png').set('Cache-Control', 'public, max-age=86400')),
     )
-    .all(refuseMethod)
+    .all(rejectMethod)
   app
     .route('/llms.txt')
     .get((request, response) => llmsText.send(request, response.type('text/plain').set('Cache-Control', 'public, max-age=3600')))
-    .all(refuseMethod)
+    .all(rejectMethod)
   app
     .route('/docs')
     .get((request, response) => {
       response.set('Content-Security-Policy', pagePolicy)
       return page.send(request, response.type('html'))
     })
-    .all(refuseMethod)
+    .all(rejectMethod)
   // With a slash at its end the page's relative addresses would lead elsewhere.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   app
@@ -92,5 +92,5 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
       if (asset === undefined) throw notFound('page', request.path)
       return asset.send(request, response.type(request.params.file).set('Cache-Control', 'public, max-age=3600'))
     })
-    .all(refuseMethod)
+    .all(rejectMethod)
 }

@@ -1,4 +1,4 @@
-import { blockReasons, type PolicyRefusal, policyRefusals } from '../../platform/errors/block-reasons.js'
+import { blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 import { httpStatus } from '../../platform/errors/errors.js'
 import { exampleOf } from './examples.js'
@@ -43,7 +43,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
   UploadFile: [
     ...ofUploads,
     ...blockReasons,
-    ...(Object.keys(policyRefusals) as PolicyRefusal[]),
+    ...(Object.keys(policyRejections) as PolicyRejection[]),
     'scan_incomplete',
     'quota_exceeded',
   ],

@@ -18,7 +18,7 @@ import {
 import type { Endpoint } from '../../access/endpoint.js'
 import { computeCost } from '../../access/request-cost.js'
 import { snakeCase } from '../../platform/case-conversion.js'
-import { blockReasons, fieldOfReason } from '../../platform/errors/block-reasons.js'
+import { blockReasons, reasonField } from '../../platform/errors/block-reasons.js'
 import { type CompiledOperation, compileOperation } from './compiled-operation.js'
 
 export interface Operation {
@@ -37,7 +37,7 @@ export interface Operation {
 }
 
 // A column of the statistics for each reason: the one part of the documents that follows from a table.
-const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${fieldOfReason(reason)}`).join(' ')} }`
+const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${reasonField(reason)}`).join(' ')} }`
 
 const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
 

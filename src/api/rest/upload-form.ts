@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Actor } from '../../platform/actor.js'
-import { badUserInput, type FieldFault } from '../../platform/errors/errors.js'
+import { badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import type { Spooled } from '../../platform/spool/intake.js'
 import type { Spool } from '../../platform/spool/spool.js'
@@ -26,7 +26,7 @@ interface UploadFormOptions {
 /** A REST upload: one file and a few small fields, in any order. The file streams into the spool. */
 export class UploadForm {
   readonly values = new Map<string, RawValue>()
-  readonly faults: FieldFault[] = []
+  readonly faults: FieldError[] = []
   /** True if the file exceeded a limit: the rest of the body was not read. */
   cut = false
   readonly #options: UploadFormOptions

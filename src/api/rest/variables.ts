@@ -11,7 +11,7 @@ import {
 import { suggestionList } from 'graphql/jsutils/suggestionList.js'
 import type { Call } from '../../access/call.js'
 import { snakeCase } from '../../platform/case-conversion.js'
-import type { FieldFault } from '../../platform/errors/errors.js'
+import type { FieldError } from '../../platform/errors/errors.js'
 import { IncomingFile } from '../../platform/spool/incoming-file.js'
 import { readJson } from '../bodies/json.js'
 import { sendContinue } from '../bodies/request-body.js'
@@ -64,9 +64,9 @@ export function coerceVariables(
   operation: Operation,
   raw: ReadonlyMap<string, RawValue>,
   { nullIsFault, nullable = [] }: { nullIsFault: boolean; nullable?: readonly string[] | undefined },
-): { variables: Record<string, unknown>; faults: FieldFault[] } {
+): { variables: Record<string, unknown>; faults: FieldError[] } {
   const variables: Record<string, unknown> = {}
-  const faults: FieldFault[] = []
+  const faults: FieldError[] = []
   for (const { name, type } of operation.variables) {
     const input = raw.get(name)
     if (input === undefined || input.value === undefined || (input.value === null && !nullIsFault)) {
@@ -92,15 +92,15 @@ export function coerceVariables(
 }
 
 /** `fault` is the fault of this value; `rejected` is a value in the place of a number. */
-type Coerced = { value: unknown } | { fault: string; rejected?: string | number | undefined } | { faults: FieldFault[] }
+type Coerced = { value: unknown } | { fault: string; rejected?: string | number | undefined } | { faults: FieldError[] }
 
-const faultsIn = (result: Exclude<Coerced, { value: unknown }>): FieldFault[] => {
+const faultsIn = (result: Exclude<Coerced, { value: unknown }>): FieldError[] => {
   if ('faults' in result) return result.faults
   const { fault: message, rejected } = result
   return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
 }
 
-const within = (name: string, { field, ...fault }: FieldFault): FieldFault => ({
+const within = (name: string, { field, ...fault }: FieldError): FieldError => ({
   field: field ? `${name}.${field}` : name,
   ...fault,
 })
@@ -183,8 +183,8 @@ function createPlaceholder(type: GraphQLInputType): unknown {
 const maxFaults = 50
 
 /** Reports each unknown name with the closest known name, at most 50. */
-export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldFault[] {
-  const faults: FieldFault[] = []
+export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldError[] {
+  const faults: FieldError[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
     if (faults.length >= maxFaults) break

@@ -1,6 +1,6 @@
 import { snakeCase } from '../../platform/case-conversion.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { shown } from '../../platform/errors/errors.js'
+import { printable } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
@@ -68,7 +68,7 @@ export async function previewOf(database: Queries, context: FileContext, rules: 
 function messageOf({ verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number], rules: ContextRules): string {
   switch (verdict) {
     case 'invalid_extension':
-      return `The extension of '${shown(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
+      return `The extension of '${printable(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
     case 'size_exceeded':
       return `The file has ${size_bytes} bytes. The maximum is ${rules.maxFileSizeMb} MB (${rules.maxFileSizeMb * megabyte} bytes).`
     case 'blank_file':

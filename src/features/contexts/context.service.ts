@@ -7,7 +7,7 @@ import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { sqlFault } from '../../platform/db/sql-errors.js'
 import { blockReasons } from '../../platform/errors/block-reasons.js'
-import { conflict, type FieldFault, notFound } from '../../platform/errors/errors.js'
+import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
@@ -35,7 +35,7 @@ export class FileContextService {
   }
 
   /** Faults that depend on the operator's MAX_UPLOAD_MB. */
-  faultsOf(input: object): FieldFault[] {
+  faultsOf(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
       ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}`, value: input.maxFileSizeMb }]

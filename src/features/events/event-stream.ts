@@ -7,7 +7,7 @@ import { validateArguments } from '../../api/graphql/rules.js'
 import { getTarget } from '../../api/http/caller.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
 import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
-import type { FieldFault } from '../../platform/errors/errors.js'
+import type { FieldError } from '../../platform/errors/errors.js'
 import { type EventService, eventsEndpoint } from './event.service.js'
 import { EventPageArgs } from './event.types.js'
 
@@ -62,7 +62,7 @@ function read(call: Call, operation: Operation, request: Request): EventPageArgs
   const { query } = getTarget(request)
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name)
-  const faults: FieldFault[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
+  const faults: FieldError[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
   for (const name of known) {
     const values = query.getAll(name)
     if (values.length > 1) faults.push({ field: name, message: 'must be given once' })

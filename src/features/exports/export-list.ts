@@ -4,7 +4,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import { loadOperations, type Operation } from '../../api/rest/operations.js'
 import { coerceVariables, type RawValue, unknownNames } from '../../api/rest/variables.js'
-import type { FieldFault } from '../../platform/errors/errors.js'
+import type { FieldError } from '../../platform/errors/errors.js'
 import { type ExportFormat, exportFormats } from './export-format.js'
 
 const paging = ['page', 'page_size', 'after']
@@ -31,7 +31,7 @@ export class ExportList<Args extends object> {
   /** Filters of the query string, without paging. Throws a 400 that lists all invalid parameters. */
   read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
     const raw = new Map<string, RawValue>()
-    const faults: FieldFault[] = []
+    const faults: FieldError[] = []
     const format = query.get('format') ?? 'ndjson'
     if (!exportFormats.some((known) => known === format))
       faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })

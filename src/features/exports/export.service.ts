@@ -9,7 +9,7 @@ import { getTarget } from '../../api/http/caller.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
-import { refuseMethod } from '../../platform/errors/errors.js'
+import { rejectMethod } from '../../platform/errors/errors.js'
 import type { AuditLogService } from '../audit-logs/audit-log.service.js'
 import { AuditLogsArgs } from '../audit-logs/audit-log.types.js'
 import type { CallLogService } from '../call-logs/call-log.service.js'
@@ -45,7 +45,7 @@ export function createExports(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   const mount = <Args extends object>(exported: Exported<Args>) => {
     router.get(exported.path, (request, response) => answer(parts, slots, exported, request, response))
-    router.all(exported.path, refuseMethod)
+    router.all(exported.path, rejectMethod)
   }
   mount({
     path: '/api/v1/stats/logs/export',

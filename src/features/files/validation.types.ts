@@ -3,7 +3,7 @@ import { codeEnum, createEnum } from '../../api/graphql/enum.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { type BlockReason, blockReasons, type PolicyRefusal, policyRefusals } from '../../platform/errors/block-reasons.js'
+import { type BlockReason, blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { maxPages } from '../../platform/ids.js'
 
 const CheckName = codeEnum(blockReasons, {
@@ -11,7 +11,7 @@ const CheckName = codeEnum(blockReasons, {
   description: 'Check of a validation report, named after the block reason that it decides.',
 })
 
-const refusalReasons = [...blockReasons, ...(Object.keys(policyRefusals) as PolicyRefusal[]), 'scan_incomplete'] as const
+const refusalReasons = [...blockReasons, ...(Object.keys(policyRejections) as PolicyRejection[]), 'scan_incomplete'] as const
 const RefusalReasonName = codeEnum(refusalReasons, {
   name: 'RefusalReason',
   description: 'Reason for the rejection of a file, which is also the error code.',

@@ -5,7 +5,7 @@ import { suspendedTenant } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { Endpoint } from '../../access/endpoint.js'
 import { getTarget, type IdentifiedRequest } from '../../api/http/caller.js'
-import { forbidden, notFound, refuseMethod, unauthenticated } from '../../platform/errors/errors.js'
+import { forbidden, notFound, rejectMethod, unauthenticated } from '../../platform/errors/errors.js'
 import type { LogService } from './log.service.js'
 import type { LogShareService } from './log-share.service.js'
 
@@ -33,7 +33,7 @@ export function createLogHandler(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   const mount = (path: string | RegExp, answer: Answer) => {
     router.get(path, (request, response) => admitted(parts, request, response, answer))
-    router.all(path, refuseMethod)
+    router.all(path, rejectMethod)
   }
   mount(`${prefix}/checkpoint`, async (tenantId, response) => {
     const { note } = await log.checkpoint(tenantId)

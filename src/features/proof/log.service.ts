@@ -20,7 +20,7 @@ import {
 import { parseKeyPair } from '../../access/ed25519.js'
 import type { Identity } from '../../access/identity.js'
 import type { Database } from '../../platform/db/client.js'
-import { shown } from '../../platform/errors/errors.js'
+import { printable } from '../../platform/errors/errors.js'
 
 /** A checkpoint, and the note that it stands in. */
 export interface SignedCheckpoint extends Checkpoint {
@@ -81,15 +81,15 @@ export class LogService {
     const { origin, size, root } = checkpoint
     const keys = await this.#keys.all()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
-      return `The checkpoint of ${shown(origin)} was signed by no key of this service, or was changed.`
+      return `The checkpoint of ${printable(origin)} was signed by no key of this service, or was changed.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.checkpoint(tenantId)
     if (length < size)
-      return `The log ${shown(origin)} has ${length} entries, and had ${size} when the checkpoint was kept: its end was cut off.`
+      return `The log ${printable(origin)} has ${length} entries, and had ${size} when the checkpoint was kept: its end was cut off.`
     const [found] = await this.#roots(tenantId, [{ from: 0, to: size }])
     return found!.equals(root)
       ? undefined
-      : `The first ${size} entries of the log ${shown(origin)} are not those of the checkpoint.`
+      : `The first ${size} entries of the log ${printable(origin)} are not those of the checkpoint.`
   }
 
   /** The roots of ranges of leaves, from what is stored of them. */

@@ -51,7 +51,7 @@ export class StoredContents {
       const bytes = Buffer.concat(await (await storage.open(blobPath)).toArray())
       return { content: memoryContent(bytes, checksum), dispose: async () => {} }
     }
-    const path = storage.fileOf(blobPath)
+    const path = storage.getFile(blobPath)
     if (!this.#inSpool) return { content: fileContent(path, sizeBytes, checksum), dispose: async () => {} }
     const linked = await this.#spool.link(path)
     if (!linked) return this.#fetched({ blobPath, sizeBytes, checksum })

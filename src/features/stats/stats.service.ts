@@ -2,7 +2,7 @@ import { dayOf, type UsageColumn, usageColumns, usageNow } from '../../ledger/co
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { type BlockReasonField, blockReasons, fieldOfReason } from '../../platform/errors/block-reasons.js'
+import { type BlockReasonField, blockReasons, reasonField } from '../../platform/errors/block-reasons.js'
 import { megabyte } from '../../platform/units.js'
 import { changePercent, formatBytes } from './format-bytes.js'
 import type { CallsByOperation, ContextApiCalls, ContextFiles, ContextStorage, Stats } from './stats.types.js'
@@ -128,7 +128,7 @@ function toStats(row: OverviewRow): Stats {
       blockedToday: countBlocked(today),
       blockedYesterday: countBlocked(yesterday),
       changePercent: changePercent(countBlocked(today), countBlocked(yesterday)),
-      byReason: Object.fromEntries(blockReasons.map((reason) => [fieldOfReason(reason), total[reason]])) as Record<
+      byReason: Object.fromEntries(blockReasons.map((reason) => [reasonField(reason), total[reason]])) as Record<
         BlockReasonField,
         number
       >,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { storageUnavailable } from '../../platform/errors/errors.js'
-import { chunks } from '../../platform/spool/chunks.js'
+import { readChunks } from '../../platform/spool/chunks.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { Part } from './resumable-upload.service.js'
@@ -13,7 +13,7 @@ async function* bytesOf(storage: Pick<BlobStorage, 'open'>, parts: Part[], more?
   for (const { path, size } of parts) {
     let left = size
     try {
-      for await (const chunk of chunks(await storage.open(path))) {
+      for await (const chunk of readChunks(await storage.open(path))) {
         left -= chunk.length
         yield chunk
       }
@@ -22,7 +22,7 @@ async function* bytesOf(storage: Pick<BlobStorage, 'open'>, parts: Part[], more?
     }
     if (left !== 0) throw incomplete(path, new Error(`${left} of its ${size} bytes are missing.`))
   }
-  if (more) yield* chunks(more.stream())
+  if (more) yield* readChunks(more.stream())
 }
 
 const incomplete = (path: string, cause: unknown) =>

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { PassThrough, Readable } from 'node:stream'
 import { watchBody } from '../../api/bodies/request-body.js'
 import { type AssayError, badUserInput, conflict } from '../../platform/errors/errors.js'
-import { chunks } from '../../platform/spool/chunks.js'
+import { readChunks } from '../../platform/spool/chunks.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
@@ -50,7 +50,7 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
   const unwatch = watchBody(request, { idleMs }, (error) => stop(resumable(error)))
   const overtaken = () => stop(interrupted.reason)
   interrupted.addEventListener('abort', overtaken, { once: true })
-  const body = new BodyParts(chunks(source), reception)
+  const body = new BodyParts(readChunks(source), reception)
   let keeping = Promise.resolve()
   request.pipe(source)
   try {
@@ -138,7 +138,7 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
   })
   const source = new PassThrough()
   const count = async () => {
-    for await (const chunk of chunks(request.pipe(source))) if ((received += chunk.length) > left) throw beyondLength(left)
+    for await (const chunk of readChunks(request.pipe(source))) if ((received += chunk.length) > left) throw beyondLength(left)
   }
   try {
     await Promise.race([count(), stopped])

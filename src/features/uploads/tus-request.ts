@@ -4,7 +4,7 @@ import { Metadata } from '@tus/server'
 import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json.js'
 import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
 import { findFaults } from '../../api/graphql/rules.js'
-import { AssayError, badUserInput, type FieldFault } from '../../platform/errors/errors.js'
+import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { cleanFilename } from '../../platform/text.js'
 import { UploadFileArgs } from '../files/file.types.js'
 
@@ -50,7 +50,7 @@ export function refuseVersion(headers: IncomingHttpHeaders): void {
 /** Throws all that is at fault at once. */
 export function readCreation(request: IncomingMessage): Creation {
   const { headers } = request
-  const faults: FieldFault[] = []
+  const faults: FieldError[] = []
   const fault = (field: string, message: string) => void faults.push({ field, message })
   const length = headers['upload-length']
   const deferred = headers['upload-defer-length']
@@ -99,7 +99,7 @@ export function checksumOf(headers: IncomingHttpHeaders): Checksum | undefined {
 /** True if a creation has the content type of tus. Otherwise its body is not part of the upload. */
 export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
-function bodyFaults(request: IncomingMessage): FieldFault[] {
+function bodyFaults(request: IncomingMessage): FieldError[] {
   rejectEncoding(request)
   const checksum = request.headers['upload-checksum']
   if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
@@ -109,7 +109,7 @@ function bodyFaults(request: IncomingMessage): FieldFault[] {
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
 // tus does not restrict other keys, and clients send many of their own.
-function readDescription(uploadMetadata: string, faults: FieldFault[]): Description {
+function readDescription(uploadMetadata: string, faults: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let given: Record<string, string | null> = {}
   try {
@@ -132,7 +132,7 @@ function readDescription(uploadMetadata: string, faults: FieldFault[]): Descript
   return described
 }
 
-function readMetadata(text: string, faults: FieldFault[]): Record<string, unknown> {
+function readMetadata(text: string, faults: FieldError[]): Record<string, unknown> {
   const inexact = numberThatLosesDigits(text)
   try {
     const value = JSON.parse(text)

@@ -4,7 +4,7 @@ import { sessionCookieHeader } from '../../access/session-cookie.js'
 import { readJson } from '../../api/bodies/json.js'
 import { sendContinue } from '../../api/bodies/request-body.js'
 import { unknownNames } from '../../api/rest/variables.js'
-import { badUserInput, type FieldFault, methodNotAllowed, unauthenticated } from '../../platform/errors/errors.js'
+import { badUserInput, type FieldError, methodNotAllowed, unauthenticated } from '../../platform/errors/errors.js'
 import type { SignInService } from './sign-in.service.js'
 import type { SignIn } from './user.types.js'
 import type { WelcomeService } from './welcome.service.js'
@@ -72,7 +72,7 @@ const maxLengths: Record<string, number> = { email: 254, password: 1024, code: 6
 /** Reads text fields of limited length. Throws 400 with all invalid fields. */
 function read(input: Record<string, unknown>, required: string[], optional: string[]): Record<string, string | undefined> {
   const known = [...required, ...optional]
-  const invalid: FieldFault[] = unknownNames(Object.keys(input), known, 'a member of this request')
+  const invalid: FieldError[] = unknownNames(Object.keys(input), known, 'a member of this request')
   const values: Record<string, string | undefined> = {}
   for (const field of known) {
     const value = input[field] ?? undefined

@@ -12,7 +12,7 @@ import type { Database } from '../../platform/db/client.js'
 import type { Prisma } from '../../platform/db/generated/client.js'
 import { forbidden, unauthenticated } from '../../platform/errors/errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
-import { keptEmail } from '../../platform/text.js'
+import { normalizeEmail } from '../../platform/text.js'
 import { missingCode, type SecondFactorService } from './second-factor.service.js'
 import { getCodeLock } from './second-factor-lock.js'
 import { createSession, type NewSession, sessionAudit } from './session.service.js'
@@ -122,7 +122,7 @@ export class SignInService {
   /** Users with this email address, at most one in each tenant. */
   #findCandidates(email: string, tenantId: string | null | undefined): Promise<Candidate[]> {
     return this.#parts.db.prisma.user.findMany({
-      where: { email: keptEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
+      where: { email: normalizeEmail(email), ...(tenantId && { tenantId: isId('ten', tenantId) ? tenantId : '' }) },
       include: { tenant: true },
       orderBy: { userId: 'asc' },
       take: 10,

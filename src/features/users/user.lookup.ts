@@ -6,7 +6,7 @@ import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
 import { sqlFault } from '../../platform/db/sql-errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
-import { keptEmail } from '../../platform/text.js'
+import { normalizeEmail } from '../../platform/text.js'
 import { userAudit } from './user-row.js'
 
 const userColumns = `u.user_id AS "userId", u.tenant_id AS "tenantId", u.name, u.email, u.scopes::text[] AS scopes, u.status, t.status AS "tenantStatus",
@@ -66,12 +66,12 @@ async function create(
   const userId = newId('usr')
   const now = idTime(userId)
   // A user of the built-in sign-in may have the email address. The two stay separate users.
-  const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: keptEmail(email) } }) : null
+  const sameEmail = email ? await tx.user.findFirst({ where: { tenantId, email: normalizeEmail(email) } }) : null
   const row = await tx.user.create({
     data: {
       userId,
       tenantId,
-      email: email && !sameEmail ? keptEmail(email) : `${subject}@${issuer}`,
+      email: email && !sameEmail ? normalizeEmail(email) : `${subject}@${issuer}`,
       name: name ?? email ?? subject,
       scopes: scopes ?? [],
       issuer,

@@ -8,7 +8,7 @@ import type { Database } from '../../platform/db/client.js'
 import { sqlFault } from '../../platform/db/sql-errors.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
-import { keptEmail } from '../../platform/text.js'
+import { normalizeEmail } from '../../platform/text.js'
 import { noWrongCodes } from './second-factor-lock.js'
 import { endSessions } from './session.service.js'
 import type { InvitedUser, InviteUserInput, PasswordReset, UpdateUserInput, User, UsersArgs } from './user.types.js'
@@ -38,7 +38,7 @@ export class UserService {
   async create(actor: Actor, input: InviteUserInput): Promise<InvitedUser> {
     const { tenantId } = actor
     const generated = input.password ? null : generatePassword()
-    const email = keptEmail(input.email)
+    const email = normalizeEmail(input.email)
     const passwordHash = await this.#hashPassword(email, input.password ?? generated!)
     const scopes = [...new Set(input.scopes)]
     const userId = newId('usr')
@@ -61,7 +61,7 @@ export class UserService {
   }
 
   async getByEmail(actor: Actor, email: string): Promise<User> {
-    const where = { tenantId: actor.tenantId, email: keptEmail(email) }
+    const where = { tenantId: actor.tenantId, email: normalizeEmail(email) }
     const row = await this.#parts.db.prisma.user.findFirst({ where })
     if (!row) throw notFound('user', email)
     return toUser(row)

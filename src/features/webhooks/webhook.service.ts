@@ -6,7 +6,7 @@ import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, systemActor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { badUserInput, conflict, type FieldFault } from '../../platform/errors/errors.js'
+import { badUserInput, conflict, type FieldError } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
 import type { Outbound } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
@@ -201,7 +201,7 @@ export class WebhookService {
       input.url === undefined ? undefined : this.#parts.outbound.canonicalUrl(input.url),
       this.#unknownContext(actor.tenantId, input.contexts ?? []),
     ])
-    const errors: FieldFault[] = []
+    const errors: FieldError[] = []
     if (target && 'error' in target) errors.push({ field: 'url', message: target.error })
     if (unknown !== undefined) errors.push({ field: 'contexts', message: `there is no context '${unknown}'` })
     if (errors.length > 0) throw badUserInput(errors)

@@ -10,7 +10,7 @@ import {
 } from '@assay/formats'
 import { isSmallArchive, smallLimits } from '@assay/formats/archive'
 import { isProgressive } from '@assay/formats/image'
-import { compiled } from '../../platform/compiled-module.js'
+import { compiledModule } from '../../platform/compiled-module.js'
 import { overloaded } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
@@ -43,8 +43,8 @@ export class ContentReader {
     this.#pool = pool
     this.#options = options
     this.#modules = {
-      reading: withParameter(compiled('inspection/engine/reading'), 'readers', options.readerModule),
-      imageReading: withParameter(compiled('inspection/engine/image-reading'), 'decoder', options.decoderModule),
+      reading: withParameter(compiledModule('inspection/engine/reading'), 'readers', options.readerModule),
+      imageReading: withParameter(compiledModule('inspection/engine/image-reading'), 'decoder', options.decoderModule),
     }
   }
 

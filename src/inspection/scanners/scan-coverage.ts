@@ -3,8 +3,8 @@ import { FileSource, FormatError, MemorySource } from '@assay/formats'
 import { type Container, headLength, hidesZipDirectory, readZipDirectory, recognise } from '@assay/formats/archive'
 import { OleContainer, oleEncryption } from '@assay/formats/office'
 import { readEncryption } from '@assay/formats/pdf'
-import { compiled } from '../../platform/compiled-module.js'
-import { shown } from '../../platform/errors/errors.js'
+import { compiledModule } from '../../platform/compiled-module.js'
+import { printable } from '../../platform/errors/errors.js'
 import type { Content } from '../../platform/spool/content.js'
 import { readRange } from '../../platform/spool/content.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
@@ -65,7 +65,7 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
     return { container, needs: whole, ...peekInto(new MemorySource(bytes, ''), container) }
   const data = { path, container }
   const work = {
-    module: compiled('inspection/scanners/scan-coverage'),
+    module: compiledModule('inspection/scanners/scan-coverage'),
     run: 'peekIntoFile',
     data,
     bytes,
@@ -112,7 +112,7 @@ function peekZip(source: RandomAccessSource): ReturnType<Peek> {
     return { incomplete: 'a zip archive that is encrypted, its directory too' }
   const { entries } = readZipDirectory(source, { ...limits, deadline: Number.POSITIVE_INFINITY }, { partial: true })
   const closed = entries.find((entry) => entry.encrypted)
-  if (closed) return { incomplete: `member '${shown(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }
+  if (closed) return { incomplete: `member '${printable(closed.nameBytes.toString('utf8'))}' of the zip archive is encrypted` }
   if (entries.length > maxMembers)
     return { incomplete: `the zip archive has more than ${maxMembers} members, and ClamAV scans no more than that` }
   let [largest, total] = [source.size, source.size]

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { isOfDeadRun, runName } from '../../platform/process-file-names.js'
+import { isOfEndedProcess, processFileName } from '../../platform/process-file-names.js'
 
 export interface Sandbox {
   execPath: string
@@ -48,7 +48,7 @@ const boxPrefix = 'assay-box-'
 // What services that were killed have left. The folder may be everybody's: only directories of our own, under no other name.
 function removeDeadBoxes(): void {
   for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(boxPrefix) || !isOfDeadRun(name.slice(boxPrefix.length))) continue
+    if (!name.startsWith(boxPrefix) || !isOfEndedProcess(name.slice(boxPrefix.length))) continue
     const box = join(tmpdir(), name)
     const facts = lstatSync(box, { throwIfNoEntry: false })
     if (facts?.isDirectory() && facts.uid === process.getuid?.()) rmSync(box, { recursive: true, force: true })
@@ -61,7 +61,7 @@ function removeDeadBoxes(): void {
  */
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeDeadBoxes()
-  const box = join(realpathSync(tmpdir()), `${boxPrefix}${runName()}`)
+  const box = join(realpathSync(tmpdir()), `${boxPrefix}${processFileName()}`)
   mkdirSync(box, { mode: 0o700 })
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
-import { compiled } from '../../platform/compiled-module.js'
+import { compiledModule } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
 import { type Answer, type Attempt, minBlockBytes, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
 
@@ -27,7 +27,7 @@ export class Threads {
   constructor({ most, memoryMb, idleMs }: ThreadsOptions) {
     this.#most = most
     this.#piscina = new Piscina({
-      filename: fileURLToPath(compiled('inspection/workers/thread-program')),
+      filename: fileURLToPath(compiledModule('inspection/workers/thread-program')),
       name: 'runInThread',
       minThreads: 0,
       maxThreads: most,

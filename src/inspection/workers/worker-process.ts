@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { compiled } from '../../platform/compiled-module.js'
+import { compiledModule } from '../../platform/compiled-module.js'
 import type { FromProcess, ToProcess } from './process-program.js'
 import type { Sandbox } from './sandbox.js'
 import { type Answer, contentPipe, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
@@ -25,7 +25,7 @@ export class WorkerProcess {
   /** `gone` is called once, when the process has ended or could not be started. */
   constructor(module: string, gone: () => void, sandbox?: Sandbox) {
     this.module = module
-    this.#child = fork(fileURLToPath(compiled('inspection/workers/process-program')), [module], {
+    this.#child = fork(fileURLToPath(compiledModule('inspection/workers/process-program')), [module], {
       serialization: 'advanced',
       env: environment(sandbox ? '/tmp' : tmpdir()),
       ...(sandbox ? { execPath: sandbox.execPath, execArgv: sandbox.execArgv(flags) } : { execArgv: flags }),

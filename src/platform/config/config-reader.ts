@@ -1,51 +1,52 @@
 import { isIP } from 'node:net'
-import { shown } from '../errors/errors.js'
+import { printable } from '../errors/errors.js'
 import { readSecretFile } from './secret-files.js'
 
-/** Reads variables one by one and keeps every fault, so that an operator mends all of them in one go. */
+/** Reads environment variables. Collects all errors, so that the operator can fix them together. */
 export class EnvReader {
-  readonly faults: string[] = []
+  readonly errors: string[] = []
   readonly #env: NodeJS.ProcessEnv
-  readonly #faulty = new Set<string>()
+  readonly #invalid = new Set<string>()
   readonly #fromFiles = new Map<string, string>()
 
-  /** `secrets` are the variables whose value may stand in a file that `<name>_FILE` names. */
+  /** `secrets` are the variables that may come from a file, which `<name>_FILE` names. */
   constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
     this.#env = env
-    for (const name of secrets) this.#takeFile(name)
+    for (const name of secrets) this.#readFile(name)
   }
 
-  /** Undefined where unset or blank: compose files pass empty strings for what is not set. */
+  /** Undefined if the variable is unset or blank. Compose files pass empty strings for unset variables. */
   text(name: string): string | undefined {
     const value = (this.#fromFiles.get(name) ?? this.#env[name])?.trim()
     return value ? value : undefined
   }
 
-  #takeFile(name: string): void {
+  #readFile(name: string): void {
     const variable = `${name}_FILE`
     const path = this.text(variable)
     if (path === undefined) return
-    if (this.text(name) !== undefined) this.fault(variable, path, `unset if ${name} is set`)
+    if (this.text(name) !== undefined) this.addError(variable, path, `unset if ${name} is set`)
     else
       try {
         this.#fromFiles.set(name, readSecretFile(path))
         return
       } catch (error) {
-        this.fault(variable, path, `the path of a readable file (${(error as Error).message})`)
+        this.addError(variable, path, `the path of a readable file (${(error as Error).message})`)
       }
-    // What stands in for the value was wrong: that the value is missing need not be said as well.
-    this.#faulty.add(name)
+    // The error of the file is enough. Do not report a missing value too.
+    this.#invalid.add(name)
   }
 
-  hasFault(name: string): boolean {
-    return this.#faulty.has(name)
+  hasError(name: string): boolean {
+    return this.#invalid.has(name)
   }
 
-  /** Notes `<name> is '<value>'; it must be <right>.` Of a secret's value only the length is shown. */
-  fault(name: string, value: string | undefined, right: string, secret?: 'secret'): undefined {
-    const told = value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${shown(value)}'`
-    this.faults.push(`${name} is ${told}. It must be ${right}.`)
-    this.#faulty.add(name)
+  /** Adds the error `<name> is '<value>'. It must be <expected>.` Shows only the length of a secret. */
+  addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
+    const shownValue =
+      value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${printable(value)}'`
+    this.errors.push(`${name} is ${shownValue}. It must be ${expected}.`)
+    this.#invalid.add(name)
     return undefined
   }
 
@@ -58,35 +59,35 @@ export class EnvReader {
     if (value === undefined) return undefined
     const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
     if (number >= from && number <= to) return number
-    return this.fault(name, value, `a whole number from ${from} to ${to}`)
+    return this.addError(name, value, `a whole number from ${from} to ${to}`)
   }
 
-  matching(name: string, pattern: RegExp, right: string, secret?: 'secret'): string | undefined {
+  pattern(name: string, pattern: RegExp, expected: string, secret?: 'secret'): string | undefined {
     const value = this.text(name)
     if (value === undefined || pattern.test(value)) return value
-    return this.fault(name, value, right, secret)
+    return this.addError(name, value, expected, secret)
   }
 
   oneOf<T extends string>(name: string, choices: readonly T[]): T | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
-    return choices.find((choice) => choice === value) ?? this.fault(name, value, `one of ${choices.join(', ')}`)
+    return choices.find((choice) => choice === value) ?? this.addError(name, value, `one of ${choices.join(', ')}`)
   }
 
   url(name: string, protocols: string[], { example, secret }: { example: string; secret?: boolean }): string | undefined {
     const value = this.text(name)
     if (value === undefined || protocols.includes(protocolOf(value))) return value
-    return this.fault(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
+    return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
   }
 
-  /** An http URL without query, fragment, credentials or final slash. */
+  /** HTTP URL without query, fragment, credentials and final slash. */
   baseUrl(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url && /^https?:$/.test(url.protocol) && !/[?#]/.test(value) && !url.username && !url.password)
       return url.href.replace(/\/+$/, '')
-    return this.fault(name, value, 'an http or https URL without query and fragment, such as https://files.example.com')
+    return this.addError(name, value, 'an http or https URL without query and fragment, such as https://files.example.com')
   }
 
   list(name: string): string[] {
@@ -96,14 +97,14 @@ export class EnvReader {
       .filter((item) => item !== '')
   }
 
-  /** What express's 'trust proxy' takes, but for `true`, which would believe whatever a client claims. */
+  /** Value of the Express setting 'trust proxy'. `true` is invalid, because it trusts any address that a client claims. */
   proxies(name: string): false | number | string[] {
     const value = this.text(name)
     if (value === undefined) return false
     if (/^\d{1,2}$/.test(value)) return Number(value) || false
     const items = this.list(name)
     if (items.length > 0 && items.every(isProxy)) return items
-    this.fault(
+    this.addError(
       name,
       value,
       'the number of proxies, or their addresses or networks (10.0.0.0/8, ::1, loopback, linklocal, uniquelocal), separated by commas',
@@ -115,7 +116,7 @@ export class EnvReader {
     const items = this.list(name)
     const isOrigin = (item: string) => URL.canParse(item) && new URL(item).origin === item && /^https?:/.test(item)
     if (items.every(isOrigin) || (items.length === 1 && items[0] === '*')) return items
-    this.fault(name, items.join(','), 'origins such as https://app.example.com, separated by commas, or *')
+    this.addError(name, items.join(','), 'origins such as https://app.example.com, separated by commas, or *')
     return []
   }
 }

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { databaseUrlOf } from '../db/database-url.js'
-import { mostMegabytes } from '../units.js'
+import { maxMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
 import { type IdentityConfig, readIdentity } from './identity-config.js'
 import { secretVariables } from './secret-files.js'
@@ -10,97 +10,97 @@ import { secretVariables } from './secret-files.js'
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const
 
-/** Everything that the operator decides, parsed and frozen. Contract §7 lists the variables. */
+/** The configuration, parsed and frozen. docs/configuration.md lists the variables. */
 export interface Config extends IdentityConfig {
   readonly host: string
   readonly port: number
-  /** How many serve HTTP behind the port. */
+  /** Number of processes that serve HTTP behind the port. */
   readonly processes: number
   readonly publicUrl: string
   readonly dataDir: string
-  /** Unset: the embedded PostgreSQL in `dataDir`. */
+  /** If unset, the service starts the embedded PostgreSQL in `dataDir`. */
   readonly databaseUrl: string | undefined
-  /** PostgreSQL itself, where `databaseUrl` is a pooler in transaction mode. */
+  /** Direct URL of PostgreSQL, if `databaseUrl` is a pooler in transaction mode. */
   readonly databaseDirectUrl: string | undefined
-  /** A streaming replica of it. */
+  /** Streaming replica of the database. */
   readonly databaseReadUrl: string | undefined
   readonly databasePoolSize: number
   /** `gs://bucket` or `file:///directory`. */
   readonly storageUrl: string
   readonly storageEmulatorHost: string | undefined
-  /** Signs a bucket's download URLs without a call to IAM. */
+  /** HMAC key that signs download URLs of a bucket without a call to IAM. */
   readonly storageHmac: { accessId: string; secret: string } | undefined
   /** Time-out of one call to a bucket, including its retries. */
   readonly storageDeadlineSeconds: number
-  /** Unset: a running local clamd, else `yara:`. */
+  /** If unset, a running local clamd, otherwise `yara:`. */
   readonly scannerUrl: string | undefined
   readonly rulesDir: string | undefined
   readonly maxUploadMb: number
   readonly maxUploadsAtOnce: number
-  /** How long a client may stop sending before it is dropped. */
+  /** Seconds without data after which the service closes an upload. */
   readonly uploadIdleSeconds: number
   readonly validationWorkers: number
   readonly production: boolean
   readonly graphqlExplorer: boolean
-  /** Whether `/` is the dashboard. */
+  /** True if `/` serves the dashboard. */
   readonly dashboard: boolean
   readonly logLevel: LogLevel
-  /** After SIGTERM the service is not ready, and serves on for so long. */
+  /** Seconds that the service continues after SIGTERM while its readiness check fails. */
   readonly shutdownDelaySeconds: number
-  /** Calls under way finish for so long at most. */
+  /** Maximum seconds for calls in progress to finish. */
   readonly shutdownGraceSeconds: number
-  /** Unset: the metrics are open to all who reach the port. */
+  /** If unset, the metrics need no credential. */
   readonly metricsToken: string | undefined
-  /** Unset: on the port of everything else. */
+  /** If unset, the metrics use the main port. */
   readonly metricsPort: number | undefined
-  /** Of a collector that speaks OTLP over HTTP; unset: no traces, and nothing of them is loaded. */
+  /** Base URL of a collector for OTLP over HTTP. If unset, there are no traces. */
   readonly otlpEndpoint: string | undefined
-  /** As express's 'trust proxy' takes it. */
+  /** Value of the Express setting 'trust proxy'. */
   readonly trustProxy: false | number | string[]
-  /** Undefined: for ever. */
+  /** If unset, calls are kept forever. */
   readonly callLogRetentionDays: number | undefined
   readonly auditLogRetentionDays: number | undefined
-  /** 0: never. */
+  /** 0 disables the reconciler. */
   readonly reconcileIntervalHours: number
-  /** How fast each replica scans kept files again. */
+  /** Limit of each replica for scanning stored files again. */
   readonly rescanMbPerSecond: number
   readonly rateLimitPerMinute: number
   readonly redisUrl: string | undefined
-  /** Origins, or `['*']`. Empty: closed. */
+  /** Origins, or `['*']`. If empty, CORS is disabled. */
   readonly corsOrigins: string[]
-  /** Webhooks may lead to private addresses, and use http. */
+  /** Allows webhooks to use private addresses and plain HTTP. */
   readonly webhookAllowPrivate: boolean
 }
 
-/** Every fault of the environment, one sentence each. */
+/** All errors of the environment, one sentence each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
-  constructor(readonly faults: string[]) {
-    super(faults.join('\n'))
+  constructor(readonly errors: string[]) {
+    super(errors.join('\n'))
   }
 }
 
 const week = 7 * 24
 const century = 36_500
 
-/** The only reader of the environment. Throws a `ConfigError` that names all faults at once; an empty variable is an unset one. */
+/** Reads the environment. No other module does. Throws a `ConfigError` that lists all errors. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })
   const processes = read.integer('PROCESSES', { from: 1, to: 64, fallback: 1 })
-  const place = readPlace(read)
+  const databaseLocation = readDatabaseLocation(read)
   const production = read.text('NODE_ENV') === 'production'
   const config: Config = {
-    host: read.matching('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
+    host: read.pattern('HOST', /^[A-Za-z0-9.:%_-]+$/, 'an address or a host name to listen on, such as 0.0.0.0') ?? '0.0.0.0',
     port,
     processes,
     publicUrl: read.baseUrl('PUBLIC_URL') ?? `http://localhost:${port}`,
-    ...place,
-    databaseReadUrl: readReadUrl(read, place.databaseUrl),
+    ...databaseLocation,
+    databaseReadUrl: readReplicaUrl(read, databaseLocation.databaseUrl),
     databasePoolSize: read.integer('DATABASE_POOL_SIZE', { from: 2, to: 1000, fallback: 10 }),
-    ...readStorage(read, place.dataDir),
+    ...readStorage(read, databaseLocation.dataDir),
     ...readUploads(read, processes),
-    ...readIdentity(read, place.databaseUrl !== undefined || read.hasFault('DATABASE_URL')),
+    ...readIdentity(read, databaseLocation.databaseUrl !== undefined || read.hasError('DATABASE_URL')),
     production,
     ...readOperation(read, production),
     ...readRetention(read),
@@ -109,14 +109,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
     corsOrigins: read.origins('CORS_ORIGINS'),
     webhookAllowPrivate: read.oneOf('WEBHOOK_ALLOW_PRIVATE', ['true', 'false']) === 'true',
   }
-  if (read.faults.length > 0) throw new ConfigError(read.faults)
+  if (read.errors.length > 0) throw new ConfigError(read.errors)
   return deepFreeze(config)
 }
 
 function readStorage(read: EnvReader, dataDir: string) {
   return {
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
-    storageEmulatorHost: read.matching('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
+    storageEmulatorHost: read.pattern('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
     storageHmac: readHmac(read),
     storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
   }
@@ -127,7 +127,7 @@ function readUploads(read: EnvReader, processes: number) {
   return {
     scannerUrl: readScannerUrl(read),
     rulesDir: rulesDir === undefined ? undefined : resolve(rulesDir),
-    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: mostMegabytes, fallback: 1024 }),
+    maxUploadMb: read.integer('MAX_UPLOAD_MB', { from: 1, to: maxMegabytes, fallback: 1024 }),
     maxUploadsAtOnce: read.integer('MAX_UPLOADS_AT_ONCE', { from: 1, to: 100_000, fallback: 256 }),
     uploadIdleSeconds: read.integer('UPLOAD_IDLE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
     validationWorkers: readValidationWorkers(read, processes),
@@ -141,7 +141,7 @@ function readOperation(read: EnvReader, production: boolean) {
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
     shutdownDelaySeconds: read.integer('SHUTDOWN_DELAY_SECONDS', { from: 0, to: 300, fallback: production ? 5 : 0 }),
     shutdownGraceSeconds: read.integer('SHUTDOWN_GRACE_SECONDS', { from: 1, to: 3600, fallback: 30 }),
-    metricsToken: read.matching(
+    metricsToken: read.pattern(
       'METRICS_TOKEN',
       /^[\x21-\x7e]{16,200}$/,
       '16 to 200 visible ASCII characters without spaces',
@@ -162,48 +162,48 @@ function readRetention(read: EnvReader) {
   }
 }
 
-// All processes together have so many, and none can do without.
+// The processes share these workers, and each process needs at least one.
 function readValidationWorkers(read: EnvReader, processes: number): number {
   const fallback = Math.max(2, processes, Math.min(availableParallelism(), 4))
   const workers = read.integer('VALIDATION_WORKERS', { from: 1, to: 64, fallback })
-  if (workers < processes && !read.hasFault('VALIDATION_WORKERS') && !read.hasFault('PROCESSES'))
-    read.fault('VALIDATION_WORKERS', String(workers), `at least ${processes}, the value of PROCESSES`)
+  if (workers < processes && !read.hasError('VALIDATION_WORKERS') && !read.hasError('PROCESSES'))
+    read.addError('VALIDATION_WORKERS', String(workers), `at least ${processes}, the value of PROCESSES`)
   return workers
 }
 
-type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
+type DatabaseLocation = Pick<Config, 'dataDir' | 'databaseUrl' | 'databaseDirectUrl'>
 
-/** The variable that gives a secret: `name`, or `name_FILE` if that is set. */
+/** Name of the variable that sets a secret: `name`, or `name_FILE` if that is set. */
 export const secretSource = (name: (typeof secretVariables)[number], env: NodeJS.ProcessEnv = process.env): string =>
   env[`${name}_FILE`]?.trim() ? `${name}_FILE` : name
 
-/** Where the database is: all that a migration needs to know. */
-export function readDatabasePlace(env: NodeJS.ProcessEnv = process.env): Place {
+/** Reads only the variables that a migration needs. */
+export function readDatabaseConfig(env: NodeJS.ProcessEnv = process.env): DatabaseLocation {
   const read = new EnvReader(env, ['DATABASE_URL', 'DATABASE_DIRECT_URL'])
-  const place = readPlace(read)
-  if (read.faults.length > 0) throw new ConfigError(read.faults)
-  return place
+  const databaseLocation = readDatabaseLocation(read)
+  if (read.errors.length > 0) throw new ConfigError(read.errors)
+  return databaseLocation
 }
 
-function readPlace(read: EnvReader): Place {
+function readDatabaseLocation(read: EnvReader): DatabaseLocation {
   const databaseUrl = readDatabaseUrl(read, 'DATABASE_URL')
   const databaseDirectUrl = readDatabaseUrl(read, 'DATABASE_DIRECT_URL')
-  if (databaseDirectUrl && !databaseUrl && !read.hasFault('DATABASE_URL'))
-    read.fault('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
+  if (databaseDirectUrl && !databaseUrl && !read.hasError('DATABASE_URL'))
+    read.addError('DATABASE_URL', undefined, 'the URL of the pooler if DATABASE_DIRECT_URL is set')
   return { dataDir: resolve(read.text('DATA_DIR') ?? '.data'), databaseUrl, databaseDirectUrl }
 }
 
-function readReadUrl(read: EnvReader, databaseUrl: string | undefined): string | undefined {
+function readReplicaUrl(read: EnvReader, databaseUrl: string | undefined): string | undefined {
   const url = readDatabaseUrl(read, 'DATABASE_READ_URL')
-  if (url && !databaseUrl && !read.hasFault('DATABASE_URL'))
-    read.fault('DATABASE_URL', undefined, 'the URL of the primary if DATABASE_READ_URL is set')
+  if (url && !databaseUrl && !read.hasError('DATABASE_URL'))
+    read.addError('DATABASE_URL', undefined, 'the URL of the primary if DATABASE_READ_URL is set')
   return url
 }
 
 function readDatabaseUrl(read: EnvReader, name: string): string | undefined {
   const value = read.text(name)
   if (value === undefined) return undefined
-  return databaseUrlOf(value) ?? read.fault(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
+  return databaseUrlOf(value) ?? read.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
 }
 
 function readStorageUrl(read: EnvReader): string | undefined {
@@ -211,19 +211,19 @@ function readStorageUrl(read: EnvReader): string | undefined {
   if (value === undefined) return undefined
   if (/^gs:\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/[^?#]*)?$/.test(value)) return value
   if (/^file:\/\/\/./.test(value) && URL.canParse(value)) return value
-  return read.fault('STORAGE_URL', value, 'gs://bucket or file:///directory')
+  return read.addError('STORAGE_URL', value, 'gs://bucket or file:///directory')
 }
 
 function readHmac(read: EnvReader): Config['storageHmac'] {
-  const accessId = read.matching('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
-  const secret = read.matching('STORAGE_HMAC_SECRET', /^[A-Za-z0-9+/=]{40}$/, "an HMAC key's secret of 40 characters", 'secret')
+  const accessId = read.pattern('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
+  const secret = read.pattern('STORAGE_HMAC_SECRET', /^[A-Za-z0-9+/=]{40}$/, "an HMAC key's secret of 40 characters", 'secret')
   if (accessId && secret) return { accessId, secret }
   for (const [name, other] of [
     ['STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET'],
     ['STORAGE_HMAC_SECRET', 'STORAGE_HMAC_ACCESS_ID'],
   ] as const)
-    if (read.text(name) === undefined && read.text(other) !== undefined && !read.hasFault(name))
-      read.fault(name, undefined, `set if ${other} is set`)
+    if (read.text(name) === undefined && read.text(other) !== undefined && !read.hasError(name))
+      read.addError(name, undefined, `set if ${other} is set`)
   return undefined
 }
 
@@ -236,7 +236,7 @@ function readScannerUrl(read: EnvReader): string | undefined {
     /^clamscan:(\?\S+)?$/.test(url) ||
     /^clamd:\/\/(\/\S+|[^\s/:]+(:\d{1,5})?|\[[0-9a-fA-F:]+\](:\d{1,5})?)$/.test(url)
   if (urls.every(known) && (urls.length === 1 || urls.every((url) => url.startsWith('clamd:')))) return urls.join(',')
-  return read.fault(
+  return read.addError(
     'SCANNER_URL',
     urls.join(','),
     'clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:',
@@ -245,7 +245,7 @@ function readScannerUrl(read: EnvReader): string | undefined {
 
 function deepFreeze<T extends object>(value: T): T {
   for (const part of Object.values(value)) {
-    // A Buffer cannot be frozen: typed arrays with elements refuse it.
+    // `Object.freeze` throws for a Buffer with elements.
     if (part && typeof part === 'object' && !Buffer.isBuffer(part)) deepFreeze(part)
   }
   return Object.freeze(value)

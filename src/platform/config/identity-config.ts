@@ -1,6 +1,6 @@
 import type { EnvReader } from './config-reader.js'
 
-/** An outside identity provider, and the names of the claims that carry what we need to know. */
+/** External identity provider, and the names of the claims that the service reads. */
 interface JwtConfig {
   issuer: string
   audience: string
@@ -8,7 +8,7 @@ interface JwtConfig {
   claims: { tenant: string; scopes: string; email: string; name: string }
 }
 
-/** First credentials, outside identities, and the keys that encrypt stored secrets. */
+/** First credentials, external identities, and the keys that encrypt stored secrets. */
 export interface IdentityConfig {
   readonly bootstrap: {
     readonly apiKey: string | undefined
@@ -16,7 +16,7 @@ export interface IdentityConfig {
     readonly adminPassword: string | undefined
   }
   readonly jwt: JwtConfig | undefined
-  /** 32 bytes. Required with an outside database. */
+  /** 32 bytes. Required with an external database. */
   readonly masterKey: Buffer | undefined
   /** Former values of MASTER_KEY. Stored secrets may still be encrypted with them. */
   readonly previousMasterKeys: Buffer[]
@@ -33,17 +33,17 @@ export function readIdentity(read: EnvReader, masterKeyRequired: boolean): Ident
 
 function readBootstrap(read: EnvReader): IdentityConfig['bootstrap'] {
   return {
-    apiKey: read.matching(
+    apiKey: read.pattern(
       'BOOTSTRAP_API_KEY',
-      // What a Bearer credential may contain (RFC 6750, section 2.1), without the dot, which marks a token.
+      // Characters of a Bearer credential (RFC 6750, section 2.1). The dot is excluded, because it marks a token.
       /^(?=.{32,200}$)[A-Za-z0-9_~+/-]+=*$/,
       "32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end",
       'secret',
     ),
     adminEmail:
-      read.matching('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an email address such as admin@example.com') ??
+      read.pattern('BOOTSTRAP_ADMIN_EMAIL', /^[^\s@]{1,64}@[^\s@]{1,190}$/, 'an email address such as admin@example.com') ??
       'admin@localhost',
-    adminPassword: read.matching('BOOTSTRAP_ADMIN_PASSWORD', /^[^\0]{8,1024}$/s, 'a password of 8 to 1024 characters', 'secret'),
+    adminPassword: read.pattern('BOOTSTRAP_ADMIN_PASSWORD', /^[^\0]{8,1024}$/s, 'a password of 8 to 1024 characters', 'secret'),
   }
 }
 
@@ -57,26 +57,27 @@ function readJwt(read: EnvReader): JwtConfig | undefined {
   const issuer = read.text('JWT_ISSUER')
   const audience = read.text('JWT_AUDIENCE')
   const jwksUrl = read.url('JWT_JWKS_URL', ['https:', 'http:'], { example: 'https://id.example.com/.well-known/jwks.json' })
-  if (!issuer && !audience && !jwksUrl && !read.hasFault('JWT_JWKS_URL')) return undefined
+  if (!issuer && !audience && !jwksUrl && !read.hasError('JWT_JWKS_URL')) return undefined
   const missing = Object.entries({ JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: read.text('JWT_JWKS_URL') }).filter(
     ([, value]) => !value,
   )
-  for (const [name] of missing) read.fault(name, undefined, 'set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set')
+  for (const [name] of missing) read.addError(name, undefined, 'set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set')
   return issuer && audience && jwksUrl ? { issuer, audience, jwksUrl, claims } : undefined
 }
 
 function readMasterKey(read: EnvReader, required: boolean): Buffer | undefined {
-  const right = '32 bytes in base64 (44 characters), such as the output of: node -p "crypto.randomBytes(32).toString(\'base64\')"'
-  const value = read.matching('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, right, 'secret')
+  const expected =
+    '32 bytes in base64 (44 characters), such as the output of: node -p "crypto.randomBytes(32).toString(\'base64\')"'
+  const value = read.pattern('MASTER_KEY', /^[A-Za-z0-9+/]{43}=$/, expected, 'secret')
   if (value !== undefined) return Buffer.from(value, 'base64')
-  if (required && !read.hasFault('MASTER_KEY')) read.fault('MASTER_KEY', undefined, `${right}, if DATABASE_URL is set`)
+  if (required && !read.hasError('MASTER_KEY')) read.addError('MASTER_KEY', undefined, `${expected}, if DATABASE_URL is set`)
   return undefined
 }
 
 function readPreviousMasterKeys(read: EnvReader): Buffer[] {
   const keys = read.list('MASTER_KEY_PREVIOUS')
   if (keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) return keys.map((key) => Buffer.from(key, 'base64'))
-  read.fault(
+  read.addError(
     'MASTER_KEY_PREVIOUS',
     keys.join(','),
     'previous values of MASTER_KEY, each 32 bytes in base64, separated by commas',

@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 
-/** Variables that hold secrets: `NAME_FILE` may name a file with the value instead, as Docker and Kubernetes mount them. */
+/** Secrets. `NAME_FILE` may name a file with the value, as Docker and Kubernetes mount them. */
 export const secretVariables = [
   'DATABASE_URL',
   'DATABASE_DIRECT_URL',
@@ -14,20 +14,20 @@ export const secretVariables = [
   'REDIS_URL',
 ] as const
 
-// A path typed wrong must not load a disk image into memory.
-const longestSecret = 65_536
+// A wrong path must not load a disk image into memory.
+const maxSecretBytes = 65_536
 
-/** The file's text without the newline at its end. Throws the reason why it cannot be had. */
+/** Returns the text without its final newline. */
 export function readSecretFile(path: string): string {
-  const file = statOf(path)
+  const file = statFile(path)
   if (!file.isFile()) throw new Error('it is not a file')
-  if (file.size > longestSecret) throw new Error(`it has more than ${longestSecret} bytes`)
+  if (file.size > maxSecretBytes) throw new Error(`it has more than ${maxSecretBytes} bytes`)
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   if (text.trim() === '') throw new Error('it is empty')
   return text
 }
 
-function statOf(path: string) {
+function statFile(path: string) {
   try {
     return statSync(path)
   } catch (error) {

@@ -6,8 +6,8 @@ interface BlockReasonRow {
 }
 
 /**
- * Why a file is refused (contract, section 6), in the order in which it is judged. A new reason is a row here, a check in
- * src/inspection/checks.ts, and what `npm run migration:reason` writes; codes, statuses, the schemas and the statistics follow.
+ * Reasons to reject a file, in the order of the checks. A new reason needs a row here, a check in src/inspection/checks.ts, and the
+ * output of `npm run migration:reason`. Codes, statuses, schemas and statistics follow.
  */
 const rows = {
   invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
@@ -19,29 +19,29 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
-/** Refusals that a context's policy asks for: each has a code of its own, and is counted as the reason whose check finds it. */
-export const policyRefusals = {
-  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
+/** Rejections that the policy of a context requests. Each has its own code, and is counted as the reason of its check. */
+export const policyRejections = {
+  encrypted_file: { toBlockReason: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
   active_content: {
-    countedAs: 'corrupt_file',
+    toBlockReason: 'corrupt_file',
     status: 422,
     meaning: 'the file contains active content, such as macros, scripts, programs or attachments.',
   },
-} as const satisfies Record<string, BlockReasonRow & { countedAs: BlockReason }>
+} as const satisfies Record<string, BlockReasonRow & { toBlockReason: BlockReason }>
 
-export type PolicyRefusal = keyof typeof policyRefusals
+export type PolicyRejection = keyof typeof policyRejections
 
-/** The reason that a refusal is counted as; undefined where it is no verdict on the file. */
+/** Reason that a rejection is counted as. Undefined if the code is not a verdict on the file. */
 export const countedAs = (reason: string): BlockReason | undefined =>
-  Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRefusals[reason as PolicyRefusal]?.countedAs
+  Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.toBlockReason
 
 export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
 
-/** In the order in which they are judged; also the columns that count them. */
+/** In the order of the checks. Also the names of the counter columns. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
 export type BlockReasonField = Camel<BlockReason>
 
-/** As GraphQL spells it: blank_file is blankFile. */
-export const fieldOfReason = (reason: BlockReason): BlockReasonField => camelCase(reason) as BlockReasonField
+/** Name of the GraphQL field. */
+export const reasonField = (reason: BlockReason): BlockReasonField => camelCase(reason) as BlockReasonField

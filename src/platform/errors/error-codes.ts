@@ -1,11 +1,11 @@
-import { blockReasonRows, policyRefusals } from './block-reasons.js'
+import { blockReasonRows, policyRejections } from './block-reasons.js'
 
 interface ErrorCodeRow {
   status: number
   meaning: string
 }
 
-/** All error codes (contract, section 1). REST returns the status, and GraphQL the code in upper case. */
+/** All error codes. REST returns the status, and GraphQL returns the code in upper case. */
 const rows = {
   ...blockReasonRows,
   bad_user_input: {
@@ -42,7 +42,7 @@ const rows = {
     status: 415,
     meaning: 'the request body has an unsupported media type. Send JSON, or multipart for uploads.',
   },
-  ...policyRefusals,
+  ...policyRejections,
   scan_incomplete: { status: 422, meaning: 'the scanner could not scan the whole file, for example because it is encrypted.' },
   quota_exceeded: {
     status: 422,

@@ -1,4 +1,4 @@
-import type { BlockReason, PolicyRefusal } from './block-reasons.js'
+import type { BlockReason, PolicyRejection } from './block-reasons.js'
 import { type ErrorCode, errorCodeRows, errorCodes } from './error-codes.js'
 
 export { type BlockReason, blockReasons } from './block-reasons.js'
@@ -9,11 +9,11 @@ export const httpStatus = Object.fromEntries(errorCodes.map((code) => [code, err
   number
 >
 
-/** An invalid field. `field` is its path as the request names it, and `message` completes the sentence "`page_size` …". */
-export interface FieldFault {
+/** An invalid field. `field` is the path in the request, and `message` completes the sentence "`page_size` …". */
+export interface FieldError {
   field: string
   message: string
-  /** The rejected number, or the text in its place. Part of the error's message, not of its details. */
+  /** The rejected value. It appears in the message of the error, not in its details. */
   value?: string | number
 }
 
@@ -21,11 +21,11 @@ export interface PublicError {
   code: ErrorCode
   message: string
   details: Record<string, unknown>
-  /** Seconds after which trying again makes sense; sent as `Retry-After`. */
+  /** Seconds to wait before a retry. Sent as `Retry-After`. */
   retryAfter?: number
 }
 
-/** A fault whose message the caller may read. All else is answered as `internal_server_error`. */
+/** An error with a message that the client may read. Any other error becomes `internal_server_error`. */
 export class AssayError extends Error implements PublicError {
   override readonly name = 'AssayError'
   readonly code: ErrorCode
@@ -44,14 +44,14 @@ export class AssayError extends Error implements PublicError {
   }
 }
 
-export const badUserInput = (faults: FieldFault[]) =>
-  new AssayError('bad_user_input', faults.map(faultText).join('; ').replaceAll('.; ', '. '), {
-    details: { fields: faults.map(({ field, message }) => ({ field, message })) },
+export const badUserInput = (errors: FieldError[]) =>
+  new AssayError('bad_user_input', errors.map(fieldErrorText).join('; ').replaceAll('.; ', '. '), {
+    details: { fields: errors.map(({ field, message }) => ({ field, message })) },
   })
 
-function faultText({ field, message, value }: FieldFault): string {
+function fieldErrorText({ field, message, value }: FieldError): string {
   if (value === undefined) return `${field}: ${message}`
-  const text = shown(String(value))
+  const text = printable(String(value))
   return `\`${field}\` is ${/^[+-]?\d+(\.\d+)?$/.test(text) ? text : JSON.stringify(text)}. It ${message}.`
 }
 
@@ -60,48 +60,47 @@ export const unauthenticated = (message: string) => new AssayError('unauthentica
 export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('forbidden', message, { details })
 
-/** `noun` as in the specification ('file', 'context', 'API key'). Another tenant's id reads exactly like an unknown one. */
+/** `noun` is 'file', 'context' or 'API key', for example. The error is the same if the id belongs to another tenant. */
 export const notFound = (noun: string, id: string) =>
-  new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${shown(id)}' was not found.`, {
-    details: { [noun.toLowerCase().replace(' ', '_')]: shown(id) },
+  new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${printable(id)}' was not found.`, {
+    details: { [noun.toLowerCase().replace(' ', '_')]: printable(id) },
   })
 
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 
-/** The answer names them in `Allow` too. */
+/** The response also lists `allowed` in the `Allow` header. */
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
   new AssayError('method_not_allowed', `${method} is not allowed here. Allowed: ${allowed.join(', ')}.`, { details: { allowed } })
 
-/** Handles every other method where there is only something to read. */
-export function refuseMethod({ method }: { method: string }): never {
+/** Handler for all other methods of a read-only path. */
+export function rejectMethod({ method }: { method: string }): never {
   throw methodNotAllowed(method, ['GET', 'HEAD'])
 }
 
 export const onHold = (fileId: string) =>
-  new AssayError('on_hold', `File '${shown(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
-    details: { file_id: shown(fileId) },
+  new AssayError('on_hold', `File '${printable(fileId)}' is on hold and cannot be deleted. Release the hold first.`, {
+    details: { file_id: printable(fileId) },
   })
 
-/** A later scan found a virus, or a restored file waits for its scan. */
 export const quarantined = (fileId: string) =>
   new AssayError(
     'quarantined',
-    `File '${shown(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
+    `File '${printable(fileId)}' is quarantined: a later scan found a virus, or the file was restored and waits for its scan. An admin can release or purge it.`,
     {
-      details: { file_id: shown(fileId) },
+      details: { file_id: printable(fileId) },
     },
   )
 
 export const idempotencyMismatch = (key: string) =>
   new AssayError(
     'idempotency_mismatch',
-    `Idempotency-Key '${shown(key)}' was used with a different request body. Send the same body, or another key.`,
+    `Idempotency-Key '${printable(key)}' was used with a different request body. Send the same body, or another key.`,
   )
 
-/** A file that failed a check: `reason` is the block reason that decided. */
+/** `reason` is the reason of the check that failed. */
 export const rejected = (
-  reason: BlockReason | PolicyRefusal | 'scan_incomplete',
+  reason: BlockReason | PolicyRejection | 'scan_incomplete',
   message: string,
   details: Record<string, unknown> = {},
 ) => new AssayError(reason, message, { details })
@@ -122,7 +121,7 @@ export const storageUnavailable = unavailable('storage_unavailable')
 export const databaseUnavailable = unavailable('database_unavailable')
 export const overloaded = unavailable('overloaded')
 
-/** The connection was lost during the commit (contract, section 1). Any other 503 means that nothing was stored. */
+/** Only this 503 may follow a stored change. Any other 503 means that nothing was stored. */
 export const outcomeUnknown = (cause: unknown) =>
   new AssayError(
     'database_unavailable',
@@ -130,8 +129,8 @@ export const outcomeUnknown = (cause: unknown) =>
     { retryAfter: 5, cause, details: { outcome: 'unknown' } },
   )
 
-/** A caller's value inside a message: short, and without control characters. */
-export function shown(value: string): string {
+/** Prepares a value of a client for a message: at most 100 characters, without control characters. */
+export function printable(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js'
 import type { Database } from '../db/client.js'
 import type { Siblings } from './siblings.js'
 
-/** What the application is built from. */
+/** Dependencies of the application. */
 export interface AppParts {
   config: Config
   database: Database
@@ -12,22 +12,22 @@ export interface AppParts {
   /** Reports whether the disk of the embedded database is full. The service then rejects uploads but still deletes files. */
   isDiskFull?: () => boolean
   logger: Logger
-  /** The other processes behind the same port, if PROCESSES is above 1. Limits are shared with them. */
+  /** The other processes behind the same port, if PROCESSES is above 1. They share the limits. */
   siblings?: Siblings
 }
 
-/** Credentials that the first start creates. They are shown once. */
+/** Credentials that the first start creates. They are printed only once. */
 export interface FirstRun {
-  /** Undefined if the operator chose it. */
+  /** Undefined if the operator set BOOTSTRAP_API_KEY. */
   apiKey: string | undefined
   adminEmail: string
-  /** Undefined if the operator chose the password. */
+  /** Undefined if the operator set BOOTSTRAP_ADMIN_PASSWORD. */
   adminPassword: string | undefined
-  /** Token of the link that signs the first user in to the dashboard, once. */
+  /** Single-use token of the link that signs the first user in. */
   welcome: string
 }
 
-/** The application as a serving process runs it. `app.ts` builds it. */
+/** The application in a serving process. `app.ts` creates it. */
 export interface Application {
   readonly httpServer: Server
   readonly metricsServer: Server | undefined
@@ -39,11 +39,11 @@ export interface Application {
   startMaintenance(): void
   /** Makes readiness fail. Everything else continues. */
   announceStop(): void
-  /** Ends streams that would otherwise never end. Call it when the server starts to drain. */
+  /** Closes endless streams. Call it when the server starts to drain. */
   endStreams(): void
   /** Closes every component. Call it after the server has drained. */
   close(): Promise<void>
 }
 
-/** Loads the application's modules, which takes half a second, and returns the function that builds it. */
+/** Loads the modules of the application, which takes half a second. Returns the function that creates it. */
 export type LoadApplication = () => Promise<(parts: AppParts) => Promise<Application>>

@@ -2,11 +2,11 @@ import { type Config, secretSource } from '../config/config.js'
 import type { FirstRun } from './application.js'
 import type { Started } from './messages.js'
 
-/** The last output of a start. Generated secrets of the first start are printed here and nowhere else; the operator's own never. */
+/** Last output of a start. It contains the generated secrets of a first start, but never a secret of the operator. */
 export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
-  // PORT=0 is known only now; PUBLIC_URL, where it is given, is how clients come.
+  // PUBLIC_URL contains port 0 if PORT is 0. The real port is known only now.
   const url = config.publicUrl.replace(/:0$/, `:${port}`)
   const lines = [
     '',
@@ -16,7 +16,7 @@ export function banner({ config, database, started }: { config: Config; database
     `  GraphQL   ${url}/graphql${config.graphqlExplorer ? '   (Apollo Sandbox in a browser)' : ''}`,
     `  Database  ${database}`,
     `  Store     ${descriptions.storage}`,
-    ...descriptions.scanner.split('\n').map((line, place) => `  ${place === 0 ? 'Scanner ' : '        '}  ${line}`),
+    ...descriptions.scanner.split('\n').map((line, index) => `  ${index === 0 ? 'Scanner ' : '        '}  ${line}`),
     '',
     ...(started.firstRun ? firstRun(started.firstRun, url, config.dashboard) : ['Try it:', `  curl -s ${url}/health/ready`]),
     '',
@@ -25,24 +25,24 @@ export function banner({ config, database, started }: { config: Config; database
 }
 
 function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url: string, dashboard: boolean): string[] {
-  const shownOnce = [
+  const credentials = [
     `  API key   ${apiKey ?? `(the value of ${secretSource('BOOTSTRAP_API_KEY')})`}   (all scopes)`,
     `  Sign-in   ${adminEmail}   ${adminPassword ?? `(the password of ${secretSource('BOOTSTRAP_ADMIN_PASSWORD')})`}`,
   ]
   return [
     'First key and first dashboard user (shown only once):',
-    ...shownOnce,
+    ...credentials,
     ...(dashboard
       ? ['', 'Open the dashboard (this link signs you in once, within ten minutes):', `  ${url}/#welcome=${welcome}`]
       : []),
     '',
     'Try it:',
-    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : ownKeyHeader()} ${url}/api/v1/contexts`,
+    `  curl -s -H ${apiKey ? `'Authorization: Bearer ${apiKey}'` : headerFromVariable()} ${url}/api/v1/contexts`,
   ]
 }
 
-/** For a shell that has the variable. */
-function ownKeyHeader(): string {
+/** Header for a shell that has the variable. */
+function headerFromVariable(): string {
   const source = secretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`
   return `"Authorization: Bearer ${value}"`

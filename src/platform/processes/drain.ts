@@ -2,55 +2,54 @@ import type { Server, ServerResponse } from 'node:http'
 import { Server as NetServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
-/** How a server ends. */
-export interface Draining {
-  /** Calls under way finish for so long at most, then their connections are cut. */
+export interface DrainOptions {
+  /** Maximum time for calls in progress. Then the server closes their connections. */
   graceMs: number
-  /** Kept connections stay for so long after their last answer, for a client that is just about to use one. */
+  /** Idle connections stay open for this time after their last response, in case a client is about to send a request. */
   lingerMs: number
 }
 
-const mostTurns = 200
-const quietTurnMs = 0.5
+const maxTurns = 200
+const idleTurnMs = 0.5
 
-/** Resolves right after the event loop took all connections that waited: those that wait while the door is shut are reset. */
-async function allTaken(): Promise<void> {
-  for (let turn = 0; turn < mostTurns; turn++) {
+/** Waits until the event loop has accepted all pending connections. Closing the server would reset them. */
+async function acceptPendingConnections(): Promise<void> {
+  for (let turn = 0; turn < maxTurns; turn++) {
     const from = performance.now()
     await nextTurn()
-    if (performance.now() - from < quietTurnMs) return
+    if (performance.now() - from < idleTurnMs) return
   }
 }
 
 /**
- * Makes a server able to end without failing a call; the function that is given ends it. No new connections first; each answer then says
- * that its connection closes with it, and what was not used for a while is closed.
+ * Returns a function that shuts the server down without failing a call. The server stops accepting connections, sends `Connection:
+ * close` with each response, and closes idle connections.
  */
-export function drainable(server: Server): (how: Draining) => Promise<void> {
-  const underWay = new Set<ServerResponse>()
-  let lastKept = 0
-  let draining = false
+export function makeDrainable(server: Server): (options: DrainOptions) => Promise<void> {
+  const activeResponses = new Set<ServerResponse>()
+  let lastKeptAliveAt = 0
+  let isDraining = false
   server.prependListener('request', (_request, response: ServerResponse) => {
-    if (draining) response.shouldKeepAlive = false
-    underWay.add(response)
+    if (isDraining) response.shouldKeepAlive = false
+    activeResponses.add(response)
     response.once('close', () => {
-      underWay.delete(response)
-      if (response.shouldKeepAlive) lastKept = performance.now()
+      activeResponses.delete(response)
+      if (response.shouldKeepAlive) lastKeptAliveAt = performance.now()
     })
   })
   return async ({ graceMs, lingerMs }) => {
-    draining = true
-    for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
-    await allTaken()
+    isDraining = true
+    for (const response of activeResponses) if (!response.headersSent) response.shouldKeepAlive = false
+    await acceptPendingConnections()
     const from = performance.now()
-    // Not the HTTP server's own close, which cuts kept connections at once, whatever is on its way to them.
+    // The close of the HTTP server would immediately close idle connections, even if a request is on its way.
     const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)))
     for (;;) {
-      if (performance.now() - Math.max(from, lastKept) >= lingerMs) server.closeIdleConnections()
+      if (performance.now() - Math.max(from, lastKeptAliveAt) >= lingerMs) server.closeIdleConnections()
       if (await Promise.race([closed, sleep(100, false)])) break
       if (performance.now() - from > graceMs) server.closeAllConnections()
     }
-    // What is left of the HTTP server: its timer.
+    // Stops the timer of the HTTP server.
     server.close()
   }
 }

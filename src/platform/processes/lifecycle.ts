@@ -1,4 +1,4 @@
-/** Closes what was opened, last first, once, also when asked to in the middle of opening. */
+/** Closes everything once, in reverse order. If `close` is called while something opens, it waits for that. */
 export class Lifecycle {
   readonly #closers: (() => Promise<unknown>)[] = []
   #opening: Promise<unknown> = Promise.resolve()
@@ -8,24 +8,24 @@ export class Lifecycle {
     return this.#closed !== undefined
   }
 
-  /** Opens one thing, and remembers how it is closed. */
+  /** Opens one component and registers its `close`. */
   async open<T>(open: () => Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T> {
-    this.refuseToGoOn()
+    this.assertNotClosing()
     const opening = open().then((opened) => {
       this.#closers.push(() => close(opened))
       return opened
     })
     this.#opening = opening.catch(() => {})
     const opened = await opening
-    this.refuseToGoOn()
+    this.assertNotClosing()
     return opened
   }
 
-  refuseToGoOn(): void {
+  assertNotClosing(): void {
     if (this.isClosing) throw new Error('Stopped during start-up.')
   }
 
-  /** Closes everything; a fault in one does not keep the others open, the first is thrown at the end. */
+  /** Closes everything, even if one `close` fails. Then throws the first error. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -33,8 +33,8 @@ export class Lifecycle {
 
   async #close(): Promise<void> {
     await this.#opening
-    const faults: unknown[] = []
-    for (const close of this.#closers.reverse()) await close().catch((error) => faults.push(error))
-    if (faults.length > 0) throw faults[0]
+    const errors: unknown[] = []
+    for (const close of this.#closers.reverse()) await close().catch((error) => errors.push(error))
+    if (errors.length > 0) throw errors[0]
   }
 }

@@ -2,41 +2,40 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-interface Place {
+interface Address {
   host: string
   port: number
 }
 
-/** Listens, and gives the port (which matters where PORT is 0). */
-export async function listen(server: Server, place: Place): Promise<number> {
+/** Returns the port, which the system selects if PORT is 0. */
+export async function listen(server: Server, address: Address): Promise<number> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(listenError(error, place)))
-    server.listen(place.port, place.host, resolve)
+    server.once('error', (error) => reject(listenError(error, address)))
+    server.listen(address.port, address.host, resolve)
   })
   return (server.address() as AddressInfo).port
 }
 
-// A service that was just stopped, or killed, frees its port in a moment: a restart need not fail for that.
-const patienceMs = 2000
+// A stopped or killed service frees its port only after a moment. A restart must not fail because of that.
+const portTimeoutMs = 2000
 
-/** Throws the sentence for a place that cannot be listened on. */
-export async function refuseUsedPort(place: Place): Promise<void> {
-  for (const until = Date.now() + patienceMs; ; await sleep(100)) {
-    const error = await probe(place)
+export async function assertPortIsFree(address: Address): Promise<void> {
+  for (const deadline = Date.now() + portTimeoutMs; ; await sleep(100)) {
+    const error = await probe(address)
     if (error === undefined) return
-    if (error.code !== 'EADDRINUSE' || Date.now() > until) throw listenError(error, place)
+    if (error.code !== 'EADDRINUSE' || Date.now() > deadline) throw listenError(error, address)
   }
 }
 
-function probe(place: Place): Promise<NodeJS.ErrnoException | undefined> {
+function probe(address: Address): Promise<NodeJS.ErrnoException | undefined> {
   const server = createServer()
   return new Promise((resolve) => {
     server.once('error', resolve)
-    server.listen(place.port, place.host, () => server.close(() => resolve(undefined)))
+    server.listen(address.port, address.host, () => server.close(() => resolve(undefined)))
   })
 }
 
-function listenError(error: NodeJS.ErrnoException, { host, port }: Place): Error {
+function listenError(error: NodeJS.ErrnoException, { host, port }: Address): Error {
   if (error.code === 'EADDRINUSE')
     return new Error(`PORT ${port} on ${host} is in use. Stop the program that uses it, or set another PORT.`)
   if (error.code === 'EACCES')

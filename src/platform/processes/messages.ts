@@ -1,34 +1,34 @@
-import type { Place } from './process-number.js'
+import type { ProcessNumber } from './process-number.js'
 
-/** What is the same for all processes, and handed to each as it starts. */
-export interface Beginning {
+/** Parameters that are the same for all processes. */
+export interface StartParameters {
   database: { url: string; directUrl: string }
 }
 
-/** What a process tells when it serves. Secrets of the first start are in it, once. */
+/** Sent once by a process that is ready. The first start also contains its credentials. */
 export interface Started<FirstRun = unknown> {
   port: number
   descriptions: { storage: string; scanner: string }
   firstRun: FirstRun | undefined
 }
 
-export interface State {
-  /** Processes that serve. */
+export interface ClusterState {
+  /** Number of processes that are ready. */
   running: number
   isDiskFull: boolean
 }
 
 export type ToProcess =
-  | ({ kind: 'begin'; place: Place; state: State } & Beginning)
-  | ({ kind: 'state' } & State)
-  /** Its own metrics, for the supervisor. */
-  | { kind: 'metrics wanted'; id: number }
-  /** Those of all, as it had asked for. */
-  | { kind: 'metrics of all'; id: number; text: string }
+  | ({ kind: 'start'; self: ProcessNumber; state: ClusterState } & StartParameters)
+  | ({ kind: 'state' } & ClusterState)
+  /** Requests the metrics of this process for the supervisor. */
+  | { kind: 'metrics requested'; id: number }
+  /** Metrics of all processes. */
+  | { kind: 'all metrics'; id: number; text: string }
 
 export type FromProcess =
-  /** It hears now: what comes before, Node drops. */
-  | { kind: 'hears' }
+  /** The process receives messages from now on. Node.js drops earlier ones. */
+  | { kind: 'listening' }
   | ({ kind: 'started' } & Started)
   | { kind: 'metrics'; id: number; text: string }
-  | { kind: 'metrics of all wanted'; id: number }
+  | { kind: 'all metrics requested'; id: number }

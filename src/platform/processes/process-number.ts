@@ -1,17 +1,17 @@
-/** Which one of how many processes. */
-export interface Place {
-  /** From 1 on. */
+/** Number of this process and of all processes. */
+export interface ProcessNumber {
+  /** Starts at 1. */
   number: number
   of: number
 }
 
-export const alone: Place = { number: 1, of: 1 }
+export const singleProcess: ProcessNumber = { number: 1, of: 1 }
 
-/** What one process has of a total that all share: at least one, and together no more than the total where that is enough for all. */
-export const shareOf = (total: number, { number, of }: Place): number =>
+/** Share of one process in a limit that all processes share. At least 1. Otherwise the shares add up to the total. */
+export const getShare = (total: number, { number, of }: ProcessNumber): number =>
   Math.max(1, Math.floor(total / of) + (number <= total % of ? 1 : 0))
 
-/** Argument with which the supervisor starts the processes that serve. */
+/** Argument of the processes that the supervisor starts. */
 export const servingProcessArgument = 'serving-process'
 
 /** True in a process that the supervisor started. */

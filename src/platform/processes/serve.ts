@@ -3,29 +3,29 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/config.js'
 import { createDatabase } from '../db/client.js'
 import type { LoadApplication } from './application.js'
-import { type Draining, drainable } from './drain.js'
+import { type DrainOptions, makeDrainable } from './drain.js'
 import type { Lifecycle } from './lifecycle.js'
 import { listen } from './listen.js'
-import { delayAfter, type Serving } from './serving.js'
+import { type Serving, shutdownDelayMs } from './serving.js'
 import type { Siblings } from './siblings.js'
 
-const mostLingerMs = 5000
+const maxLingerMs = 5000
 
-interface Parts {
+interface ServeOptions {
   createApp: Awaited<ReturnType<LoadApplication>>
   config: Config
   logger: Logger
   database: { url: string; directUrl: string; isDiskFull: () => boolean }
-  /** Where several processes serve behind the port. */
+  /** Defined if several processes serve behind the port. */
   siblings?: Siblings
 }
 
-/** database -> app -> listen: one process that serves. */
-export async function serve(lifecycle: Lifecycle, parts: Parts): Promise<Serving> {
-  const { createApp, config, logger, database: place, siblings } = parts
+/** Opens the database, creates the application and listens. */
+export async function serve(lifecycle: Lifecycle, options: ServeOptions): Promise<Serving> {
+  const { createApp, config, logger, database: location, siblings } = options
   const { databasePoolSize: poolSize, databaseReadUrl: readUrl } = config
   const database = await lifecycle.open(
-    async () => createDatabase(place.url, { poolSize, directUrl: place.directUrl, readUrl, logger }),
+    async () => createDatabase(location.url, { poolSize, directUrl: location.directUrl, readUrl, logger }),
     (pool) => pool.close(),
   )
   const app = await lifecycle.open(
@@ -33,8 +33,8 @@ export async function serve(lifecycle: Lifecycle, parts: Parts): Promise<Serving
       createApp({
         config,
         database,
-        databaseUrl: place.directUrl,
-        isDiskFull: place.isDiskFull,
+        databaseUrl: location.directUrl,
+        isDiskFull: location.isDiskFull,
         logger,
         ...(siblings && { siblings }),
       }),
@@ -42,8 +42,8 @@ export async function serve(lifecycle: Lifecycle, parts: Parts): Promise<Serving
   )
   await app.warm()
   app.startMaintenance()
-  const shutdown: Draining = { graceMs: config.shutdownGraceSeconds * 1000, lingerMs: 0 }
-  const drain = drainable(app.httpServer)
+  const shutdown: DrainOptions = { graceMs: config.shutdownGraceSeconds * 1000, lingerMs: 0 }
+  const drain = makeDrainable(app.httpServer)
   const port = await lifecycle.open(
     () => listen(app.httpServer, config),
     () => {
@@ -53,18 +53,18 @@ export async function serve(lifecycle: Lifecycle, parts: Parts): Promise<Serving
   )
   const { metricsServer, descriptions, firstRun } = app
   if (metricsServer && config.metricsPort !== undefined) {
-    const metricsPlace = { host: config.host, port: config.metricsPort }
-    const drainMetrics = drainable(metricsServer)
+    const metricsAddress = { host: config.host, port: config.metricsPort }
+    const drainMetrics = makeDrainable(metricsServer)
     await lifecycle.open(
-      () => listen(metricsServer, metricsPlace),
+      () => listen(metricsServer, metricsAddress),
       () => drainMetrics({ graceMs: 1000, lingerMs: 0 }),
     )
   }
-  const leave = async (signal: NodeJS.Signals) => {
+  const prepareShutdown = async (signal: NodeJS.Signals) => {
     app.announceStop()
-    const delayMs = delayAfter(signal, config)
-    shutdown.lingerMs = Math.min(delayMs, mostLingerMs)
+    const delayMs = shutdownDelayMs(signal, config)
+    shutdown.lingerMs = Math.min(delayMs, maxLingerMs)
     await sleep(delayMs)
   }
-  return { port, descriptions, firstRun, leave }
+  return { port, descriptions, firstRun, prepareShutdown }
 }

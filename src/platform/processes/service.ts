@@ -7,34 +7,31 @@ import { LogOutput } from '../telemetry/log-output.js'
 import type { FirstRun, LoadApplication } from './application.js'
 import { banner } from './banner.js'
 import { Lifecycle } from './lifecycle.js'
-import { refuseUsedPort } from './listen.js'
+import { assertPortIsFree } from './listen.js'
 import type { Started } from './messages.js'
-import { delayAfter, type Serving } from './serving.js'
-import { endOnFaults, endOnSignals, fail, tell } from './shutdown.js'
+import { type Serving, shutdownDelayMs } from './serving.js'
+import { exitOnSignals, exitOnUncaughtError, fail, printError } from './shutdown.js'
 
 /** The state that the signal handlers share with the start. */
 interface Service {
   readonly lifecycle: Lifecycle
   readonly loadApplication: LoadApplication
   config?: Config
-  leave?: Serving['leave']
+  prepareShutdown?: Serving['prepareShutdown']
 }
 
-/**
- * Reads the configuration, opens the database, and serves in this process or in several.
- * Everything that was opened is closed in reverse order, however the service ends.
- */
+/** Reads the configuration, opens the database and serves. On exit, everything closes in reverse order. */
 export async function runService(loadApplication: LoadApplication): Promise<void> {
   const service: Service = { lifecycle: new Lifecycle(), loadApplication }
   const { lifecycle } = service
-  endOnSignals((signal) => stop(service, signal))
+  exitOnSignals((signal) => stop(service, signal))
   try {
     await start(service)
   } catch (error) {
     // A signal during the start already closes everything.
     if (lifecycle.isClosing) return
-    tell(error)
-    await lifecycle.close().catch(tell)
+    printError(error)
+    await lifecycle.close().catch(printError)
     process.exit(1)
   }
 }
@@ -46,28 +43,28 @@ async function start(service: Service): Promise<void> {
   const output = new LogOutput(1, { isShared: config.processes > 1 })
   process.on('exit', () => output.flushSync())
   const logger = pino({ level: config.logLevel, base: undefined }, output)
-  endOnFaults(logger)
+  exitOnUncaughtError(logger)
   // Check the port first. Otherwise the credentials of a first start, shown once, could be lost to a port in use.
-  await refuseUsedPort(config)
+  await assertPortIsFree(config)
 
-  say(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
+  print(config.databaseUrl === undefined ? `Starting PostgreSQL in ${config.dataDir}…` : 'Connecting to PostgreSQL…')
   const { processes, databasePoolSize } = config
-  const place = { ...config, connections: processes * (databasePoolSize + extraConnections) }
+  const location = { ...config, connections: processes * (databasePoolSize + extraConnections) }
   const opening = lifecycle.open(
-    () => openDatabase(place, say),
+    () => openDatabase(location, print),
     (database) => database.stop(),
   )
   // Loading the modules takes half a second. PostgreSQL starts in the meantime.
   const [database, run] = await Promise.all([
     opening,
-    processes === 1 ? serveHere(service) : serveInProcesses(service, processes),
+    processes === 1 ? serveInThisProcess(service) : serveInProcesses(service, processes),
   ])
   await database.prove()
   const applied = await migrate(database.directUrl)
-  if (applied.length > 0) say(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
-  lifecycle.refuseToGoOn()
+  if (applied.length > 0) print(`Applied ${applied.length} database migration${applied.length === 1 ? '' : 's'}.`)
+  lifecycle.assertNotClosing()
 
-  say('Opening the blob store and the virus scanner…')
+  print('Opening the blob store and the virus scanner…')
   const { firstRun, ...started } = await run({ config, logger, database })
   output.flushSync()
   console.log(banner({ config, database: database.description, started: { ...started, firstRun } }))
@@ -78,33 +75,33 @@ async function start(service: Service): Promise<void> {
   )
 }
 
-async function stop({ lifecycle, config, leave }: Service, signal: NodeJS.Signals): Promise<void> {
-  // A load balancer learns of the stop from readiness only, and late: it sends requests until then. A terminal has none.
-  const delayMs = leave && config ? delayAfter(signal, config) : 0
-  if (delayMs > 0) say(`${signal}: not ready any more. Calls are accepted for another ${delayMs / 1000} s…`)
-  await leave?.(signal)
-  say(
+async function stop({ lifecycle, config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
+  // A load balancer sends requests until its next readiness check fails. A terminal has no load balancer.
+  const delayMs = prepareShutdown && config ? shutdownDelayMs(signal, config) : 0
+  if (delayMs > 0) print(`${signal}: not ready any more. Calls are accepted for another ${delayMs / 1000} s…`)
+  await prepareShutdown?.(signal)
+  print(
     `${signal}: finishing calls in progress, for at most ${config?.shutdownGraceSeconds} s. A second signal stops the service immediately…`,
   )
   await lifecycle.close()
 }
 
-interface Parts {
+interface StartOptions {
   config: Config
   logger: Logger
   database: OpenDatabase
 }
-type Run = (parts: Parts) => Promise<Started<FirstRun>>
+type Run = (options: StartOptions) => Promise<Started<FirstRun>>
 
-// Connections of each process beside its pool: ten of the ledger, ten for notifications, exports and the reconciler.
+// Connections of each process outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
 const extraConnections = 20
 
-/** Loads what serves in this process. */
-async function serveHere(service: Service): Promise<Run> {
+/** Loads the modules of a serving process. */
+async function serveInThisProcess(service: Service): Promise<Run> {
   const [{ serve }, createApp] = await Promise.all([import('./serve.js'), service.loadApplication()])
-  return async (parts) => {
-    const serving = await serve(service.lifecycle, { createApp, ...parts })
-    service.leave = serving.leave
+  return async (options) => {
+    const serving = await serve(service.lifecycle, { createApp, ...options })
+    service.prepareShutdown = serving.prepareShutdown
     return serving
   }
 }
@@ -114,22 +111,22 @@ async function serveInProcesses(service: Service, processes: number): Promise<Ru
   const { Supervisor } = await import('./supervisor.js')
   return async ({ config, logger, database }) => {
     const { url, directUrl, isDiskFull } = database
-    const patienceMs = (config.shutdownDelaySeconds + config.shutdownGraceSeconds + secondsToClose) * 1000
-    const beginning = { database: { url, directUrl } }
+    const stopTimeoutMs = (config.shutdownDelaySeconds + config.shutdownGraceSeconds + closeTimeoutSeconds) * 1000
+    const startParameters = { database: { url, directUrl } }
     // Register the supervisor before it starts, so that a signal during the start ends the processes that already run.
     const supervisor = await service.lifecycle.open(
-      async () => new Supervisor({ processes, beginning, isDiskFull, patienceMs, logger }),
+      async () => new Supervisor({ processes, startParameters, isDiskFull, stopTimeoutMs, logger }),
       (opened) => opened.close(),
     )
     const first = await supervisor.start()
-    service.leave = async (signal) => {
+    service.prepareShutdown = async (signal) => {
       supervisor.signal(signal)
-      await sleep(delayAfter(signal, config))
+      await sleep(shutdownDelayMs(signal, config))
     }
     return first as Started<FirstRun>
   }
 }
 
-const secondsToClose = 5
+const closeTimeoutSeconds = 5
 
-const say = (what: string) => console.log(what)
+const print = (message: string) => console.log(message)

@@ -5,33 +5,33 @@ import type { LoadApplication } from './application.js'
 import { Lifecycle } from './lifecycle.js'
 import { serve } from './serve.js'
 import type { Serving } from './serving.js'
-import { endOnFaults, endOnSignals, tell } from './shutdown.js'
+import { exitOnSignals, exitOnUncaughtError, printError } from './shutdown.js'
 import { Siblings } from './siblings.js'
 
-/** Runs one of several processes that serve behind one port. The supervisor starts, replaces and ends them. */
+/** Runs one of several processes that serve behind one port. The supervisor starts, replaces and stops them. */
 export async function runServingProcess(loadApplication: LoadApplication): Promise<void> {
   const lifecycle = new Lifecycle()
   let serving: Serving | undefined
-  endOnSignals(async (signal) => {
-    await serving?.leave(signal)
+  exitOnSignals(async (signal) => {
+    await serving?.prepareShutdown(signal)
     await lifecycle.close()
   })
   try {
     const config = readConfig()
-    const [{ siblings, database }, createApp] = await Promise.all([Siblings.meet(), loadApplication()])
+    const [{ siblings, database }, createApp] = await Promise.all([Siblings.connect(), loadApplication()])
     const output = new LogOutput(1, { isShared: true })
     process.on('exit', () => output.flushSync())
-    const logger = pino({ level: config.logLevel, base: { process: siblings.place.number } }, output)
-    endOnFaults(logger)
+    const logger = pino({ level: config.logLevel, base: { process: siblings.self.number } }, output)
+    exitOnUncaughtError(logger)
     const isDiskFull = () => siblings.state.isDiskFull
     serving = await serve(lifecycle, { createApp, config, logger, database: { ...database, isDiskFull }, siblings })
     output.flushSync()
-    siblings.started({ port: serving.port, descriptions: serving.descriptions, firstRun: serving.firstRun })
+    siblings.reportStarted({ port: serving.port, descriptions: serving.descriptions, firstRun: serving.firstRun })
   } catch (error) {
     // A signal during the start already closes everything.
     if (lifecycle.isClosing) return
-    tell(error)
-    await lifecycle.close().catch(tell)
+    printError(error)
+    await lifecycle.close().catch(printError)
     process.exit(1)
   }
 }

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino'
 import { ConfigError } from '../config/config.js'
 
-// npm hands a terminal's Ctrl-C on to us, which has it from the terminal already: within a second both are one.
+// npm forwards Ctrl-C of a terminal, which the process also receives directly. Two signals within a second are therefore one.
 const sameSignalMs = 1000
 
-/** Ends the process on SIGTERM and SIGINT when `end` is done, and at once on a second signal. */
-export function endOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): void {
+/** Exits on SIGTERM and SIGINT when `end` is done, and immediately on a second signal. */
+export function exitOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): void {
   let firstSignal = 0
   const onSignal = (signal: NodeJS.Signals) => {
     if (firstSignal === 0) {
@@ -13,7 +13,7 @@ export function endOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): vo
       void end(signal).then(
         () => process.exit(0),
         (error) => {
-          tell(error)
+          printError(error)
           process.exit(1)
         },
       )
@@ -25,7 +25,7 @@ export function endOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): vo
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
 }
 
-export function endOnFaults(logger: Logger): void {
+export function exitOnUncaughtError(logger: Logger): void {
   for (const event of ['unhandledRejection', 'uncaughtException'] as const) {
     process.on(event, (error) => fail(logger, 'An unhandled error occurred. The process exits.', error))
   }
@@ -33,9 +33,9 @@ export function endOnFaults(logger: Logger): void {
 
 let isFailing = false
 
-// The state is unknown: no draining. PostgreSQL is stopped as the process exits, and what was answered is committed.
+// Does not drain, because the state is unknown. PostgreSQL stops when the process exits. Committed changes are safe.
 export function fail(logger: Logger, message: string, error?: unknown): never {
-  // Once: what goes wrong while that is written ends the process as well.
+  // Only once, because an error of this log line would call `fail` again.
   if (!isFailing) {
     isFailing = true
     logger.fatal({ err: error }, message)
@@ -43,8 +43,8 @@ export function fail(logger: Logger, message: string, error?: unknown): never {
   process.exit(1)
 }
 
-/** On standard error: the sentence alone where the fault is a known one. */
-export function tell(error: unknown): void {
+/** Prints only the message of a known error. */
+export function printError(error: unknown): void {
   const known = error instanceof ConfigError || (error instanceof Error && error.constructor === Error)
   console.error(known ? error.message : error)
 }

@@ -1,64 +1,63 @@
 import { once } from 'node:events'
 import { Registry } from 'prom-client'
-import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
-import type { Place } from './process-number.js'
+import type { ClusterState, FromProcess, Started, StartParameters, ToProcess } from './messages.js'
+import type { ProcessNumber } from './process-number.js'
 
-const patienceMs = 5_000
+const metricsTimeoutMs = 5_000
 
-/** What one of several processes knows of the others: by its supervisor, which it cannot outlive. */
+/** Connects one of several processes to the others through the supervisor. The process exits if the supervisor does. */
 export class Siblings {
-  readonly #asked = new Map<number, (text: string) => void>()
-  #count = 0
-  #state: State
-  /** Metrics of this process, which the supervisor requests. */
+  readonly #metricsRequests = new Map<number, (text: string) => void>()
+  #nextRequestId = 0
+  #state: ClusterState
   readonly registry = new Registry()
 
   private constructor(
-    readonly place: Place,
-    state: State,
+    readonly self: ProcessNumber,
+    state: ClusterState,
   ) {
     this.#state = state
-    this.registry.setDefaultLabels({ process: String(place.number) })
-    process.on('message', (message: ToProcess) => this.#heard(message))
+    this.registry.setDefaultLabels({ process: String(self.number) })
+    process.on('message', (message: ToProcess) => this.#onMessage(message))
   }
 
-  static async meet(): Promise<{ siblings: Siblings } & Beginning> {
-    const heard = once(process, 'message')
-    tell({ kind: 'hears' })
-    const [begin] = (await heard) as [ToProcess & { kind: 'begin' }]
-    return { siblings: new Siblings(begin.place, begin.state), database: begin.database }
+  static async connect(): Promise<{ siblings: Siblings } & StartParameters> {
+    const firstMessage = once(process, 'message')
+    send({ kind: 'listening' })
+    const [start] = (await firstMessage) as [ToProcess & { kind: 'start' }]
+    return { siblings: new Siblings(start.self, start.state), database: start.database }
   }
 
-  get state(): Readonly<State> {
+  get state(): Readonly<ClusterState> {
     return this.#state
   }
 
-  started(started: Started): void {
-    tell({ kind: 'started', ...started })
+  reportStarted(started: Started): void {
+    send({ kind: 'started', ...started })
   }
 
-  /** Those of all processes; only this one's where the supervisor does not answer. */
+  /** Metrics of all processes. If the supervisor does not respond, only of this one. */
   async allMetrics(): Promise<string> {
-    const id = this.#count++
+    const id = this.#nextRequestId++
     const text = await new Promise<string | undefined>((resolve) => {
-      this.#asked.set(id, resolve)
-      setTimeout(() => resolve(undefined), patienceMs).unref()
-      tell({ kind: 'metrics of all wanted', id })
+      this.#metricsRequests.set(id, resolve)
+      setTimeout(() => resolve(undefined), metricsTimeoutMs).unref()
+      send({ kind: 'all metrics requested', id })
     })
-    this.#asked.delete(id)
+    this.#metricsRequests.delete(id)
     return text ?? this.registry.metrics()
   }
 
-  #heard(message: ToProcess): void {
+  #onMessage(message: ToProcess): void {
     if (message.kind === 'state') this.#state = message
-    else if (message.kind === 'metrics of all') this.#asked.get(message.id)?.(message.text)
-    else if (message.kind === 'metrics wanted')
+    else if (message.kind === 'all metrics') this.#metricsRequests.get(message.id)?.(message.text)
+    else if (message.kind === 'metrics requested')
       void this.registry.metrics().then(
-        (text) => tell({ kind: 'metrics', id: message.id, text }),
+        (text) => send({ kind: 'metrics', id: message.id, text }),
         () => {},
       )
   }
 }
 
-// A supervisor that is gone takes this process with it, so that a fault matters no more.
-const tell = (message: FromProcess) => process.send?.(message, undefined, undefined, () => {})
+// The process exits with its supervisor, so errors do not matter.
+const send = (message: FromProcess) => process.send?.(message, undefined, undefined, () => {})

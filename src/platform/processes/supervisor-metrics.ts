@@ -1,19 +1,19 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 
-const patienceMs = 2_000
+const metricsTimeoutMs = 2_000
 
-/** Puts the metrics of all processes together, with the supervisor's own. One that does not answer in time is left out. */
+/** Combines the metrics of all processes and of the supervisor. A process that does not respond in time is omitted. */
 export class SupervisorMetrics {
   readonly registry = new Registry()
-  readonly #replaced: Counter
-  readonly #asked = new Map<number, (text: string) => void>()
-  #count = 0
+  readonly #replacements: Counter
+  readonly #pendingRequests = new Map<number, (text: string) => void>()
+  #nextRequestId = 0
 
-  constructor({ wanted, running }: { wanted: number; running: () => number }) {
+  constructor({ configured, running }: { configured: number; running: () => number }) {
     const registers = [this.registry]
     this.registry.setDefaultLabels({ process: 'supervisor' })
     collectDefaultMetrics({ register: this.registry })
-    this.#replaced = new Counter({
+    this.#replacements = new Counter({
       name: 'assay_process_replacements_total',
       help: 'Number of processes that exited and were replaced.',
       registers,
@@ -25,36 +25,36 @@ export class SupervisorMetrics {
       registers,
       collect() {
         this.set({ state: 'running' }, running())
-        this.set({ state: 'wanted' }, wanted)
+        this.set({ state: 'wanted' }, configured)
       },
     })
   }
 
-  replaced(): void {
-    this.#replaced.inc()
+  countReplacement(): void {
+    this.#replacements.inc()
   }
 
-  /** Asks each by its function, with a number that comes back with the answer. */
-  async ask(asks: ((id: number) => void)[]): Promise<string> {
-    const texts = asks.map(async (ask) => {
-      const id = this.#count++
+  /** Requests the metrics of all processes. Each request has an id, which the response repeats. */
+  async collect(requests: ((id: number) => void)[]): Promise<string> {
+    const texts = requests.map(async (sendRequest) => {
+      const id = this.#nextRequestId++
       const text = await new Promise<string>((resolve) => {
-        this.#asked.set(id, resolve)
-        setTimeout(() => resolve(''), patienceMs).unref()
-        ask(id)
+        this.#pendingRequests.set(id, resolve)
+        setTimeout(() => resolve(''), metricsTimeoutMs).unref()
+        sendRequest(id)
       })
-      this.#asked.delete(id)
+      this.#pendingRequests.delete(id)
       return text
     })
     return mergeMetrics(await Promise.all([this.registry.metrics(), ...texts]))
   }
 
-  took(id: number, text: string): void {
-    this.#asked.get(id)?.(text)
+  receive(id: number, text: string): void {
+    this.#pendingRequests.get(id)?.(text)
   }
 }
 
-/** Several expositions of Prometheus' text format as one: each metric is described once, and then has the samples of all. */
+/** Merges texts in the format of Prometheus. Each metric is described once, followed by the samples of all processes. */
 export function mergeMetrics(texts: readonly string[]): string {
   const samples = new Map<string, string[]>()
   for (const block of texts.flatMap((text) => text.split(/^(?=# HELP )/m))) {

@@ -3,79 +3,79 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
-import { passOnWhenEnded } from './handed-over.js'
-import type { Beginning, FromProcess, Started, State, ToProcess } from './messages.js'
+import type { ClusterState, FromProcess, Started, StartParameters, ToProcess } from './messages.js'
+import { passOnConnections } from './pass-on-connections.js'
 import { servingProcessArgument } from './process-number.js'
 import { SupervisorMetrics } from './supervisor-metrics.js'
 
-interface Parts {
-  /** How many serve. */
+interface SupervisorOptions {
+  /** Number of processes that serve. */
   processes: number
-  beginning: Beginning
+  startParameters: StartParameters
   isDiskFull: () => boolean
-  /** After a signal a process has so long to end before it is killed. */
-  patienceMs: number
+  /** Time between a signal and SIGKILL. */
+  stopTimeoutMs: number
   logger: Logger
 }
 
-const shortestPauseMs = 100
-const longestPauseMs = 10_000
-/** A process that lived for so long has not failed at its start. */
-const longLifeMs = 60_000
-const lookMs = 1_000
+const minRestartDelayMs = 100
+const maxRestartDelayMs = 10_000
+/** A process that ran for this long did not fail during its start. */
+const stableAfterMs = 60_000
+const stateIntervalMs = 1_000
 
 interface Member {
   number: number
   worker: Worker
-  bornAt: number
-  serves: boolean
+  startedAt: number
+  isReady: boolean
 }
 
-/** Starts the processes that serve behind one port, replaces those that end by themselves, and ends them all. */
+/** Starts the processes that serve behind one port. Replaces those that exit unexpectedly, and stops all of them. */
 export class Supervisor {
-  readonly #parts: Parts
+  readonly #options: SupervisorOptions
   readonly #members = new Map<number, Member>()
-  readonly #pausesMs = new Map<number, number>()
+  readonly #restartDelaysMs = new Map<number, number>()
   readonly #metrics: SupervisorMetrics
-  #look: NodeJS.Timeout | undefined
-  #told: State | undefined
+  #stateTimer: NodeJS.Timeout | undefined
+  #sentState: ClusterState | undefined
   #isStarted = false
   #stopping = false
-  #gone: Promise<unknown> | undefined
-  #patience: NodeJS.Timeout | undefined
+  #allExited: Promise<unknown> | undefined
+  #killTimer: NodeJS.Timeout | undefined
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-    this.#metrics = new SupervisorMetrics({ wanted: parts.processes, running: () => this.#running })
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+    this.#metrics = new SupervisorMetrics({ configured: options.processes, running: () => this.#running })
     cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
 
-  /** All of them serve when it resolves. The first makes what there is only one of, such as keys; then come the others at once. */
+  /** Resolves when all processes are ready. The first one creates shared data, such as keys. Then the others start together. */
   async start(): Promise<Started> {
-    const first = await this.#begin(1)
-    const numbers = Array.from({ length: this.#parts.processes - 1 }, (_, at) => at + 2)
-    await Promise.all(numbers.map((number) => this.#begin(number)))
-    this.#look = setInterval(() => this.#tellState(), lookMs).unref()
+    const first = await this.#fork(1)
+    const numbers = Array.from({ length: this.#options.processes - 1 }, (_, at) => at + 2)
+    await Promise.all(numbers.map((number) => this.#fork(number)))
+    this.#stateTimer = setInterval(() => this.#sendState(), stateIntervalMs).unref()
     this.#isStarted = true
-    if (this.#running < this.#parts.processes) throw new Error('A process exited while the others were starting. See the log.')
+    if (this.#running < this.#options.processes) throw new Error('A process exited while the others were starting. See the log.')
     return first
   }
 
-  /** Hands a signal on: each process ends as it would alone, and none is replaced any more. */
+  /** Forwards a signal to all processes. They are not replaced any more. */
   signal(signal: NodeJS.Signals): void {
     this.#stopping = true
-    clearInterval(this.#look)
+    clearInterval(this.#stateTimer)
     const workers = this.#workers
-    this.#gone ??= Promise.all(workers.map(async (worker) => worker.isDead() || once(worker, 'exit')))
-    signalTo(workers, signal)
-    this.#patience ??= setTimeout(() => signalTo(workers, 'SIGKILL'), this.#parts.patienceMs)
+    this.#allExited ??= Promise.all(workers.map(async (worker) => worker.isDead() || once(worker, 'exit')))
+    sendSignal(workers, signal)
+    this.#killTimer ??= setTimeout(() => sendSignal(workers, 'SIGKILL'), this.#options.stopTimeoutMs)
   }
 
-  /** Resolves when all processes are gone. */
+  /** Resolves when all processes have exited. */
   async close(): Promise<void> {
-    if (!this.#gone) this.signal('SIGINT')
-    await this.#gone
-    clearTimeout(this.#patience)
+    if (!this.#allExited) this.signal('SIGINT')
+    await this.#allExited
+    clearTimeout(this.#killTimer)
   }
 
   get #workers(): Worker[] {
@@ -83,76 +83,78 @@ export class Supervisor {
   }
 
   get #running(): number {
-    return [...this.#members.values()].filter(({ serves }) => serves).length
+    return [...this.#members.values()].filter(({ isReady }) => isReady).length
   }
 
-  /** Starts one. Resolves when it serves; rejects where it ends before. */
-  #begin(number: number): Promise<Started> {
+  /** Starts one process. Resolves when it is ready. Rejects if it exits before. */
+  #fork(number: number): Promise<Started> {
     const worker = cluster.fork()
-    passOnWhenEnded(worker, () => [...this.#members.values()].some((each) => each.serves && each.worker !== worker))
-    const member: Member = { number, worker, bornAt: performance.now(), serves: false }
+    passOnConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
+    const member: Member = { number, worker, startedAt: performance.now(), isReady: false }
     this.#members.set(number, member)
-    const { processes: of, beginning } = this.#parts
+    const { processes: of, startParameters } = this.#options
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromProcess) => {
-        if (message.kind === 'hears') tell(worker, { kind: 'begin', place: { number, of }, state: this.#state(), ...beginning })
-        else if (message.kind === 'metrics') this.#metrics.took(message.id, message.text)
-        else if (message.kind === 'metrics of all wanted') void this.#answerMetrics(worker, message.id)
+        if (message.kind === 'listening')
+          sendTo(worker, { kind: 'start', self: { number, of }, state: this.#currentState(), ...startParameters })
+        else if (message.kind === 'metrics') this.#metrics.receive(message.id, message.text)
+        else if (message.kind === 'all metrics requested') void this.#sendMetrics(worker, message.id)
         else {
-          member.serves = true
-          this.#tellState()
+          member.isReady = true
+          this.#sendState()
           resolve(message)
         }
       })
-      const ended = (how: string, meant: boolean) => {
+      const onEnd = (how: string, isExpected: boolean) => {
         this.#members.delete(number)
         reject(new Error(`Process ${number} of ${of} exited (${how}) before it was ready. See its output above.`))
-        if (this.#isStarted && !this.#stopping) this.#replace(member, { how, meant })
+        if (this.#isStarted && !this.#stopping) this.#replace(member, { how, isExpected })
       }
-      worker.once('exit', (code, signal) => ended(signal ?? `exit status ${code}`, code === 0))
-      // Where none can be started there is no exit.
-      worker.on('error', (error) => worker.process.pid === undefined && ended(error.message, false))
+      worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
+      // A process that cannot be started emits no 'exit'.
+      worker.on('error', (error) => worker.process.pid === undefined && onEnd(error.message, false))
     })
   }
 
-  #replace({ number, worker, bornAt }: Member, { how, meant }: { how: string; meant: boolean }): void {
-    this.#tellState()
-    const brief = performance.now() - bornAt < longLifeMs
-    const pauseMs = brief ? Math.min((this.#pausesMs.get(number) ?? 0) * 2 || shortestPauseMs, longestPauseMs) : shortestPauseMs
-    this.#pausesMs.set(number, pauseMs)
-    const facts = { process: number, pid: worker.process.pid, how, pause_ms: pauseMs }
-    if (meant) this.#parts.logger.info(facts, 'A process exited as requested. A new process replaces it.')
-    else this.#parts.logger.error(facts, 'A process exited unexpectedly. A new process replaces it.')
-    this.#metrics.replaced()
-    void sleep(pauseMs).then(() => {
-      // Where it fails again, its own end begins the next one.
-      if (!this.#stopping) this.#begin(number).catch(() => {})
+  #replace({ number, worker, startedAt }: Member, { how, isExpected }: { how: string; isExpected: boolean }): void {
+    this.#sendState()
+    const previousMs = performance.now() - startedAt < stableAfterMs ? (this.#restartDelaysMs.get(number) ?? 0) : 0
+    const delayMs = Math.min(previousMs * 2 || minRestartDelayMs, maxRestartDelayMs)
+    this.#restartDelaysMs.set(number, delayMs)
+    const fields = { process: number, pid: worker.process.pid, how, pause_ms: delayMs }
+    if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process replaces it.')
+    else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process replaces it.')
+    this.#metrics.countReplacement()
+    void sleep(delayMs).then(() => {
+      // If the process fails again, its exit starts the next one.
+      if (!this.#stopping) this.#fork(number).catch(() => {})
     })
   }
 
-  #state(): State {
-    return { running: this.#running, isDiskFull: this.#parts.isDiskFull() }
+  #currentState(): ClusterState {
+    return { running: this.#running, isDiskFull: this.#options.isDiskFull() }
   }
 
-  #tellState(): void {
-    const state = this.#state()
-    if (this.#told?.running === state.running && this.#told.isDiskFull === state.isDiskFull) return
-    this.#told = state
-    for (const worker of this.#workers) tell(worker, { kind: 'state', ...state })
+  #sendState(): void {
+    const state = this.#currentState()
+    if (this.#sentState?.running === state.running && this.#sentState.isDiskFull === state.isDiskFull) return
+    this.#sentState = state
+    for (const worker of this.#workers) sendTo(worker, { kind: 'state', ...state })
   }
 
-  async #answerMetrics(worker: Worker, id: number): Promise<void> {
-    const members = [...this.#members.values()].filter(({ serves }) => serves)
-    const text = await this.#metrics.ask(members.map((each) => (ask) => tell(each.worker, { kind: 'metrics wanted', id: ask })))
-    tell(worker, { kind: 'metrics of all', id, text })
+  async #sendMetrics(worker: Worker, id: number): Promise<void> {
+    const members = [...this.#members.values()].filter(({ isReady }) => isReady)
+    const requests = members.map((member) => (id: number) => sendTo(member.worker, { kind: 'metrics requested', id }))
+    const text = await this.#metrics.collect(requests)
+    sendTo(worker, { kind: 'all metrics', id, text })
   }
 }
 
-function tell(worker: Worker, message: ToProcess): void {
-  // One that is about to end hears nothing more, which its 'exit' tells.
+function sendTo(worker: Worker, message: ToProcess): void {
+  // A process that is about to exit does not need the message. Its 'exit' event follows.
   if (worker.isConnected()) worker.send(message, undefined, () => {})
 }
 
-function signalTo(workers: readonly Worker[], signal: NodeJS.Signals): void {
+function sendSignal(workers: readonly Worker[], signal: NodeJS.Signals): void {
   for (const worker of workers) if (!worker.isDead()) worker.process.kill(signal)
 }

@@ -1,7 +1,7 @@
-// A Buffer costs about a hundred bytes, however few it holds.
-const small = 4_096
+// A Buffer needs about 100 bytes besides its content.
+const blockBytes = 4_096
 
-/** Chunks that are kept until they are used. Small ones are copied together, so that bytes bound the number of Buffers too. */
+/** Collects chunks until they are used. Small chunks are copied into blocks, which limits the number of Buffers too. */
 export class Batch {
   size = 0
   #chunks: Buffer[] = []
@@ -10,13 +10,13 @@ export class Batch {
 
   add(chunk: Buffer): void {
     this.size += chunk.length
-    if (chunk.length >= small) {
+    if (chunk.length >= blockBytes) {
       this.#closeBlock()
       this.#chunks.push(chunk)
       return
     }
-    if (this.#used + chunk.length > small) this.#closeBlock()
-    this.#block ??= Buffer.allocUnsafe(small)
+    if (this.#used + chunk.length > blockBytes) this.#closeBlock()
+    this.#block ??= Buffer.allocUnsafe(blockBytes)
     this.#used += chunk.copy(this.#block, this.#used)
   }
 

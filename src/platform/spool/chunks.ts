@@ -1,11 +1,10 @@
 import { finished, type Readable } from 'node:stream'
 
 /**
- * The chunks of a stream as they came, for a reader that takes its time with each. A stream's own iterator joins what has piled up
- * meanwhile: of a large upload that is a copy of nearly everything, and twice the work for the garbage collector. Left early, it
- * destroys the stream, as that does.
+ * Yields the chunks of a stream as they arrived. The iterator of a stream joins pending chunks. For a large upload, that copies
+ * nearly everything and doubles the garbage collection. An early exit destroys the stream.
  */
-export async function* chunks(source: Readable): AsyncGenerator<Buffer> {
+export async function* readChunks(source: Readable): AsyncGenerator<Buffer> {
   const waiting: Buffer[] = []
   let end: { error?: unknown } | undefined
   let wake = () => {}

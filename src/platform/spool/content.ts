@@ -2,18 +2,15 @@ import { hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 
-/**
- * The bytes of one upload, complete and measured. They are in memory if there are few of them, otherwise in a temporary file.
- * Checks, scanners and stores read them as often as they need. Whoever created the content disposes of it.
- */
+/** The bytes of one upload, in memory or in a temporary file. The creator of the content disposes of it. */
 export interface Content {
   readonly size: number
-  /** In hexadecimal digits. */
+  /** Hexadecimal. */
   readonly sha256: string
   readonly bytes?: Buffer
-  /** The temporary file. A local store may take it as the blob by a hard link or a rename. */
+  /** The temporary file. A local store may use it as the blob by a hard link or a rename. */
   readonly path?: string
-  /** A new stream of all bytes, or of those from `start` to `end`, both inclusive. */
+  /** Opens a stream of all bytes, or of those from `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
 }
 
@@ -32,7 +29,7 @@ export const fileContent = (path: string, size: number, sha256: string): Content
   stream: (range) => createReadStream(path, { ...range, highWaterMark: 256 * 1024 }),
 })
 
-/** The bytes from `start` to `end`, exclusive, as far as there are any. For a few KiB at the beginning or the end. */
+/** Reads the existing bytes from `start` to `end`, exclusive. For a few KiB at the beginning or the end. */
 export async function readRange(content: Content, start: number, end: number): Promise<Buffer> {
   const from = Math.max(0, start)
   const to = Math.min(content.size, end)

@@ -13,14 +13,14 @@ export class IncomingFile {
     this.#receive = receive
   }
 
-  /** What the client called it: not to be believed, see `cleanFilename`. */
+  /** Name from the client. Do not trust it. See `cleanFilename`. */
   async name(): Promise<string> {
     return this.#name
   }
 
-  /** Streams it in, up to `limit()` bytes. The caller disposes of the result. */
+  /** Receives up to `limit()` bytes. The caller disposes of the result. */
   async receive(limit: () => number): Promise<Spooled> {
-    // What one field received it also disposed of.
+    // The first field has already disposed of the content.
     if (this.#isReceived)
       throw badUserInput([{ field: 'file', message: 'must be used by only one field. Send the file once for each field' }])
     this.#isReceived = true

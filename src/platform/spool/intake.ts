@@ -5,24 +5,21 @@ import { AssayError, storageUnavailable } from '../errors/errors.js'
 import { type Content, fileContent, memoryContent } from './content.js'
 import type { UploadMemory } from './upload-memory.js'
 
-/** A received upload. `content` is missing if the client sent more than the limit: the service discards such uploads. */
+/** A received upload. `content` is undefined if the upload exceeded its limit. */
 export interface Spooled {
   content?: Content
   /** Number of received bytes. */
   sizeBytes: number
   /** Releases the memory or deletes the temporary file. Safe to call twice, and after a store took the file. */
   dispose(): Promise<void>
-  /**
-   * Lets the next upload overwrite the memory of this one. Not for an upload that failed or was not completely scanned: a scanner or a
-   * store may still read it.
-   */
+  /** Lets the next upload overwrite the memory. Do not call it if a scanner or a store may still read the content. */
   recycle?(): void
 }
 
 export interface IntakeOptions {
   /** Called with every chunk, because the limit may become known only while the body arrives. */
   limit(): number
-  /** Number of bytes that the client announced, or 0. The block has that size from the start. */
+  /** Size that the client announced, or 0. The block has that size from the start. */
   expected: number
   /** An upload with more bytes goes to a temporary file. */
   memoryLimit: number
@@ -34,15 +31,15 @@ export interface IntakeOptions {
 const fileBlockBytes = 128 * 1024
 
 /**
- * Counts and hashes one upload, and keeps it in memory or in a temporary file. Chunks are copied into one block that is reused:
- * chunks that wait for the disk would outlive the young generation, and the garbage collector would mark the whole heap for them.
+ * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block. Otherwise pending
+ * chunks would reach the old generation, and V8 would mark the whole heap for them.
  */
 export class Intake {
   readonly #options: IntakeOptions
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
-  /** Whether the block is part of the memory for uploads. The block of a file is not. */
+  /** True if the block is part of the upload memory. The block of a file is not. */
   #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined
@@ -51,10 +48,7 @@ export class Intake {
     this.#options = options
   }
 
-  /**
-   * Receives `source` to its end. Returns false if the upload exceeds its limit: then it has destroyed the source. Chunks are copied
-   * where they arrive, and the source pauses only for the disk: to pause it for every chunk takes longer than everything else here.
-   */
+  /** Returns false if the upload exceeds its limit. The source pauses only for the disk, because a pause per chunk is slow. */
   receive(source: Readable): Promise<boolean> {
     return new Promise((resolve, reject) => {
       let writing: Promise<void> | undefined
@@ -129,7 +123,7 @@ export class Intake {
     return true
   }
 
-  /** Undefined if the chunk is copied. Otherwise the block is written to the file first. */
+  /** Returns undefined if the chunk was copied. Otherwise it writes the block to the file first. */
   #write(chunk: Buffer): Promise<void> | undefined {
     for (let at = 0; at < chunk.length; ) {
       if (this.#used === this.#block.length && !this.#growTo(this.#size))
@@ -164,7 +158,7 @@ export class Intake {
   }
 }
 
-// `unlink`, because `rm` reads the file's attributes first.
+// `rm` would read the attributes of the file first.
 const deleteFile = (file: string): Promise<void> =>
   unlink(file).catch((error) => {
     if (error.code !== 'ENOENT') throw error
@@ -172,7 +166,7 @@ const deleteFile = (file: string): Promise<void> =>
 
 const diskErrors = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'EFBIG']
 
-/** Errors of the disk as `storage_unavailable`, any other error as it is. */
+/** Converts errors of the disk to `storage_unavailable`. */
 export const toIntakeError = (error: unknown): unknown =>
   !(error instanceof AssayError) && diskErrors.includes((error as { code?: string }).code ?? '')
     ? storageUnavailable('There is not enough disk space to receive the upload. Nothing was stored. Retry later.', error)

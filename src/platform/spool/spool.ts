@@ -8,20 +8,20 @@ import { megabyte } from '../units.js'
 import { Intake, type Spooled, toIntakeError } from './intake.js'
 import { UploadMemory } from './upload-memory.js'
 
-// Bytes by which the body of a multipart form is longer than its file.
+// Maximum size of a multipart form without its file.
 const formBytes = 64 * 1024
-// Uploads of an announced size of at most so many bytes stay in memory.
+// Uploads up to this announced size stay in memory.
 const maxAnnouncedBytes = 4 * megabyte
 
 export interface SpoolOptions {
   directory: string
-  /** Uploads of at most so many bytes stay in memory if the client does not announce their size. */
+  /** Limit for uploads in memory if the client announces no size. */
   memoryLimit?: number
-  /** Bytes that all uploads in memory may take together. Beyond it small uploads go to files too. */
+  /** Limit for all uploads in memory together. Beyond it, small uploads go to files too. */
   memoryBudget?: number
 }
 
-/** Receives uploads into memory or temporary files, and counts and hashes them. One per process. */
+/** Receives, counts and hashes uploads in memory or in temporary files. One per process. */
 export class Spool {
   readonly directory: string
   readonly #memoryLimit: number
@@ -33,11 +33,11 @@ export class Spool {
     this.#memory = new UploadMemory(options.memoryBudget ?? 32 * megabyte)
   }
 
-  /** Makes the directory, and removes what processes that are gone have left in it. */
+  /** Creates the directory, and removes files of processes that have ended. */
   static async open(options: SpoolOptions): Promise<Spool> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(options.directory)) {
-      // What a spool did not name is not ours to remove.
+      // Other names may belong to another program.
       const pid = Number(/^(\d+)-[0-9a-z]{26}$/.exec(name)?.[1])
       if (pid && (pid === process.pid || !isAlive(pid))) await rm(join(options.directory, name), { recursive: true, force: true })
     }
@@ -59,10 +59,7 @@ export class Spool {
     }
   }
 
-  /**
-   * Makes another file visible in the spool by a hard link, which costs no room: the caller removes it. Undefined if the file systems
-   * differ or have no hard links.
-   */
+  /** Creates a hard link to a file, which the caller removes. Undefined if the file systems do not support it. */
   async link(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
@@ -78,7 +75,7 @@ export class Spool {
     return this.#inDirectory(() => open(file, 'wx', 0o600))
   }
 
-  // A cleaner of temporary files may have removed the directory.
+  // A cleaner of temporary files may have deleted the directory.
   async #inDirectory<T>(work: () => Promise<T>): Promise<T> {
     return work().catch(async (error) => {
       if (error.code !== 'ENOENT') throw error
@@ -92,8 +89,8 @@ export class Spool {
   }
 
   /**
-   * Receives `source` completely, or up to the first byte beyond `limit()`, and then destroys it. `expected` is the size that the client
-   * announced: a large upload goes to a file from its first byte.
+   * Receives `source` completely, or destroys it at the first byte beyond `limit()`. If `expected`, the announced size, is large,
+   * the upload goes to a file from its first byte.
    */
   async take(source: Readable, limit: () => number, { expected = 0 } = {}): Promise<Spooled> {
     const announced = expected > maxAnnouncedBytes + formBytes ? -1 : maxAnnouncedBytes

@@ -1,12 +1,12 @@
-// A smaller block costs the garbage collector next to nothing.
+// Smaller blocks hardly affect the garbage collector.
 const minReusedBytes = 64 * 1024
 
 /**
- * Memory that all uploads of a process may hold, in blocks that are reused. V8 counts a new block against the limit of its heap: it
- * marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time of an upload.
+ * Limits the memory of all uploads of a process, and reuses its blocks. V8 counts a new block against its heap limit. Without
+ * reuse, it marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
  */
 export class UploadMemory {
-  /** Bytes that are in no block. */
+  /** Bytes outside all blocks. */
   #free: number
   readonly #idle: Buffer[] = []
 
@@ -15,7 +15,7 @@ export class UploadMemory {
     this.#free = bytes
   }
 
-  /** Returns a block of `bytes` bytes, or up to twice as many, with arbitrary content. Undefined if the memory is in use. */
+  /** Returns a block of `bytes` to `2 * bytes` bytes with arbitrary content, or undefined if the memory is in use. */
   take(bytes: number): Buffer | undefined {
     const index = this.#idle.findLastIndex(({ length }) => length >= bytes && length <= 2 * bytes)
     if (index >= 0) return this.#idle.splice(index, 1)[0]
@@ -25,12 +25,12 @@ export class UploadMemory {
     return Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** For a block that may still be read: only its bytes are free again. */
+  /** Frees the memory of a block that may still be read. */
   release(block: Buffer): void {
     this.#free += block.length
   }
 
-  /** For a block that is not read any more: the next upload overwrites it. */
+  /** Returns a block that is not read any more. The next upload overwrites it. */
   reuse(block: Buffer): void {
     if (block.length >= minReusedBytes) this.#idle.push(block)
     else this.release(block)

@@ -1,10 +1,10 @@
-/** Objects of Assay's own beside the blobs (readiness probes): never listed, never put. */
+/** Prefix of internal objects, such as readiness probes. They are not listed. */
 export const reservedPrefix = '.assay/'
 
 /**
- * Throws where `path` is not one that every store can keep: the limits are those of a bucket
- * (https://cloud.google.com/storage/docs/objects#naming) and of a file system's names, whichever is smaller.
- * Paths are Assay's own, so a bad one is a fault of the program, not of a caller: a plain error.
+ * Throws if a store cannot use `path`. The limits are the smaller ones of buckets
+ * (https://cloud.google.com/storage/docs/objects#naming) and file systems. An invalid path is a bug, because clients do not choose
+ * paths.
  */
 export function assertBlobPath(path: string): void {
   const problem = pathProblem(path)
@@ -24,7 +24,7 @@ function pathProblem(path: string): string | undefined {
   return undefined
 }
 
-/** Orders paths by their UTF-8 bytes, as buckets list them and PostgreSQL's collation "C" sorts them; JavaScript's `<` differs beyond U+FFFF. */
+/** Orders paths by UTF-8 bytes, like buckets and the collation "C" of PostgreSQL. The operator `<` differs above U+FFFF. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {
@@ -34,5 +34,5 @@ export function comparePaths(a: string, b: string): number {
   return a.length - b.length
 }
 
-// Surrogates stand for what comes after every other code unit.
+// Surrogates represent code points above all other code units.
 const byCodePoint = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800)

@@ -2,33 +2,33 @@ import type { Readable } from 'node:stream'
 import { AssayError } from '../errors/errors.js'
 import type { Content } from '../spool/content.js'
 
-/** Who may download which file by a pre-signed URL, and for how long. */
+/** Permission to download a file with a pre-signed URL. */
 export interface DownloadGrant {
   tenantId: string
   fileId: string
-  /** The API key or the user that asks; a local store's URL dies with it. */
+  /** API key or user. If it is revoked, the URL of a local store is too. */
   by: string
-  /** Of use once: a local store's URL alone can be. */
+  /** Single use. Only a local store supports it. */
   once?: boolean
   expiresInSeconds: number
 }
 
-/** What a bucket's URL must carry besides. */
-export interface BlobGrant extends DownloadGrant {
+/** Additional data for the URL of a bucket. */
+export interface BlobDownloadGrant extends DownloadGrant {
   path: string
   filename: string
   contentType: string
 }
 
-/** A blob as the store lists it. */
+/** An entry of `BlobStorage.list`. */
 export interface StoredBlob {
   path: string
   size: number
   storedAt: Date
 }
 
-/** Nothing is ever overwritten: `put` found the path taken. Paths end in a new id, so this is a fault of the program. */
-export class BlobExists extends AssayError {
+/** Thrown by `put`, which never overwrites a blob. Each path ends with a new id, so this is a bug. */
+export class BlobExistsError extends AssayError {
   constructor(path: string) {
     super(
       'storage_unavailable',
@@ -42,29 +42,28 @@ export class BlobExists extends AssayError {
 }
 
 /**
- * Where blobs live. Paths are Assay's own (never a client's), forward slashes, valid in any bucket.
- * Whatever fails for the store's reasons throws `storageUnavailable`, in bounded time. What a store is,
- * `blobStorageContract` in test/contract says.
+ * Stores blobs. Paths have forward slashes, are valid in any bucket, and never come from clients. Errors of the store become
+ * `storageUnavailable` in bounded time. `blobStorageContract` in test/contract defines the behaviour.
  */
 export interface BlobStorage {
   readonly kind: 'local' | 'gcs'
-  /** For the banner: where the blobs are, without secrets. */
+  /** Location of the blobs for the banner, without secrets. */
   readonly description: string
-  /** Durable and whole when it resolves; never overwrites (throws `BlobExists`). May take `content.path` as the blob itself: do not write to it afterwards. */
+  /** Durable when it resolves. Throws `BlobExistsError`. May use `content.path` as the blob: do not write to it afterwards. */
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
-  /** The bytes, or `start` to `end` inclusive, as far as there are any. Throws `notFound('blob', path)`; a stream that is cut short ends in an error. */
+  /** Opens the blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>
-  /** The same blob at another path, durable and whole when it resolves; as `put`, it never overwrites. Throws `notFound('blob', from)`. */
+  /** Copies a blob. Like `put`, it is durable and never overwrites. Throws `notFound`. */
   copy(from: string, to: string): Promise<void>
-  /** Size in bytes, or null where there is no such blob. */
+  /** Size in bytes. Null if the blob does not exist. */
   size(path: string): Promise<number | null>
-  /** Succeeds also where there is nothing. */
+  /** Also succeeds if the blob does not exist. */
   remove(path: string): Promise<void>
-  /** Every blob whose path sorts after `after`, ascending by UTF-8 bytes (collation "C"). For the reconciler only. */
+  /** Lists the blobs with a path after `after`, ascending by UTF-8 bytes. Only for the reconciler. */
   list(after?: string): AsyncIterable<StoredBlob>
-  /** A URL that gives the blob to its holder, for `expiresInSeconds`. */
-  signDownload(grant: BlobGrant): Promise<string>
-  /** Throws `storageUnavailable` where the store cannot be written and read now. */
+  /** Creates a URL that downloads the blob without credentials for `expiresInSeconds`. */
+  signDownload(grant: BlobDownloadGrant): Promise<string>
+  /** Throws `storageUnavailable` if the store is not writable and readable. */
   ready(): Promise<void>
   close(): Promise<void>
 }

@@ -6,33 +6,33 @@ import { LocalStorage } from './local/local.js'
 import { DownloadUrls } from './signed-url.js'
 
 export interface OpenStorageOptions {
-  /** How clients reach the service: the only source of local download URLs' host. */
+  /** URL of the service for clients. Local download URLs use it. */
   publicUrl: string
   signingSecrets: SigningSecrets
   emulatorHost?: string
-  /** A key that signs download URLs of a bucket without a call to IAM. */
+  /** HMAC key that signs download URLs of a bucket without a call to IAM. */
   hmac?: { accessId: string; secret: string } | undefined
-  /** How long a bucket may take over one call, with all its repetitions. */
+  /** Time-out of one call to a bucket, including its retries. */
   deadlineMs?: number
 }
 
-/** The store that `url` names: `gs://bucket`, `gs://bucket/prefix` or `file:///directory`. */
+/** Opens the store of `url`: `gs://bucket`, `gs://bucket/prefix` or `file:///directory`. */
 export async function openStorage(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed?.protocol === 'gs:') return openBucket(url, options)
   if (parsed?.protocol === 'file:')
-    return LocalStorage.open(directoryOf(parsed, url), new DownloadUrls(options.publicUrl, options.signingSecrets))
+    return LocalStorage.open(parseDirectory(parsed, url), new DownloadUrls(options.publicUrl, options.signingSecrets))
   throw new Error(`STORAGE_URL is '${url}'. It must be gs://bucket or file:///directory.`)
 }
 
-// https://cloud.google.com/storage/docs/buckets#naming; not read by URL, which would lower-case and decode it.
+// https://cloud.google.com/storage/docs/buckets#naming. The class URL would decode the name and change it to lower case.
 async function openBucket(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
   if (!parts?.[1])
     throw new Error(
       `STORAGE_URL '${url}' contains no valid bucket. Use gs://name or gs://name/prefix. A name has lower-case letters, digits, '-', '_' and '.'.`,
     )
-  // Google's client is 11 MB of memory, of no use to a store on a disk.
+  // The client of Google takes 11 MB of memory, which a local store does not need.
   const { GcsStorage } = await import('./gcs/gcs.js')
   return new GcsStorage({
     bucket: parts[1],
@@ -43,13 +43,13 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
   })
 }
 
-function directoryOf(url: URL, shown: string): string {
+function parseDirectory(url: URL, text: string): string {
   if (url.host && url.host !== 'localhost')
     throw new Error(
-      `STORAGE_URL '${shown}' contains the host '${url.host}'. For a local directory, use three slashes: file:///directory.`,
+      `STORAGE_URL '${text}' contains the host '${url.host}'. For a local directory, use three slashes: file:///directory.`,
     )
   const directory = resolve(fileURLToPath(`file://${url.pathname}`))
   if (directory === '/')
-    throw new Error(`STORAGE_URL '${shown}' contains no directory. Use a directory of its own, such as file:///var/lib/assay.`)
+    throw new Error(`STORAGE_URL '${text}' contains no directory. Use a directory of its own, such as file:///var/lib/assay.`)
   return directory
 }

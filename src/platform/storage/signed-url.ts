@@ -4,10 +4,10 @@ import { isId } from '../ids.js'
 import type { SigningSecret, SigningSecrets } from '../signing-keys.js'
 import type { DownloadGrant } from './blob-storage.js'
 
-/** What a download URL's query says, as the router hands it over: nothing in it is trusted. */
+/** Query of a download URL. Nothing in it is trusted. */
 type DownloadQuery = Record<string, unknown>
 
-/** What a URL that is ours and in time allows: this file of this tenant, as long as the credential that made it lives. */
+/** Content of a valid URL. It allows the download while the credential `by` is valid. */
 export interface SignedDownload {
   tenantId: string
   fileId: string
@@ -18,7 +18,7 @@ export interface SignedDownload {
 
 export type DownloadVerdict = SignedDownload | 'expired' | 'invalid'
 
-/** Download URLs of the local store: HMAC-SHA-256 over all that they say. The host is the configured one, never a request's. */
+/** Signs download URLs of the local store with HMAC-SHA-256. The host is the configured one, never that of a request. */
 export class DownloadUrls {
   readonly #base: string
   readonly #secrets: SigningSecrets
@@ -30,19 +30,19 @@ export class DownloadUrls {
 
   async sign({ tenantId, fileId, by, once, expiresInSeconds }: DownloadGrant): Promise<string> {
     const key = await this.#secrets.current()
-    // Rounded up, so that a URL lives no shorter than was promised.
+    // Round up, so that a URL is valid for at least the promised time.
     const expires = Math.ceil(now() / 1000) + expiresInSeconds
-    const said = {
+    const fields = {
       expires: String(expires),
       tenant: tenantId,
       by,
       ...(once && { once: randomBytes(16).toString('base64url') }),
       key: key.id,
     }
-    return `${this.#base}${fileId}?${new URLSearchParams({ ...said, signature: signatureOf(key, fileId, said) })}`
+    return `${this.#base}${fileId}?${new URLSearchParams({ ...fields, signature: sign(key, fileId, fields) })}`
   }
 
-  /** The signing key is named in the URL, so that URLs of a retired one live until they expire. */
+  /** The URL names its signing key, so that URLs of a retired key remain valid until they expire. */
   async verify(fileId: string, { expires, tenant, by, once, key: keyId, signature }: DownloadQuery): Promise<DownloadVerdict> {
     if (!isId('file', fileId) || !isId('ten', tenant) || !(isId('key', by) || isId('usr', by))) return 'invalid'
     if (typeof keyId !== 'string' || keyId.length > 100) return 'invalid'
@@ -51,15 +51,15 @@ export class DownloadUrls {
     if (typeof signature !== 'string' || !/^[\w-]{43}$/.test(signature)) return 'invalid'
     const key = await this.#secrets.find(keyId)
     if (!key) return 'invalid'
-    const right = signatureOf(key, fileId, { expires, tenant, by, ...(once && { once }), key: keyId })
-    if (!timingSafeEqual(Buffer.from(right), Buffer.from(signature))) return 'invalid'
-    const until = new Date(Number(expires) * 1000)
-    return until.getTime() > now() ? { tenantId: tenant, fileId, by, nonce: once, expires: until } : 'expired'
+    const expected = sign(key, fileId, { expires, tenant, by, ...(once && { once }), key: keyId })
+    if (!timingSafeEqual(Buffer.from(expected), Buffer.from(signature))) return 'invalid'
+    const expiresAt = new Date(Number(expires) * 1000)
+    return expiresAt.getTime() > now() ? { tenantId: tenant, fileId, by, nonce: once, expires: expiresAt } : 'expired'
   }
 }
 
-// Compared as text: the last of 43 letters has spare bits, which decoding would ignore. The first line keeps these signatures apart from whatever else such a key may sign.
-function signatureOf(key: SigningSecret, fileId: string, said: Record<string, string>): string {
-  const lines = ['assay-download-2', fileId, ...Object.entries(said).map(([name, value]) => `${name}=${value}`)]
+// Compared as text, because decoding ignores some bits of the last letter. The first line distinguishes this format from others.
+function sign(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
+  const lines = ['assay-download-2', fileId, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)]
   return createHmac('sha256', key.secret).update(lines.join('\n')).digest('base64url')
 }

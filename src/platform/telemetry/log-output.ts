@@ -1,103 +1,103 @@
 import fs from 'node:fs'
 import { megabyte } from '../units.js'
 
-// Lines that come within this time are one write. It is short for a reader, and at a thousand calls a second ten lines.
-const gatherMs = 10
-const writtenAtOnce = 64 * 1024
-// PIPE_BUF of Linux. A line that is longer is written alone.
-const wholeInPipe = 4096
-const againMs = 50
-const patienceAtEndMs = 500
+// Lines within this time become one write. At 1000 calls per second, these are ten lines.
+const flushDelayMs = 10
+const maxBatchBytes = 64 * 1024
+// PIPE_BUF of Linux. A longer line is written separately.
+const atomicPipeWriteBytes = 4096
+const retryDelayMs = 50
+const finalFlushTimeoutMs = 500
 
 /**
- * Log lines on their way to a descriptor, written together by another thread. What cannot be written is bounded: beyond `mostBytes`
- * lines are left out, and their number is written before the next. Faults of the descriptor are passed over: there is nowhere to tell them.
+ * Writes log lines to a descriptor in batches, on another thread. Beyond `maxBytes` of pending lines it drops new ones, and writes
+ * their number before the next line. It ignores errors of the descriptor, because it cannot report them.
  */
 export class LogOutput {
   readonly #descriptor: number
-  readonly #mostBytes: number
-  readonly #atOnce: number
+  readonly #maxBytes: number
+  readonly #maxWriteBytes: number
   #lines: string[] = []
   #size = 0
-  #leftOut = 0
+  #droppedLines = 0
   #timer: NodeJS.Timeout | undefined
   #isWriting = false
 
-  /** Where other processes write to the same descriptor (`isShared`), each write is small enough for a pipe to take as a whole. */
-  constructor(descriptor: number, { mostBytes = megabyte, isShared = false } = {}) {
-    this.#atOnce = isShared ? wholeInPipe : Number.POSITIVE_INFINITY
+  /** `isShared`: other processes write to the same descriptor. Each write is then small enough to be atomic in a pipe. */
+  constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
+    this.#maxWriteBytes = isShared ? atomicPipeWriteBytes : Number.POSITIVE_INFINITY
     this.#descriptor = descriptor
-    this.#mostBytes = mostBytes
+    this.#maxBytes = maxBytes
   }
 
   write(line: string): void {
-    if (this.#size + line.length > this.#mostBytes) {
-      this.#leftOut++
+    if (this.#size + line.length > this.#maxBytes) {
+      this.#droppedLines++
       return
     }
     this.#lines.push(line)
     this.#size += line.length
-    if (this.#size >= writtenAtOnce) this.#begin()
-    else this.#beginSoon()
+    if (this.#size >= maxBatchBytes) this.#flush()
+    else this.#flushSoon()
   }
 
-  /** At the end of the process: what waits is written before this returns, or given up where it takes long. */
+  /** Writes the pending lines before the process exits. It stops after a time-out. */
   flushSync(): void {
-    const giveUpAt = Date.now() + patienceAtEndMs
-    for (let rest = this.#take(); rest.length > 0; ) {
+    const deadline = Date.now() + finalFlushTimeoutMs
+    for (let rest = this.#takeBatch(); rest.length > 0; ) {
       try {
         rest = rest.subarray(fs.writeSync(this.#descriptor, rest))
-        if (rest.length === 0) rest = this.#take()
+        if (rest.length === 0) rest = this.#takeBatch()
       } catch (error) {
-        if (!isFullPipe(error) || Date.now() > giveUpAt) return
+        if (!isFullPipe(error) || Date.now() > deadline) return
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
       }
     }
   }
 
-  #beginSoon(): void {
+  #flushSoon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      this.#begin()
-    }, gatherMs).unref()
+      this.#flush()
+    }, flushDelayMs).unref()
   }
 
-  #begin(): void {
+  #flush(): void {
     if (this.#isWriting || this.#lines.length === 0) return
     this.#isWriting = true
-    this.#write(this.#take())
+    this.#write(this.#takeBatch())
   }
 
   #write(bytes: Buffer): void {
     fs.write(this.#descriptor, bytes, 0, bytes.length, null, (error, written) => {
       if (isFullPipe(error)) {
-        setTimeout(() => this.#write(bytes), againMs).unref()
+        setTimeout(() => this.#write(bytes), retryDelayMs).unref()
         return
       }
       if (!error && written < bytes.length) return this.#write(bytes.subarray(written))
       this.#isWriting = false
-      if (this.#size >= Math.min(writtenAtOnce, this.#atOnce)) this.#begin()
-      else if (this.#lines.length > 0) this.#beginSoon()
+      if (this.#size >= Math.min(maxBatchBytes, this.#maxWriteBytes)) this.#flush()
+      else if (this.#lines.length > 0) this.#flushSoon()
     })
   }
 
-  #take(): Buffer {
+  #takeBatch(): Buffer {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const note =
-      this.#leftOut > 0
-        ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#leftOut, msg: 'Log lines were left out: the output takes none.' })}\n`
+    const notice =
+      this.#droppedLines > 0
+        ? `${JSON.stringify({ level: 40, time: Date.now(), left_out: this.#droppedLines, msg: 'Log lines were left out: the output takes none.' })}\n`
         : ''
-    this.#leftOut = 0
-    const lines = this.#atOnce === Number.POSITIVE_INFINITY ? this.#lines.splice(0) : this.#takeFirst(this.#atOnce - note.length)
+    this.#droppedLines = 0
+    const lines = this.#takeLines(this.#maxWriteBytes - notice.length)
     for (const line of lines) this.#size -= line.length
-    return Buffer.from(note + lines.join(''))
+    return Buffer.from(notice + lines.join(''))
   }
 
-  /** Lines of so many characters together, one at least. */
-  #takeFirst(most: number): string[] {
+  /** Takes lines of at most `maxLength` bytes in total, but at least one. */
+  #takeLines(maxLength: number): string[] {
     let size = 0
-    const end = this.#lines.findIndex((line, at) => (size += Buffer.byteLength(line)) > most && at > 0)
+    const end = this.#lines.findIndex((line, at) => (size += Buffer.byteLength(line)) > maxLength && at > 0)
     return this.#lines.splice(0, end < 0 ? this.#lines.length : end)
   }
 }

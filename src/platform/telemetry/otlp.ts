@@ -14,12 +14,12 @@ import { BasicTracerProvider, BatchSpanProcessor, type SpanExporter } from '@ope
 import { settlesWithin } from '../time-limit.js'
 import type { Attributes, Span, Tracing } from './span.js'
 
-// A collector that does not answer holds up neither calls nor the end.
+// A collector that does not respond must delay neither calls nor the shutdown.
 const exportTimeoutMs = 5_000
 // ExportResultCode.FAILED of @opentelemetry/core, which is not a dependency of this package.
 const exportFailed = 1
 
-/** Spans in batches to a collector that speaks OTLP over HTTP. The process's own instrumentation and context stay as they are. */
+/** Sends spans in batches to a collector for OTLP over HTTP. Global instrumentation and context are not changed. */
 export function openOtlp(endpoint: string): Tracing {
   const exporter = timedExporter(() => new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportTimeoutMs }))
   const provider = new BasicTracerProvider({
@@ -39,8 +39,8 @@ export function openOtlp(endpoint: string): Tracing {
 }
 
 /**
- * Ends exports that the exporter's own time-out does not end, such as after a response with status 101. The exporter would count them as
- * running forever, reject all exports after thirty of them, and wait for them in `shutdown`. It is replaced instead.
+ * Ends exports that the time-out of the exporter does not end, such as after a response with status 101. The exporter would count
+ * them as running forever and reject all exports after thirty of them. Therefore this function replaces the exporter.
  */
 export function timedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
@@ -90,7 +90,7 @@ class TracedSpan implements Span {
 
   end(error?: unknown): void {
     if (error !== undefined) {
-      // Its code, not its words: these may hold what a client sent.
+      // The message may contain data of a client, so only the code is sent.
       const { code = 'error' } = error as { code?: unknown }
       this.#span.setStatus({ code: SpanStatusCode.ERROR, message: String(code) })
     }
@@ -98,11 +98,11 @@ class TracedSpan implements Span {
   }
 }
 
-const pattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
+const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
 
-// A caller's flag decides whether its trace is sampled; one that is no traceparent is passed over.
+// The flag of the caller decides whether its trace is sampled. An invalid traceparent is ignored.
 function remoteContext(traceparent: string | undefined): Context {
-  const [, traceId, spanId, flags] = pattern.exec(traceparent ?? '') ?? []
+  const [, traceId, spanId, flags] = traceparentPattern.exec(traceparent ?? '') ?? []
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT
   const traceFlags = Number.parseInt(flags ?? '00', 16) & TraceFlags.SAMPLED
   return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags, isRemote: true })

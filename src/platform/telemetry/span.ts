@@ -1,19 +1,19 @@
 export type Attributes = Record<string, string | number | boolean>
 
-/** One piece of work in a trace. */
+/** One operation in a trace. */
 export interface Span {
   readonly traceId: string
-  /** How the next one in line learns of it: https://www.w3.org/TR/trace-context/ */
+  /** Header that continues the trace in another service: https://www.w3.org/TR/trace-context/ */
   readonly traceparent: string
   child(name: string): Span
   set(attributes: Attributes): void
   end(error?: unknown): void
 }
 
-/** Where spans go. There is none unless the operator names a collector. */
+/** Undefined unless the operator configures a collector. */
 export interface Tracing {
-  /** The span of a request, in the caller's trace where it came with a `traceparent`. */
-  request(name: string, facts: { traceparent: string | undefined; attributes: Attributes }): Span
-  /** Sends what is left. */
+  /** Starts the span of a request. A `traceparent` of the client continues its trace. */
+  request(name: string, options: { traceparent: string | undefined; attributes: Attributes }): Span
+  /** Sends the pending spans. */
   close(): Promise<void>
 }

@@ -3,16 +3,16 @@ import type { Span, Tracing } from './span.js'
 
 const current = new AsyncLocalStorage<Span>()
 
-/** Runs `work` as a part of `span`. */
+/** Makes `span` the parent of all spans that `work` starts. */
 export const inSpan = <T>(span: Span, work: () => T): T => current.run(span, work)
 
-/** Times `work` as a span of the request that asks for it; outside of a traced request, `work` alone. */
+/** Measures `work` as a child of the current span. Without a current span, it only runs `work`. */
 export function traced<T>(name: string, work: () => Promise<T>): Promise<T> {
   const parent = current.getStore()
-  return parent ? timed(parent.child(name), work) : work()
+  return parent ? runInSpan(parent.child(name), work) : work()
 }
 
-async function timed<T>(span: Span, work: () => Promise<T>): Promise<T> {
+async function runInSpan<T>(span: Span, work: () => Promise<T>): Promise<T> {
   try {
     const result = await current.run(span, work)
     span.end()
@@ -23,13 +23,13 @@ async function timed<T>(span: Span, work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The headers that carry the trace on to another service. */
+/** Headers that continue the trace in another service. */
 export function traceHeaders(): { traceparent?: string } {
   const span = current.getStore()
   return span ? { traceparent: span.traceparent } : {}
 }
 
-/** Spans to the collector at `endpoint`; undefined, and nothing of it loaded, where there is none. */
+/** Opens the connection to the collector. Without an endpoint, it loads no tracing modules. */
 export async function openTracing(endpoint: string | undefined): Promise<Tracing | undefined> {
   if (endpoint === undefined) return undefined
   const { openOtlp } = await import('./otlp.js')

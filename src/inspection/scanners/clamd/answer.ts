@@ -1,4 +1,4 @@
-import { shown } from '../../../platform/errors/errors.js'
+import { printable } from '../../../platform/errors/errors.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
 /** What one line of a clamd means. `error` is never a virus, and never clean. */
@@ -14,7 +14,7 @@ export function readAnswer(line: string): ClamdAnswer {
   const found = /^stream: (\S+) FOUND$/.exec(line)?.[1]
   if (found !== undefined) return judgeSignature(found)
   if (saysTooLong(line)) return { kind: 'incomplete', reason: 'it is larger than the StreamMaxLength of clamd' }
-  return { kind: 'error', message: line === '' ? 'an empty answer' : `the answer '${shown(line)}'` }
+  return { kind: 'error', message: line === '' ? 'an empty answer' : `the answer '${printable(line)}'` }
 }
 
 export const saysTooLong = (line: string): boolean => line === 'INSTREAM size limit exceeded. ERROR'
@@ -25,10 +25,10 @@ function judgeSignature(signature: string): ClamdAnswer {
   if (signature.startsWith('(null)'))
     return { kind: 'incomplete', reason: 'clamd gave up on it without saying why ((null) FOUND)' }
   if (signature.startsWith('Heuristics.Encrypted.'))
-    return { kind: 'incomplete', reason: `it is encrypted (${shown(signature)})` }
+    return { kind: 'incomplete', reason: `it is encrypted (${printable(signature)})` }
   if (signature.startsWith('Heuristics.Limits.'))
-    return { kind: 'incomplete', reason: `it is beyond the limits of clamd (${shown(signature)})` }
-  return { kind: 'infected', signature: shown(signature) }
+    return { kind: 'incomplete', reason: `it is beyond the limits of clamd (${printable(signature)})` }
+  return { kind: 'infected', signature: printable(signature) }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WalkLimits } from '@assay/formats/walk'
-import { compiled } from '../../../platform/compiled-module.js'
+import { compiledModule } from '../../../platform/compiled-module.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { NotStarted, type Work, WorkerFailed } from '../../workers/work.js'
@@ -34,7 +34,7 @@ export class ScanWork {
     this.#options = options
     this.#setup = { id: randomUUID(), kind, limits }
     this.#work = {
-      module: options.module ?? compiled('inspection/scanners/yara/scanning'),
+      module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
       // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
       apart: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,

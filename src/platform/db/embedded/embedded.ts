@@ -33,8 +33,8 @@ const spareConnections = 20
 /** Starts the server in `dataDir`. A command uses the server of the running service instead, if there is one. */
 export async function openEmbedded({ dataDir, purpose, connections, say }: EmbeddedUse): Promise<EmbeddedDatabase> {
   // Two segments of PostgreSQL's log. On a full disk, they make room for the lock, a recovery and many deletes.
-  const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), mostBytes: 32 * megabyte })
-  await reserve.look()
+  const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
+  await reserve.check()
   makeDataDir(dataDir)
   const lock = await waitForLock(dataDir, purpose, say)
   if (!lock.held) {
@@ -44,7 +44,7 @@ export async function openEmbedded({ dataDir, purpose, connections, say }: Embed
   const settings = { max_connections: String(Math.max(100, connections + spareConnections)) }
   try {
     const server = await keepRunning(async (socketFolder) => {
-      await reserve.look()
+      await reserve.check()
       return startServer({ folder: dataDir, lock: lock.descriptor, say, settings, socketFolder })
     }, say)
     reserve.watch()

@@ -1,11 +1,11 @@
 import type { File, Storage } from '@google-cloud/storage'
-import { clientFor, type GcsOptions, hasten } from './client.js'
-import { BucketConnection, type BucketReply, type BucketRequest, textOf } from './connection.js'
-import { type Attempts, answerOf, BucketAnswer, defaultLimits, type GcsLimits, repeated } from './deadline.js'
+import { createClient, type GcsOptions, setTokenTimeout } from './client.js'
+import { BucketConnection, type BucketRequest, type BucketResponse, readText } from './connection.js'
+import { BucketError, defaultLimits, type GcsLimits, type RetryOptions, retry, toBucketError } from './deadline.js'
 
-type Asked = Omit<Attempts, 'limits' | 'onTimeout'> & { limits?: GcsLimits }
+type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: GcsLimits }
 
-/** Access to one bucket. Google's client provides credentials and signs URLs. All requests to the bucket use `connection`. */
+/** Access to one bucket. The client of Google provides credentials and signs URLs. All requests to the bucket use `connection`. */
 export class GcsAccess {
   readonly limits: GcsLimits
   readonly connection: BucketConnection
@@ -18,7 +18,7 @@ export class GcsAccess {
     this.limits = { ...defaultLimits, ...options.limits }
     this.connection = new BucketConnection(this.limits.idleMs)
     this.emulated = options.emulatorHost !== undefined
-    this.#client = clientFor(options)
+    this.#client = createClient(options)
   }
 
   /** For signing only. */
@@ -30,35 +30,35 @@ export class GcsAccess {
     return this.#options.bucket
   }
 
-  /** Where the bucket is asked, without a slash at its end. */
+  /** Base URL of the API, without a final slash. */
   get endpoint(): string {
     return this.#client.apiEndpoint
   }
 
-  /** `repeated`, with a new client after a time-out. */
-  call<T>(asked: Asked, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  /** Calls `retry`, and creates a new client after a time-out. */
+  call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let client = this.#client
-    return repeated({ limits: this.limits, ...asked, onTimeout: () => this.#renew(client) }, async (signal) => {
+    return retry({ limits: this.limits, ...options, onTimeout: () => this.#renew(client) }, async (signal) => {
       // An earlier attempt may have replaced it.
       client = this.#client
-      if (!this.emulated) await hasten(client, this.limits)
+      if (!this.emulated) await setTokenTimeout(client, this.limits)
       return attempt(signal)
     })
   }
 
   /** Sends an authorized request to `path`, such as `/storage/v1/b/{bucket}/o`. */
-  async send(path: string, request: Omit<BucketRequest, 'url'>): Promise<BucketReply> {
+  async send(path: string, request: Omit<BucketRequest, 'url'>): Promise<BucketResponse> {
     const url = `${this.endpoint}${path}`
     const authorization = this.emulated ? {} : { ...(await this.#client.authClient.getRequestHeaders(url)) }
     return this.connection.send({ ...request, url, headers: { ...authorization, ...request.headers } })
   }
 
-  /** As `send`, for a response with JSON. Throws a `BucketAnswer` if it is not a success. */
+  /** Sends a request with a JSON response. Throws a `BucketError` if the request fails. */
   async json(path: string, request: Omit<BucketRequest, 'url'>): Promise<unknown> {
-    const reply = await this.send(path, { idleMs: this.limits.requestMs, ...request })
-    const text = await textOf(reply)
-    if (reply.status < 200 || reply.status > 299) throw answerOf(reply, text)
-    // A deletion has none.
+    const response = await this.send(path, { idleMs: this.limits.requestMs, ...request })
+    const text = await readText(response)
+    if (response.status < 200 || response.status > 299) throw toBucketError(response, text)
+    // The response to a deletion is empty.
     return text === '' ? undefined : parseJson(text)
   }
 
@@ -71,11 +71,10 @@ export class GcsAccess {
     this.connection.close()
   }
 
-  // All calls of a client wait for one and the same request for a token. One that hangs (a mute metadata server) would be
-  // waited for ever, so whatever got no answer in time gives the next calls a client that asks anew.
+  // All calls of a client wait for one token request, which may never end. A new client sends a new token request.
   #renew(client: Storage): void {
     if (this.emulated || client !== this.#client) return
-    this.#client = clientFor(this.#options)
+    this.#client = createClient(this.#options)
   }
 }
 
@@ -83,6 +82,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new BucketAnswer(502, 'an incomplete response')
+    throw new BucketError(502, 'an incomplete response')
   }
 }

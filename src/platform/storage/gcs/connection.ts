@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { traceHeaders } from '../../telemetry/tracing.js'
-import { BucketAnswer, unavailable } from './deadline.js'
+import { BucketError, unavailable } from './deadline.js'
 
 export interface BucketRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -10,28 +10,28 @@ export interface BucketRequest {
   headers: Record<string, string | number>
   body?: Buffer | StreamedBody
   signal?: AbortSignal
-  /** Another limit on silence, where the bucket has more to do than to answer. */
+  /** Time without data after which the request fails. The default is that of the connection. */
   idleMs?: number
 }
 
-/** A body that is read while it is sent, and does not stand in memory. */
+/** A body that is read while it is sent, so that it needs no memory. */
 export interface StreamedBody {
   byteLength: number
   read(): Readable
 }
 
-/** Connections of each kind that are kept for the next call; more are closed as soon as they have nothing to do. */
+/** Maximum number of idle connections for each protocol. */
 export const idleConnections = 32
 
-export interface BucketReply {
+export interface BucketResponse {
   status: number
   headers: http.IncomingHttpHeaders
   body: http.IncomingMessage
 }
 
 /**
- * All requests to the bucket. Those of the library are not used: a truncated download never settles, a download that its reader drops
- * destroys the connections of all other calls in the process, and neither uploads nor retries can be cancelled.
+ * Replaces the requests of the library, which hang on truncated downloads, cannot cancel uploads, and close connections of other
+ * calls.
  */
 export class BucketConnection {
   readonly #http = new http.Agent({ keepAlive: true, maxFreeSockets: idleConnections })
@@ -42,8 +42,8 @@ export class BucketConnection {
     this.#idleMs = idleMs
   }
 
-  /** Answers with the head as soon as it is there; the body then fails by itself when it stands still. */
-  send(request: BucketRequest): Promise<BucketReply> {
+  /** Resolves with the head of the response. The body fails if no data arrives for `idleMs`. */
+  send(request: BucketRequest): Promise<BucketResponse> {
     const isSecure = request.url.startsWith('https:')
     const client = isSecure ? https : http
     const agent = isSecure ? this.#https : this.#http
@@ -61,7 +61,7 @@ export class BucketConnection {
       // The only event after a response with status 101, which also removes the time-out and the signal.
       outgoing.on('close', () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' })))
       const { body } = request
-      // A failure of either end is the request's own, which is listened to.
+      // An error of either side also becomes an 'error' event of the request.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})
       else outgoing.end(body)
     })
@@ -73,36 +73,36 @@ export class BucketConnection {
   }
 }
 
-// A page of 1000 objects, whose names have at most 1024 bytes.
+// A page has 1000 objects with names of at most 1024 bytes.
 const maxTextLength = 4_000_000
 
-export async function textOf(reply: BucketReply): Promise<string> {
+export async function readText(response: BucketResponse): Promise<string> {
   let text = ''
-  for await (const chunk of reply.body.setEncoding('utf8')) {
+  for await (const chunk of response.body.setEncoding('utf8')) {
     text += chunk
-    if (text.length > maxTextLength) throw new BucketAnswer(reply.status, `a response of more than ${maxTextLength} characters`)
+    if (text.length > maxTextLength) throw new BucketError(response.status, `a response of more than ${maxTextLength} characters`)
   }
-  if (!reply.body.complete) throw Object.assign(new Error('the response was incomplete'), { code: 'ECONNRESET' })
+  if (!response.body.complete) throw Object.assign(new Error('the response was incomplete'), { code: 'ECONNRESET' })
   return text
 }
 
-/** The body as it comes, ending in `storageUnavailable` where it has not `length` bytes. */
-export function contentOf(reply: BucketReply, content: { doing: string; length: number }): Readable {
-  const { doing, length } = content
-  let seen = 0
-  const counted = new Transform({
+/** Streams the body. Fails with `storageUnavailable` if the body does not have `length` bytes. */
+export function readContent(response: BucketResponse, content: { action: string; length: number }): Readable {
+  const { action, length } = content
+  let receivedBytes = 0
+  const countingStream = new Transform({
     highWaterMark: 256 * 1024,
     transform(chunk: Buffer, _encoding, done) {
-      seen += chunk.length
+      receivedBytes += chunk.length
       done(null, chunk)
     },
     flush(done) {
-      done(seen === length ? null : unavailable(doing, new Error(`${seen} of ${length} bytes were received`)))
+      done(receivedBytes === length ? null : unavailable(action, new Error(`${receivedBytes} of ${length} bytes were received`)))
     },
     destroy(error, done) {
-      done(error && unavailable(doing, error))
+      done(error && unavailable(action, error))
     },
   })
-  // The callback is the pipeline's end, reported through `counted`; dropping that closes the connection.
-  return pipeline(reply.body, counted, () => {})
+  // `countingStream` reports errors, so the callback is empty. Destroying that stream closes the connection.
+  return pipeline(response.body, countingStream, () => {})
 }

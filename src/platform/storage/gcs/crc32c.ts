@@ -1,21 +1,21 @@
-// @google-cloud/storage adds byte by byte, which blocks the event loop for 31 ms per 8 MiB. Eight bytes at a time take 6 ms.
+// The code of @google-cloud/storage blocks the event loop for 31 ms per 8 MiB. Eight bytes per step take 6 ms.
 const tables = Array.from({ length: 8 }, () => new Int32Array(256))
-const [of0, of1, of2, of3, of4, of5, of6, of7] = tables as Eight<Int32Array>
+const [table0, table1, table2, table3, table4, table5, table6, table7] = tables as Eight<Int32Array>
 type Eight<T> = [T, T, T, T, T, T, T, T]
 
-// Castagnoli's polynomial, reflected.
+// Reflected polynomial of Castagnoli.
 for (let byte = 0; byte < 256; byte++) {
   let sum = byte
   for (let bit = 0; bit < 8; bit++) sum = sum & 1 ? (sum >>> 1) ^ 0x82f63b78 : sum >>> 1
-  of0[byte] = sum
+  table0[byte] = sum
 }
 for (let at = 1; at < 8; at++)
   for (let byte = 0; byte < 256; byte++) {
     const before = tables[at - 1]![byte]!
-    tables[at]![byte] = (before >>> 8) ^ of0[before & 0xff]!
+    tables[at]![byte] = (before >>> 8) ^ table0[before & 0xff]!
   }
 
-/** The checksum that buckets keep of an object, of bytes as they come. */
+/** The checksum that buckets store for each object. */
 export class Crc32c {
   #sum = -1
 
@@ -25,20 +25,20 @@ export class Crc32c {
     for (const end = bytes.length - 7; at < end; at += 8) {
       const low = sum ^ (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24))
       sum =
-        of7[low & 0xff]! ^
-        of6[(low >>> 8) & 0xff]! ^
-        of5[(low >>> 16) & 0xff]! ^
-        of4[low >>> 24]! ^
-        of3[bytes[at + 4]!]! ^
-        of2[bytes[at + 5]!]! ^
-        of1[bytes[at + 6]!]! ^
-        of0[bytes[at + 7]!]!
+        table7[low & 0xff]! ^
+        table6[(low >>> 8) & 0xff]! ^
+        table5[(low >>> 16) & 0xff]! ^
+        table4[low >>> 24]! ^
+        table3[bytes[at + 4]!]! ^
+        table2[bytes[at + 5]!]! ^
+        table1[bytes[at + 6]!]! ^
+        table0[bytes[at + 7]!]!
     }
-    for (; at < bytes.length; at++) sum = (sum >>> 8) ^ of0[(sum ^ bytes[at]!) & 0xff]!
+    for (; at < bytes.length; at++) sum = (sum >>> 8) ^ table0[(sum ^ bytes[at]!) & 0xff]!
     this.#sum = sum
   }
 
-  /** As buckets write it: base64 of the four bytes, highest first. */
+  /** Base64 of the four bytes, most significant byte first, as in the API. */
   toString(): string {
     const bytes = Buffer.alloc(4)
     bytes.writeInt32BE(~this.#sum)

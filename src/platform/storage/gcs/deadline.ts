@@ -1,25 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
-import { BlobExists } from '../blob-storage.js'
+import { BlobExistsError } from '../blob-storage.js'
 
-/** How long the bucket may take. */
+/** Time-outs of the bucket. */
 export interface GcsLimits {
-  /** One request with a small answer, from its first byte to its last. */
+  /** One request with a small response, up to its last byte. */
   requestMs: number
-  /** Silence on a connection that carries content. */
+  /** Time without data on a connection that transfers content. */
   idleMs: number
-  /** A call with all its repetitions; of content, beyond what its transfer takes. */
+  /** A call with all its retries. The transfer of content may take longer. */
   callMs: number
-  /** The first pause before a repetition; each next one is twice as long, up to 16 times that. */
-  pauseMs: number
+  /** Delay before the first retry. It doubles for each further retry, up to 16 times this value. */
+  retryDelayMs: number
 }
 
-export const defaultLimits: GcsLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, pauseMs: 250 }
+export const defaultLimits: GcsLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, retryDelayMs: 250 }
 
-/** An answer of the bucket that is not a success. */
-export class BucketAnswer extends Error {
-  override readonly name = 'BucketAnswer'
+/** An error response of the bucket. */
+export class BucketError extends Error {
+  override readonly name = 'BucketError'
 
   constructor(
     readonly code: number,
@@ -30,88 +30,86 @@ export class BucketAnswer extends Error {
   }
 }
 
-// What a caller is told to wait at most, whatever the bucket asks for.
-const longestPauseSeconds = 3600
+// Maximum of `Retry-After` in responses to clients.
+const maxRetryAfterSeconds = 3600
 
-class NoAnswer extends Error {
+class TimeoutError extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-export const answerOf = ({ status, headers }: { status: number; headers: IncomingHttpHeaders }, text: string) =>
-  new BucketAnswer(status, `${status}: ${text}`, headers['retry-after'])
+export const toBucketError = ({ status, headers }: { status: number; headers: IncomingHttpHeaders }, text: string) =>
+  new BucketError(status, `${status}: ${text}`, headers['retry-after'])
 
-export interface Attempts {
-  /** For the message: "keep 'path'". */
-  doing: string
+export interface RetryOptions {
+  /** Completes the error message, such as "store 'path'". */
+  action: string
   limits: GcsLimits
   attemptMs?: number
   signal?: AbortSignal
-  /** Called for each attempt that got no answer in its time. */
+  /** Called after each attempt that timed out. */
   onTimeout?: () => void
 }
 
-/**
- * Runs `attempt` until it succeeds, fails permanently, or the time of the call is over. Then it throws `storageUnavailable`.
- */
-export async function repeated<T>(attempts: Attempts, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { limits, signal, doing } = attempts
+/** Runs `attempt` until it succeeds, fails permanently, or the call times out. Then it throws `storageUnavailable`. */
+export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { limits, signal, action: doing } = attempts
   const deadline = Date.now() + limits.callMs
   const attemptMs = attempts.attemptMs ?? limits.requestMs
-  let earlier: unknown
+  let previousError: unknown
   for (let count = 0; ; count++) {
     signal?.throwIfAborted()
     const ms = Math.max(1, Math.min(attemptMs, deadline - Date.now()))
     try {
-      return await within(ms, { signal, attempt, onTimeout: attempts.onTimeout })
-    } catch (thrown) {
+      return await withTimeout(ms, { signal, attempt, onTimeout: attempts.onTimeout })
+    } catch (caught) {
       if (signal?.aborted) throw signal.reason
-      if (isOurs(thrown)) throw thrown
-      // Of an attempt that had next to no time left, only the error before it says why.
-      const error = thrown instanceof NoAnswer && ms < attemptMs && earlier !== undefined ? earlier : thrown
-      earlier = error
-      const pause = Math.max(limits.pauseMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), askedPauseMs(error))
+      if (isServiceError(caught)) throw caught
+      // The last attempt may have had too little time. Then the previous error states the cause.
+      const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
+      previousError = error
+      const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), retryAfterMs(error))
       if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(doing, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
     }
   }
 }
 
-/** Aborts the attempt when its time is over. Does not wait for one that ignores the signal, such as a request for a token. */
-async function within<T>(
+/** Aborts the attempt after `ms`. Does not wait for an attempt that ignores the signal, such as a token request. */
+async function withTimeout<T>(
   ms: number,
   work: { signal?: AbortSignal; attempt: (signal: AbortSignal) => Promise<T>; onTimeout?: () => void },
 ): Promise<T> {
-  const over = new AbortController()
-  const signal = work.signal ? AbortSignal.any([work.signal, over.signal]) : over.signal
+  const controller = new AbortController()
+  const signal = work.signal ? AbortSignal.any([work.signal, controller.signal]) : controller.signal
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const error = new NoAnswer(`no response within ${ms} ms`)
+      const error = new TimeoutError(`no response within ${ms} ms`)
       reject(error)
-      over.abort(error)
+      controller.abort(error)
       work.onTimeout?.()
     }, ms)
   })
   return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** What a Retry-After asks for, in seconds or as a date. Beyond the call's own time it means that the call has failed. */
-function askedPauseMs(error: unknown): number {
+/** Value of Retry-After, which is in seconds or a date. If it exceeds the time-out of the call, the call fails. */
+function retryAfterMs(error: unknown): number {
   const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }
-  const asked = retryAfter ?? response?.headers?.['retry-after']
-  if (!asked) return 0
-  const ms = /^\d+$/.test(asked) ? Number(asked) * 1000 : Date.parse(asked) - Date.now()
+  const value = retryAfter ?? response?.headers?.['retry-after']
+  if (!value) return 0
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now()
   return Math.max(ms || 0, 0)
 }
 
-const isOurs = (error: unknown) => error instanceof AssayError || error instanceof BlobExists
+const isServiceError = (error: unknown) => error instanceof AssayError || error instanceof BlobExistsError
 
-/** Worth another attempt: the bucket is busy, or the connection failed. https://cloud.google.com/storage/docs/retry-strategy */
+/** True if a retry may succeed. https://cloud.google.com/storage/docs/retry-strategy */
 function isTransient(error: unknown): boolean {
   const { type } = error as { type?: unknown }
-  const code = statusOf(error)
+  const code = getStatus(error)
   if (code !== undefined) return code === 408 || code === 429 || code >= 500
-  if (connectionFaults.has(String((error as { code?: unknown }).code))) return true
+  if (connectionErrorCodes.has(String((error as { code?: unknown }).code))) return true
   // Errors of node-fetch, which google-auth-library uses, have no code.
   return (
     type === 'system' ||
@@ -121,7 +119,7 @@ function isTransient(error: unknown): boolean {
   )
 }
 
-const connectionFaults = new Set([
+const connectionErrorCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'ECONNABORTED',
@@ -134,12 +132,12 @@ const connectionFaults = new Set([
   'ERR_STREAM_PREMATURE_CLOSE',
 ])
 
-/** The status that the bucket refused with, where `error` was made of that by `repeated`. */
-export const refusalOf = (error: unknown): number | undefined =>
-  statusOf(((error as Error | undefined)?.cause as Error | undefined)?.cause)
+/** Status of the error response that caused an error of `retry`. */
+export const getCauseStatus = (error: unknown): number | undefined =>
+  getStatus(((error as Error | undefined)?.cause as Error | undefined)?.cause)
 
-/** What the bucket said of its own accord: the message in its JSON, or the text. */
-export function wordsOf(error: unknown): string {
+/** Error message of the bucket, from JSON or text. */
+export function getMessage(error: unknown): string {
   const text = error instanceof Error ? error.message.replace(/^\d{3}: /, '') : String(error)
   try {
     return String((JSON.parse(text) as { error: { message: string } }).error.message).slice(0, 300)
@@ -148,8 +146,8 @@ export function wordsOf(error: unknown): string {
   }
 }
 
-/** The HTTP status that an error of the library or of ours carries. */
-export function statusOf(error: unknown): number | undefined {
+/** HTTP status of an error of the library or of this service. */
+export function getStatus(error: unknown): number | undefined {
   const { code, status } = (error ?? {}) as { code?: unknown; status?: unknown }
   for (const value of [code, status]) {
     const number = Number(value)
@@ -160,10 +158,10 @@ export function statusOf(error: unknown): number | undefined {
 
 export function unavailable(doing: string, error: unknown): AssayError {
   const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
-  const pauseMs = askedPauseMs(error)
+  const pauseMs = retryAfterMs(error)
   return storageUnavailable(
     `The bucket currently cannot ${doing}. Retry later.`,
     new Error(`Cannot ${doing}: ${reason}`, { cause: error }),
-    pauseMs > 0 ? Math.min(Math.ceil(pauseMs / 1000), longestPauseSeconds) : undefined,
+    pauseMs > 0 ? Math.min(Math.ceil(pauseMs / 1000), maxRetryAfterSeconds) : undefined,
   )
 }

@@ -1,26 +1,26 @@
 import { createHash, createHmac } from 'node:crypto'
 
-/** A service account's HMAC key, which signs without a call to IAM: https://cloud.google.com/storage/docs/authentication/hmackeys */
+/** HMAC key of a service account: https://cloud.google.com/storage/docs/authentication/hmackeys */
 export interface HmacKey {
   accessId: string
   secret: string
 }
 
-export interface SignedGet {
-  /** `https://storage.googleapis.com`. */
+export interface DownloadRequest {
+  /** Base URL, such as `https://storage.googleapis.com`. */
   endpoint: string
   bucket: string
   name: string
   expiresInSeconds: number
   now: Date
-  /** Of the answer: response-content-disposition and the like. */
+  /** Response parameters, such as response-content-disposition. */
   query: Record<string, string>
 }
 
 const algorithm = 'GOOG4-HMAC-SHA256'
 
-/** A V4 signed URL. https://cloud.google.com/storage/docs/authentication/canonical-requests */
-export function hmacUrl({ accessId, secret }: HmacKey, get: SignedGet): string {
+/** Creates a V4 signed URL. https://cloud.google.com/storage/docs/authentication/canonical-requests */
+export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): string {
   const time = get.now.toISOString().replace(/[-:]|\.\d{3}/g, '')
   const date = time.slice(0, 8)
   const scope = `${date}/auto/storage/goog4_request`
@@ -32,10 +32,10 @@ export function hmacUrl({ accessId, secret }: HmacKey, get: SignedGet): string {
     'X-Goog-Expires': String(get.expiresInSeconds),
     'X-Goog-SignedHeaders': 'host',
   })
-    .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+    .map(([name, value]) => `${encode(name)}=${encode(value)}`)
     .sort()
     .join('&')
-  const path = `/${get.bucket}/${get.name.split('/').map(encoded).join('/')}`
+  const path = `/${get.bucket}/${get.name.split('/').map(encode).join('/')}`
   const canonical = ['GET', path, query, `host:${new URL(get.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
   const signed = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
   const key = [date, 'auto', 'storage', 'goog4_request'].reduce<Buffer | string>(mac, `GOOG4${secret}`)
@@ -44,5 +44,5 @@ export function hmacUrl({ accessId, secret }: HmacKey, get: SignedGet): string {
 
 const mac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-const encoded = (text: string) =>
+const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

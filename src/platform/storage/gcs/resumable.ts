@@ -3,48 +3,47 @@ import { AssayError } from '../../errors/errors.js'
 import { faultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
-import { BlobExists } from '../blob-storage.js'
+import { BlobExistsError } from '../blob-storage.js'
 import type { GcsAccess } from './access.js'
-import { type BucketReply, type StreamedBody, textOf } from './connection.js'
-import { hashPart, type ObjectFacts, objectFacts, partOf } from './content.js'
+import { type BucketResponse, readText, type StreamedBody } from './connection.js'
+import { getPart, type ObjectMetadata, parseObject, updateChecksum } from './content.js'
 import { Crc32c } from './crc32c.js'
-import { answerOf, BucketAnswer, refusalOf, unavailable } from './deadline.js'
+import { BucketError, getCauseStatus, toBucketError, unavailable } from './deadline.js'
 
-/** What the bucket says it keeps, and the CRC32C that we have sent. */
-export interface StoredObject extends ObjectFacts {
+/** Metadata of the stored object, and the CRC32C of the sent bytes. */
+export interface StoredObject extends ObjectMetadata {
   expectedCrc32c: string
 }
 
 export interface ResumableUpload {
-  /** In the bucket, with its prefix. */
+  /** Object name, including the prefix. */
   name: string
   path: string
   content: Content
   upload: { contentType: string; id: string }
   signal?: AbortSignal
   access: GcsAccess
-  facts(): Promise<ObjectFacts | null>
+  getMetadata(): Promise<ObjectMetadata | null>
 }
 
-/** A multiple of 256 KiB, as the protocol asks for. */
+/** The protocol requires a multiple of 256 KiB. */
 const chunkSize = 8 * megabyte
 const maxStalls = 4
 
 /**
- * Sends a large upload in chunks, each repeated from where the bucket has got to. A content can be read again from
- * anywhere, and an upload that is given up stops and is cancelled.
+ * Sends a large upload in chunks. Each retry continues at the offset that the bucket reports. An aborted upload is cancelled.
  * https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
 export async function uploadResumable(upload: ResumableUpload): Promise<StoredObject> {
   try {
     return await uploadOnce(upload)
   } catch (error) {
-    if (!(error instanceof AssayError) || !staleStatuses.has(refusalOf(error) ?? 0) || upload.signal?.aborted) throw error
+    if (!(error instanceof AssayError) || !staleStatuses.has(getCauseStatus(error) ?? 0) || upload.signal?.aborted) throw error
     return uploadOnce(upload)
   }
 }
 
-// A checksum that did not fit, a session that is gone, an object in the way that is not there: a fresh session may do.
+// Wrong checksum, expired session, or a conflict without an object. A new session may succeed.
 const staleStatuses = new Set([400, 404, 410, 412])
 
 async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
@@ -53,13 +52,13 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   try {
     return await sendAll(upload, session)
   } catch (error) {
-    // Best effort: a session that is not cancelled expires by itself and never becomes an object.
+    // An uncancelled session expires and never becomes an object.
     await cancel(upload, session).catch(() => {})
     throw error
   }
 }
 
-async function openSession({ name, path, content, upload, access, signal, facts }: ResumableUpload): Promise<string> {
+async function openSession({ name, path, content, upload, access, signal, getMetadata }: ResumableUpload): Promise<string> {
   const query = new URLSearchParams({ uploadType: 'resumable', name, ifGenerationMatch: '0' })
   const headers = {
     'Content-Type': 'application/json',
@@ -67,61 +66,62 @@ async function openSession({ name, path, content, upload, access, signal, facts 
     'X-Upload-Content-Length': content.size,
   }
   const body = Buffer.from(JSON.stringify({ metadata: { upload: upload.id } }))
-  return access.call({ doing: `store '${path}'`, signal }, async () => {
-    // The caller's signal does not apply: the session must be known, so that it can be cancelled.
+  return access.call({ action: `store '${path}'`, signal }, async () => {
+    // The signal of the caller does not apply, because the session can be cancelled only if its URL is known.
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
-    const reply = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
-    const text = await textOf(reply)
-    const { location } = reply.headers
-    if (reply.status === 200 && location) return location
-    if (reply.status === 412 && (await facts()) !== null) throw new BlobExists(path)
-    throw reply.status === 200 ? new BucketAnswer(502, 'no upload session') : answerOf(reply, text)
+    const response = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
+    const text = await readText(response)
+    const { location } = response.headers
+    if (response.status === 200 && location) return location
+    if (response.status === 412 && (await getMetadata()) !== null) throw new BlobExistsError(path)
+    throw response.status === 200 ? new BucketError(502, 'no upload session') : toBucketError(response, text)
   })
 }
 
 async function sendAll(upload: ResumableUpload, session: string): Promise<StoredObject> {
   const { content, path, access, signal } = upload
   const crc32c = new Crc32c()
-  let hashed = 0
+  let hashedBytes = 0
   let stalls = 0
   for (let offset = 0; ; ) {
     const end = Math.min(offset + chunkSize, content.size)
-    // Read twice, the second time while it is sent: the last chunk's head names the sum of all.
-    if (end > hashed || end === 0) await hashPart(content, { start: hashed, end }, crc32c)
-    hashed = Math.max(hashed, end)
-    const part = { session, offset, chunk: partOf(content, { start: offset, end }), crc32c: crc32c.toString() }
-    const answer = await sendChunk(upload, part).catch((error) => {
+    // Reads each chunk twice, because the header of the last chunk contains the checksum of all bytes.
+    if (end > hashedBytes || end === 0) await updateChecksum(content, { start: hashedBytes, end }, crc32c)
+    hashedBytes = Math.max(hashedBytes, end)
+    const part = { session, offset, chunk: getPart(content, { start: offset, end }), crc32c: crc32c.toString() }
+    const result = await sendChunk(upload, part).catch((error) => {
       if (end < content.size) throw error
-      return ourOwn(upload, error)
+      return findOwnObject(upload, error)
     })
-    if ('stored' in answer) return { ...answer.stored, expectedCrc32c: crc32c.toString() }
-    if (answer.received > hashed)
-      throw unavailable(`store '${path}'`, new Error(`the bucket reports ${answer.received} bytes, but ${hashed} were sent`))
+    if ('stored' in result) return { ...result.stored, expectedCrc32c: crc32c.toString() }
+    if (result.received > hashedBytes)
+      throw unavailable(`store '${path}'`, new Error(`the bucket reports ${result.received} bytes, but ${hashedBytes} were sent`))
     faultPoint('bucket.chunk')
-    stalls = answer.received > offset ? 0 : stalls + 1
+    stalls = result.received > offset ? 0 : stalls + 1
     if (stalls > maxStalls) throw unavailable(`store '${path}'`, new Error(`the upload makes no progress at byte ${offset}`))
-    if (stalls > 0) await sleep(access.limits.pauseMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
-    offset = answer.received
+    if (stalls > 0)
+      await sleep(access.limits.retryDelayMs * 2 ** stalls, undefined, { signal }).catch(() => signal?.throwIfAborted())
+    offset = result.received
   }
 }
 
-/** Sends it once; where the answer fails, asks how far the bucket has got. Each chunk has the call's time for itself, so the whole is bounded by its size. */
-async function sendChunk(upload: ResumableUpload, part: Part): Promise<Answer> {
+/** Sends a chunk. If the response is lost, requests the received offset. The time-out applies to each chunk. */
+async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResult> {
   const { path, access, signal, content } = upload
-  let sent = false
-  return access.call({ doing: `store '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
-    const headers = sent ? { 'Content-Range': `bytes */${content.size}` } : headersOf(part, content.size)
-    const body = sent ? undefined : part.chunk
-    sent = true
-    return readAnswer(await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }))
+  let isSent = false
+  return access.call({ action: `store '${path}'`, signal, attemptMs: access.limits.callMs }, async (attemptSignal) => {
+    const headers = isSent ? { 'Content-Range': `bytes */${content.size}` } : getHeaders(part, content.size)
+    const body = isSent ? undefined : part.chunk
+    isSent = true
+    return readResult(await access.connection.send({ method: 'PUT', url: part.session, headers, body, signal: attemptSignal }))
   })
 }
 
-/** The last answer may have been lost, and the session forgotten since: then the object at the path is this very upload's. */
-async function ourOwn({ upload, facts, path }: ResumableUpload, error: Error): Promise<Answer> {
-  const there = [404, 410, 412].includes(refusalOf(error) ?? 0) ? await facts() : null
-  if (there?.upload === upload.id) return { stored: there }
-  throw there !== null && refusalOf(error) === 412 ? new BlobExists(path) : error
+/** Finds the object of this upload. The last response may have been lost, and the session may have expired since. */
+async function findOwnObject({ upload, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
+  const existing = [404, 410, 412].includes(getCauseStatus(error) ?? 0) ? await getMetadata() : null
+  if (existing?.upload === upload.id) return { stored: existing }
+  throw existing !== null && getCauseStatus(error) === 412 ? new BlobExistsError(path) : error
 }
 
 interface Part {
@@ -131,31 +131,32 @@ interface Part {
   crc32c: string
 }
 
-function headersOf({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
+function getHeaders({ offset, chunk, crc32c }: Part, size: number): Record<string, string> {
   const end = offset + chunk.byteLength
   const range = { 'Content-Range': `bytes ${offset}-${end - 1}/${size}` }
-  // With the last chunk the bucket refuses by itself what did not arrive as it was sent.
+  // For the last chunk, the bucket verifies the checksum of all bytes.
   return end === size ? { ...range, 'X-Goog-Hash': `crc32c=${crc32c}` } : range
 }
 
 async function cancel({ access }: ResumableUpload, session: string): Promise<void> {
-  const reply = await access.connection.send({ method: 'DELETE', url: session, headers: {}, signal: AbortSignal.timeout(2000) })
-  reply.body.resume()
+  const signal = AbortSignal.timeout(2000)
+  const { body } = await access.connection.send({ method: 'DELETE', url: session, headers: {}, signal })
+  body.resume()
 }
 
-type Answer = { stored: ObjectFacts } | { received: number }
+type ChunkResult = { stored: ObjectMetadata } | { received: number }
 
-async function readAnswer(reply: BucketReply): Promise<Answer> {
-  const text = await textOf(reply)
-  if (reply.status === 308) {
-    const range = /-(\d+)$/.exec(String(reply.headers.range ?? ''))
+async function readResult(response: BucketResponse): Promise<ChunkResult> {
+  const text = await readText(response)
+  if (response.status === 308) {
+    const range = /-(\d+)$/.exec(String(response.headers.range ?? ''))
     return { received: range ? Number(range[1]) + 1 : 0 }
   }
-  if (reply.status !== 200 && reply.status !== 201) throw answerOf(reply, text)
-  return { stored: objectFacts(parsed(text)) }
+  if (response.status !== 200 && response.status !== 201) throw toBucketError(response, text)
+  return { stored: parseObject(parseJson(text)) }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

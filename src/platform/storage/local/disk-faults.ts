@@ -1,22 +1,22 @@
 import { AssayError, storageUnavailable } from '../../errors/errors.js'
 
-export const isFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
+export const isDiskFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
 
-/** For `catch`: the one code that is no fault. */
-export const ignoring =
+/** Handler for `catch` that ignores one error code. */
+export const ignore =
   (code: string) =>
   (error: NodeJS.ErrnoException): undefined => {
     if (error.code !== code) throw error
   }
 
-/** What the system refuses is the store's outage; whatever else went wrong stays what it is. */
-export async function faults<T>(doing: string, work: () => Promise<T>): Promise<T> {
+/** Converts errors of system calls to `storageUnavailable`. Other errors remain unchanged. */
+export async function withStorageErrors<T>(action: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
-    throw storageUnavailable(`The file store currently cannot ${doing} (${reason(code)}). Retry later.`, error)
+    throw storageUnavailable(`The file store currently cannot ${action} (${reason(code)}). Retry later.`, error)
   }
 }
 

@@ -4,10 +4,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { Batcher } from '../../batcher.js'
 
-/**
- * Directories whose entries outlive a loss of power. One fsync of a directory serves all who were waiting when it began,
- * so that many files put at once cost few.
- */
+/** Creates directories with entries that survive a power failure. Concurrent callers share one fsync of a directory. */
 export class DurableDirectories {
   readonly #syncs: Batcher<string, unknown>
   readonly #making = new Map<string, Promise<void>>()
@@ -25,17 +22,17 @@ export class DurableDirectories {
     })
   }
 
-  /** Resolves when every entry made in `directory` before this call is on disk. */
+  /** Resolves when all existing entries of `directory` are on disk. */
   async sync(directory: string): Promise<void> {
     await this.#syncs.add(directory)
   }
 
-  /** Whether `directory` was made, or seen, and is not known to be gone. */
+  /** True if `directory` was created or found, and not forgotten since. */
   has(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
 
-  /** Makes `directory` and what is missing above it, durably. The root must be there. */
+  /** Creates `directory` and its missing parents durably. The root must exist. */
   make(directory: string): Promise<void> {
     if (this.has(directory)) return Promise.resolve()
     const making = this.#making.get(directory) ?? this.#make(directory).finally(() => this.#making.delete(directory))
@@ -43,7 +40,7 @@ export class DurableDirectories {
     return making
   }
 
-  /** To be called when a directory went away, or may have. */
+  /** Call it if a directory may have been deleted. */
   forget(directory: string): void {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }
@@ -54,7 +51,7 @@ export class DurableDirectories {
     await mkdir(directory, { mode: 0o700 }).catch((error) => {
       if (error.code !== 'EEXIST') throw error
     })
-    // Also where it was there: another process may have made it and not synced it yet.
+    // Sync an existing directory too. Another process may have created it without a sync so far.
     await this.sync(parent)
     if (this.#durable.size >= 10_000) this.#durable.clear()
     this.#durable.add(directory)
@@ -68,7 +65,7 @@ async function fsyncDirectory(directory: string): Promise<void> {
   try {
     await sync(descriptor)
   } finally {
-    // At once: it has nothing to write, and would be one more visit to another thread.
+    // Synchronous, because it writes nothing. An asynchronous call would use another thread.
     fs.closeSync(descriptor)
   }
 }

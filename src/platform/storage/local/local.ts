@@ -7,32 +7,32 @@ import { AssayError, notFound, storageUnavailable } from '../../errors/errors.js
 import { faultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
-import { BlobExists, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
+import { BlobExistsError, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
 import type { DownloadUrls } from '../signed-url.js'
-import { faults, ignoring, isFull } from './disk-faults.js'
+import { ignore, isDiskFull, withStorageErrors } from './disk-faults.js'
 import { DurableDirectories } from './durable-directories.js'
-import { listPaths, markerFile, placeOf, prunable, reserveFile, temporaryDirectory } from './layout.js'
+import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
 import { removeStaleFiles, temporaryPath, writeDurably } from './temporary-files.js'
 
-const readSize = 256 * 1024
-// A path is leased for two hours before it is used: nothing is stored any more in the window of a file that is older.
-const closedWindowMs = 3 * 3_600_000
+const readBytes = 256 * 1024
+// Paths are leased for at most two hours. Directories of older files therefore receive no new ones.
+const pruneAfterMs = 3 * 3_600_000
 
-interface Placing {
+interface WriteOptions {
   path: string
   signal: AbortSignal | undefined
 }
 
-/** Blobs in a directory of a local or mounted disk, which several processes may use at once. layout.ts defines the paths. */
+/** Stores blobs in a directory of a local or mounted disk. Several processes may use it. layout.ts defines the paths. */
 export class LocalStorage implements BlobStorage {
   readonly kind = 'local'
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
-  // By directory, tried once: whether a file in it can be taken as it is.
+  // For each directory, the result of one attempt to link a file from it.
   readonly #linkable = new Map<string, Promise<boolean>>()
   readonly #root: string
-  // Some file systems need room to remove a file: those that copy on write.
+  // Copy-on-write file systems need space to delete a file.
   readonly #reserve: DiskReserve
   readonly #unlink: typeof unlink
 
@@ -43,39 +43,39 @@ export class LocalStorage implements BlobStorage {
   ) {
     this.#root = root
     this.#unlink = disk.unlink
-    this.#reserve = new DiskReserve({ file: join(root, reserveFile), mostBytes: megabyte })
+    this.#reserve = new DiskReserve({ file: join(root, reserveFile), maxBytes: megabyte })
     this.description = `directory ${root}`
     this.#directories = new DurableDirectories(root)
     this.#temporary = join(root, temporaryDirectory)
   }
 
-  /** Makes the directory where there is none, and clears what killed processes left in it. */
+  /** Creates the directory if it is missing, and removes temporary files of killed processes. */
   static async open(root: string, urls: DownloadUrls, disk = { unlink }): Promise<LocalStorage> {
     const store = new LocalStorage(root, urls, disk)
-    await store.#reserve.look()
-    await faults(`use '${root}' as its directory`, async () => {
+    await store.#reserve.check()
+    await withStorageErrors(`use '${root}' as its directory`, async () => {
       await mkdir(store.#temporary, { recursive: true, mode: 0o700 })
       await writeFile(join(root, markerFile), 'Blobs of Assay. Keep this file: it shows that the store is mounted.\n', {
         flag: 'wx',
         mode: 0o600,
-      }).catch(ignoring('EEXIST'))
+      }).catch(ignore('EEXIST'))
       await store.#directories.sync(root)
       await removeStaleFiles(store.#temporary)
     })
-    await store.#reserve.keep()
+    await store.#reserve.recreate()
     return store
   }
 
-  fileOf(path: string): string {
-    return join(this.#root, placeOf(path))
+  getFile(path: string): string {
+    return join(this.#root, toFilePath(path))
   }
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
-    const target = this.fileOf(path)
-    await faults(`store '${path}'`, async () => {
-      await this.#makeRoom(dirname(target))
+    const target = this.getFile(path)
+    await withStorageErrors(`store '${path}'`, async () => {
+      await this.#makeDirectory(dirname(target))
       if (content.path !== undefined && (await this.#canLinkFrom(content.path)))
-        await this.#take({ ...content, path: content.path }, target, { path, signal: options.signal })
+        await this.#linkContent({ ...content, path: content.path }, target, { path, signal: options.signal })
       else await this.#write(content, target, { path, signal: options.signal })
       faultPoint('store.placed')
     })
@@ -83,22 +83,22 @@ export class LocalStorage implements BlobStorage {
 
   async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
     if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
-    return this.#found(path, async (file) => {
+    return this.#readBlob(path, async (file) => {
       const handle = await open(file, 'r')
-      return handle.createReadStream({ highWaterMark: readSize, ...range })
+      return handle.createReadStream({ highWaterMark: readBytes, ...range })
     })
   }
 
   async copy(from: string, to: string): Promise<void> {
     const size = await this.size(from)
     if (size === null) throw notFound('blob', from)
-    const stream = () => createReadStream(this.fileOf(from), { highWaterMark: readSize })
+    const stream = () => createReadStream(this.getFile(from), { highWaterMark: readBytes })
     await this.put(to, { size, sha256: '', stream }, { contentType: '' })
   }
 
   async size(path: string): Promise<number | null> {
     try {
-      return await this.#found(path, async (file) => (await stat(file)).size)
+      return await this.#readBlob(path, async (file) => (await stat(file)).size)
     } catch (error) {
       if (error instanceof AssayError && error.code === 'not_found') return null
       throw error
@@ -106,26 +106,26 @@ export class LocalStorage implements BlobStorage {
   }
 
   async remove(path: string): Promise<void> {
-    const file = this.fileOf(path)
-    await faults(`remove '${path}'`, async () => {
-      const before = await stat(file).catch(ignoring('ENOENT'))
+    const file = this.getFile(path)
+    await withStorageErrors(`remove '${path}'`, async () => {
+      const before = await stat(file).catch(ignore('ENOENT'))
       if (!before) return this.#assertMounted()
       await this.#removeFile(file)
-      await this.#directories.sync(dirname(file)).catch(ignoring('ENOENT'))
-      if (Date.now() - before.mtimeMs > closedWindowMs) await this.#prune(path)
+      await this.#directories.sync(dirname(file)).catch(ignore('ENOENT'))
+      if (Date.now() - before.mtimeMs > pruneAfterMs) await this.#prune(path)
     })
   }
 
   async *list(after?: string): AsyncGenerator<StoredBlob> {
     const paths = listPaths(this.#root, after)
     while (true) {
-      const next = await faults('list its blobs', async () => {
+      const next = await withStorageErrors('list its blobs', async () => {
         await this.#assertMounted()
         return paths.next()
       })
       if (next.done) return
-      const facts = await faults('list its blobs', () => stat(this.fileOf(next.value)).catch(ignoring('ENOENT')))
-      if (facts) yield { path: next.value, size: facts.size, storedAt: facts.mtime }
+      const stats = await withStorageErrors('list its blobs', () => stat(this.getFile(next.value)).catch(ignore('ENOENT')))
+      if (stats) yield { path: next.value, size: stats.size, storedAt: stats.mtime }
     }
   }
 
@@ -135,9 +135,9 @@ export class LocalStorage implements BlobStorage {
 
   async ready(): Promise<void> {
     const probe = temporaryPath(this.#temporary)
-    await faults('write and read its directory', async () => {
+    await withStorageErrors('write and read its directory', async () => {
       await this.#assertMounted()
-      await this.#reserve.keep()
+      await this.#reserve.recreate()
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe)
@@ -148,34 +148,34 @@ export class LocalStorage implements BlobStorage {
   async close(): Promise<void> {}
 
   async #removeFile(file: string): Promise<void> {
-    const remove = () => this.#unlink(file).catch(ignoring('ENOENT'))
+    const remove = () => this.#unlink(file).catch(ignore('ENOENT'))
     await remove().catch(async (error) => {
-      if (!isFull(error) || !(await this.#reserve.giveUp())) throw error
+      if (!isDiskFull(error) || !(await this.#reserve.release())) throw error
       await remove()
-      await this.#reserve.keep()
+      await this.#reserve.recreate()
     })
   }
 
-  async #take(content: Content & { path: string }, target: string, { path, signal }: Placing): Promise<void> {
+  async #linkContent(content: Content & { path: string }, target: string, { path, signal }: WriteOptions): Promise<void> {
     await syncFile(content.path)
-    await assertWhole(content.path, content.size)
+    await assertSize(content.path, content.size)
     signal?.throwIfAborted()
     faultPoint('store.durable')
-    await this.#placed(target, () => linkNew(content.path, target, path))
+    await this.#createFile(target, () => linkWithoutOverwrite(content.path, target, path))
     await this.#directories.sync(dirname(target)).catch(async (error) => {
       await unlink(target).catch(() => {})
       throw error
     })
   }
 
-  // At once under its own path, which the garbage journal has until it is whole and claimed: a crash leaves nothing that is not swept.
-  async #write(content: Content, target: string, { path, signal }: Placing): Promise<void> {
-    // The disk is asked for the name while it takes the content: one wait, not two.
-    const named = () => this.#directories.sync(dirname(target))
-    const written = await this.#placed(target, () =>
-      writeDurably(target, content.bytes ?? content.stream(), { signal, named }),
+  // Writes to the final path. After a crash, the sweep deletes the file, because the garbage journal contains its path.
+  async #write(content: Content, target: string, { path, signal }: WriteOptions): Promise<void> {
+    // Syncs the name while the content is written, so that there is only one wait.
+    const syncName = () => this.#directories.sync(dirname(target))
+    const written = await this.#createFile(target, () =>
+      writeDurably(target, content.bytes ?? content.stream(), { signal, syncName: syncName }),
     ).catch((error) => {
-      throw error.code === 'EEXIST' ? new BlobExists(path) : error
+      throw error.code === 'EEXIST' ? new BlobExistsError(path) : error
     })
     faultPoint('store.durable')
     if (written === content.size) return
@@ -185,7 +185,7 @@ export class LocalStorage implements BlobStorage {
     )
   }
 
-  // Not by the device's number: two mounts of one file system have the same, and link() refuses to cross from one to the other.
+  // Device numbers are not sufficient: two mounts of one file system have the same number, but link() fails between them.
   #canLinkFrom(path: string): Promise<boolean> {
     const directory = dirname(path)
     const known = this.#linkable.get(directory) ?? this.#tryLink(path)
@@ -203,13 +203,13 @@ export class LocalStorage implements BlobStorage {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EXDEV') return false
-      // Without hard links a rename crosses no disk either: the number tells.
+      // Without hard links, rename has the same limit. Only the device number shows it.
       if (code === 'EPERM' || code === 'ENOTSUP') return (await stat(path)).dev === (await stat(this.#temporary)).dev
       throw error
     }
   }
 
-  async #placed<T>(target: string, place: () => Promise<T>): Promise<T> {
+  async #createFile<T>(target: string, place: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await place()
@@ -217,23 +217,23 @@ export class LocalStorage implements BlobStorage {
         // Another process pruned the directory as empty.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === 3) throw error
         this.#directories.forget(dirname(target))
-        await this.#makeRoom(dirname(target))
+        await this.#makeDirectory(dirname(target))
       }
     }
   }
 
-  // Nothing is made in the empty directory that a lost disk leaves behind.
-  async #makeRoom(directory: string): Promise<void> {
+  // An unmounted disk leaves an empty directory. Create nothing in it.
+  async #makeDirectory(directory: string): Promise<void> {
     if (this.#directories.has(directory)) return
     await this.#assertMounted()
     await this.#directories.make(directory)
   }
 
   async #prune(path: string): Promise<void> {
-    for (const place of prunable(placeOf(path))) {
+    for (const place of getPrunableDirectories(toFilePath(path))) {
       const directory = join(this.#root, place)
       this.#directories.forget(directory)
-      // Not empty: it stays, and what is above it too.
+      // A directory that is not empty stays, and its parents do too.
       if (
         !(await rmdir(directory).then(
           () => true,
@@ -244,26 +244,26 @@ export class LocalStorage implements BlobStorage {
     }
   }
 
-  async #found<T>(path: string, use: (file: string) => Promise<T>): Promise<T> {
-    return faults(`read '${path}'`, async () => {
-      const result = await use(this.fileOf(path)).catch(ignoring('ENOENT'))
+  async #readBlob<T>(path: string, use: (file: string) => Promise<T>): Promise<T> {
+    return withStorageErrors(`read '${path}'`, async () => {
+      const result = await use(this.getFile(path)).catch(ignore('ENOENT'))
       if (result !== undefined) return result
       await this.#assertMounted()
       throw notFound('blob', path)
     })
   }
 
-  // "No such file" is only true where the store itself is there.
+  // The blob is missing only if the store is mounted.
   async #assertMounted(): Promise<void> {
     await access(join(this.#root, markerFile), constants.F_OK)
   }
 }
 
-async function assertWhole(path: string, size: number): Promise<void> {
-  const facts = await stat(path)
-  if (facts.size !== size)
+async function assertSize(path: string, size: number): Promise<void> {
+  const stats = await stat(path)
+  if (stats.size !== size)
     throw storageUnavailable(
-      `The temporary file of the upload has ${facts.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
+      `The temporary file of the upload has ${stats.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
     )
 }
 
@@ -272,22 +272,22 @@ async function syncFile(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close())
 }
 
-// A hard link is the rename that never overwrites.
-async function linkNew(source: string, target: string, path: string): Promise<void> {
+// Unlike rename, link never overwrites.
+async function linkWithoutOverwrite(source: string, target: string, path: string): Promise<void> {
   try {
     await link(source, target)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new BlobExists(path)
+    if (code === 'EEXIST') throw new BlobExistsError(path)
     if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EMLINK') throw error
     await reserveAndRename(source, target, path)
   }
 }
 
-// For file systems without hard links: the process that could create the name may rename over it.
+// For file systems without hard links: reserves the name, then renames over it.
 async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
   const reserved = await open(target, 'wx', 0o600).catch((error) => {
-    throw error.code === 'EEXIST' ? new BlobExists(path) : error
+    throw error.code === 'EEXIST' ? new BlobExistsError(path) : error
   })
   await reserved.close()
   await rename(source, target).catch(async (error) => {

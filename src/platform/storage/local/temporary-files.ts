@@ -2,13 +2,13 @@ import fs from 'node:fs'
 import { readdir, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { isOfDeadRun, runName } from '../../process-file-names.js'
+import { isOfEndedProcess, processFileName } from '../../process-file-names.js'
 
 const staleAfterMs = 60 * 60 * 1000
 
-export const temporaryPath = (directory: string) => join(directory, runName())
+export const temporaryPath = (directory: string) => join(directory, processFileName())
 
-/** Removes what earlier runs left in `directory`; files of live processes, of other hosts too, are spared for an hour after their last write. */
+/** Removes files of ended processes from `directory`. Files of other hosts are kept for an hour after their last write. */
 export async function removeStaleFiles(directory: string): Promise<void> {
   for (const name of await readdir(directory)) {
     if (await isStale(directory, name)) await unlink(join(directory, name)).catch(() => {})
@@ -16,35 +16,35 @@ export async function removeStaleFiles(directory: string): Promise<void> {
 }
 
 async function isStale(directory: string, name: string): Promise<boolean> {
-  if (isOfDeadRun(name)) return true
-  const facts = await stat(join(directory, name)).catch(() => null)
-  return facts !== null && Date.now() - facts.mtimeMs > staleAfterMs
+  if (isOfEndedProcess(name)) return true
+  const stats = await stat(join(directory, name)).catch(() => null)
+  return stats !== null && Date.now() - stats.mtimeMs > staleAfterMs
 }
 
-// By descriptor: a FileHandle costs twice as much, which counts where a small upload is six calls.
+// A FileHandle costs twice as much as a descriptor, which matters because a small upload needs only six calls.
 const [openFile, write, datasync] = [promisify(fs.open), promisify(fs.write), promisify(fs.fdatasync)]
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = fs.constants
 const newFile = O_WRONLY | O_CREAT | O_EXCL
-// One call that writes and waits for the disk. Elsewhere the flag may promise less than `fdatasync`.
-const writesThrough = process.platform === 'linux' ? O_DSYNC : 0
+// O_DSYNC writes and syncs in one call. On other systems it may guarantee less than `fdatasync`.
+const synchronousWrite = process.platform === 'linux' ? O_DSYNC : 0
 
-interface Writing {
+interface WriteOptions {
   signal?: AbortSignal | undefined
-  /** Makes the file's name durable; begun when the file has it. */
-  named?: () => Promise<void>
+  /** Syncs the directory entry. Called when the file exists. */
+  syncName?: () => Promise<void>
 }
 
-/** Writes `bytes`, or what a stream gives, to a new file at `path`, and has it on disk when it resolves, and its name. Returns the number of bytes; leaves nothing where it fails. */
+/** Writes a new file at `path`. Resolves with its size when content and name are on disk. Removes the file on failure. */
 export async function writeDurably(
   path: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
-  { signal, named }: Writing = {},
+  { signal, syncName }: WriteOptions = {},
 ): Promise<number> {
-  const isWhole = content instanceof Uint8Array
-  const file = await openFile(path, isWhole ? newFile | writesThrough : newFile, 0o600)
+  const isBuffer = content instanceof Uint8Array
+  const file = await openFile(path, isBuffer ? newFile | synchronousWrite : newFile, 0o600)
   try {
-    const [size] = await Promise.all([fill(file, content, signal).finally(() => close(file)), named?.()])
+    const [size] = await Promise.all([writeAll(file, content, signal).finally(() => close(file)), syncName?.()])
     return size
   } catch (error) {
     await unlink(path).catch(() => {})
@@ -52,27 +52,27 @@ export async function writeDurably(
   }
 }
 
-// Not waited for: what could fail was done when the disk had it. Once and only once: its number may be another file's a moment later.
+// Not awaited, because the data is already on disk. Must run once, because the system reuses descriptors.
 const close = (file: number) => fs.close(file, () => {})
 
-async function fill(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
+async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
   if (content instanceof Uint8Array) {
     signal?.throwIfAborted()
-    await writeWhole(file, content)
-    if (!writesThrough) await datasync(file)
+    await writeChunk(file, content)
+    if (!synchronousWrite) await datasync(file)
     return content.byteLength
   }
   let size = 0
   for await (const chunk of content) {
     signal?.throwIfAborted()
-    await writeWhole(file, chunk)
+    await writeChunk(file, chunk)
     size += chunk.byteLength
   }
   await datasync(file)
   return size
 }
 
-// A write may be cut short by a full disk: the next one then says so.
-async function writeWhole(file: number, chunk: Uint8Array): Promise<void> {
+// On a full disk, a write may be incomplete. The next write then fails.
+async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
   for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
 }

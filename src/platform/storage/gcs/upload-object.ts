@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { GcsAccess } from './access.js'
-import { type ObjectFacts, objectFacts } from './content.js'
+import { type ObjectMetadata, parseObject } from './content.js'
 
-export interface WholeObject {
-  /** In the bucket, with its prefix. */
+export interface ObjectUpload {
+  /** Object name, including the prefix. */
   name: string
   bytes: Buffer
   /** https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
   resource: object
-  /** '0': only where there is none. */
+  /** '0' prevents overwriting. */
   ifGenerationMatch?: string
 }
 
-/**
- * Uploads one object in one request. https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object
- */
-export async function sendWhole(access: GcsAccess, object: WholeObject, signal: AbortSignal): Promise<ObjectFacts> {
+/** https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object */
+export async function uploadObject(access: GcsAccess, object: ObjectUpload, signal: AbortSignal): Promise<ObjectMetadata> {
   const query = new URLSearchParams({
     uploadType: 'multipart',
     name: object.name,
@@ -36,5 +34,5 @@ export async function sendWhole(access: GcsAccess, object: WholeObject, signal: 
   ]
   const body = Buffer.concat([Buffer.from(head.join('\r\n')), object.bytes, Buffer.from(`\r\n--${boundary}--\r\n`)])
   const headers = { 'Content-Type': `multipart/related; boundary=${boundary}` }
-  return objectFacts(await access.json(path, { method: 'POST', headers, body, signal, idleMs: access.limits.callMs }))
+  return parseObject(await access.json(path, { method: 'POST', headers, body, signal, idleMs: access.limits.callMs }))
 }

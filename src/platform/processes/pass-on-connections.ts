@@ -1,0 +1,33 @@
+import type { Worker } from 'node:cluster'
+
+/** Internal message of `node:cluster` that sends a connection to a process, or acknowledges it. */
+interface ConnectionMessage {
+  act?: string
+  seq?: number
+  ack?: number
+}
+
+/**
+ * Passes on connections that an ended process received but did not accept. Round robin in Node.js leaves them open, and their
+ * clients would wait forever. node:cluster has no documented event for this. Therefore this file replaces `process.send` and reads
+ * internal messages. test/api/processes.test.ts fails if Node.js changes either.
+ */
+export function passOnConnections(worker: Worker, doOthersServe: () => boolean): void {
+  const pending = new Map<number, { close: () => void }>()
+  const { process } = worker
+  const send = process.send.bind(process) as (...all: unknown[]) => boolean
+  process.send = (message: ConnectionMessage, handle?: unknown, ...rest: unknown[]) => {
+    if (message.act === 'newconn' && handle) pending.set(message.seq!, handle as { close: () => void })
+    return send(message, handle, ...rest)
+  }
+  process.on('internalMessage', ({ ack }: ConnectionMessage) => pending.delete(ack!))
+  // All acknowledgements of the process were read by then.
+  process.once('close', () => {
+    // Node.js does not emit this event if a process ends while it receives a connection. It would then send it more connections.
+    process.emit('disconnect')
+    for (const [ack, handle] of pending) {
+      if (doOthersServe()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)
+      else handle.close()
+    }
+  })
+}
