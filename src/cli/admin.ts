@@ -11,12 +11,12 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
   process.once(signal, () => void lifecycle.close().finally(() => process.exit(1)))
 
 /** Prints the result as one JSON object on standard output. Errors go to standard error, with exit status 1. */
-async function main(words: string[]): Promise<number> {
-  if (['help', '--help', '-h'].includes(words[0] ?? '')) {
+async function main(argv: string[]): Promise<number> {
+  if (['help', '--help', '-h'].includes(argv[0] ?? '')) {
     console.error(usage())
     return 0
   }
-  const parsed = parseCommand(words)
+  const parsed = parseCommand(argv)
   const config = readConfig()
   const { result, error } = await runCommand(parsed, { config, lifecycle, print: (message) => console.error(message) })
   console.log(JSON.stringify(result))

@@ -16,17 +16,17 @@ interface ParsedCommand {
 }
 
 /** Parses the command line. The message of a `UsageError` contains the correct usage. */
-export function parseCommand(words: readonly string[]): ParsedCommand {
-  const name = [2, 1].map((count) => words.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
+export function parseCommand(argv: readonly string[]): ParsedCommand {
+  const name = [2, 1].map((count) => argv.slice(0, count).join(' ')).find((start) => Object.hasOwn(commands, start))
   if (name === undefined) {
-    const unknown = words.filter((word) => !word.startsWith('-')).join(' ')
+    const unknown = argv.filter((word) => !word.startsWith('-')).join(' ')
     throw new UsageError(`${unknown === '' ? 'Missing command' : `Unknown command '${unknown}'`}.\n${usage()}`)
   }
   const command = commands[name]!
   const correctUsage = `Usage: npm run --silent admin -- ${command.usage}`
   let values: OptionValues
   try {
-    values = parseArgs({ args: words.slice(name.split(' ').length), options: command.options, strict: true })
+    values = parseArgs({ args: argv.slice(name.split(' ').length), options: command.options, strict: true })
       .values as OptionValues
   } catch (error) {
     throw new UsageError(`${(error as Error).message.split(/\. |\n/)[0]!.replace(/\.$/, '')}. ${correctUsage}`)

@@ -62,9 +62,9 @@ export const storageCommands: Record<string, Command> = {
         journal_drift: counts.journalDrift,
       }
       const response = { ...result, ...(repaired && { repaired: repaired.map(({ tenantId, what }) => `${tenantId}: ${what}`) }) }
-      const inconsistent = Object.entries(result).filter(([, count]) => count > 0)
-      const drift = `Inconsistencies found: ${inconsistent.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
-      const errors = [...(inconsistent.length > 0 ? [drift] : []), ...(logError === undefined ? [] : [logError])]
+      const inconsistencies = Object.entries(result).filter(([, count]) => count > 0)
+      const drift = `Inconsistencies found: ${inconsistencies.map(([what, count]) => `${what} is ${count}`).join(', ')}.`
+      const errors = [...(inconsistencies.length > 0 ? [drift] : []), ...(logError === undefined ? [] : [logError])]
       return { result: response, ...(errors.length > 0 && { error: errors.join(' ') }) }
     },
   },

@@ -78,10 +78,10 @@ function assertValid(input: InviteUserInput): void {
 }
 
 async function listAll(services: Services, tenantId: string): Promise<User[]> {
-  const found: User[] = []
+  const users: User[] = []
   for (let page = 1; ; page++) {
     const { data, pagination } = await services.users.list(tenantId, { page, pageSize: 100 })
-    found.push(...data)
-    if (!pagination.hasNext) return found
+    users.push(...data)
+    if (!pagination.hasNext) return users
   }
 }

@@ -3,7 +3,7 @@ import type { Queries } from './db/queries.js'
 /** Database time minus `performance.now()`. Undefined until the first query. */
 let offset: number | undefined
 
-/** Milliseconds since 1970 by the clock of the database, so that replicas agree. Without a database, by this machine. */
+/** Milliseconds since 1970 by the clock of the database, so that replicas agree. Without a database, the local clock is used. */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
 export const currentTime = (): Date => new Date(now())

@@ -10,7 +10,7 @@ let count = 0
 /** Returns a new name for a file that must not outlive this process. */
 export const processFileName = (): string => `${host}-${process.pid}-${run}-${++count}`
 
-/** True if the process of this file ran on this host and has ended. */
+/** True if the process that created this file ran on this host and has ended. */
 export function isOfEndedProcess(name: string): boolean {
   const [, fileHost, filePid, fileRun] = /^([0-9a-f]{8})-(\d+)-([0-9a-z]+)-\d+$/.exec(name) ?? []
   if (fileHost !== host || fileRun === run) return false

@@ -7,7 +7,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { overContextQuota, overTenantQuota, StaleWriteError } from '../../ledger/refusals.js'
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Actor } from '../../platform/actor.js'
-import { countedAs } from '../../platform/errors/block-reasons.js'
+import { toBlockReason } from '../../platform/errors/block-reasons.js'
 import { AssayError, conflict, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { idTime, newId } from '../../platform/ids.js'
@@ -260,7 +260,7 @@ export class UploadService {
     const reason = report.reason ?? 'corrupt_file'
     const decisive = report.checks.find((check) => check.outcome === 'failed' || check.outcome === 'incomplete')
     const error = rejected(reason, decisive?.message ?? 'The file was rejected.', decisive?.evidence ?? {})
-    const counted = countedAs(reason)
+    const counted = toBlockReason(reason)
     const apiKeyId = actor.kind === 'api_key' ? actor.id : null
     const rejection = {
       actor,

@@ -33,7 +33,7 @@ export class EnvReader {
       } catch (error) {
         this.addError(variable, path, `the path of a readable file (${(error as Error).message})`)
       }
-    // The error of the file is enough. Do not report a missing value too.
+    // The error about the file is sufficient. A second error about the missing value would be confusing.
     this.#invalid.add(name)
   }
 
@@ -76,7 +76,7 @@ export class EnvReader {
 
   url(name: string, protocols: string[], { example, secret }: { example: string; secret?: boolean }): string | undefined {
     const value = this.text(name)
-    if (value === undefined || protocols.includes(protocolOf(value))) return value
+    if (value === undefined || protocols.includes(getProtocol(value))) return value
     return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
   }
 
@@ -121,7 +121,7 @@ export class EnvReader {
   }
 }
 
-const protocolOf = (value: string) => (URL.canParse(value) ? new URL(value).protocol : '')
+const getProtocol = (value: string) => (URL.canParse(value) ? new URL(value).protocol : '')
 
 function isProxy(item: string): boolean {
   if (['loopback', 'linklocal', 'uniquelocal'].includes(item)) return true

@@ -21,27 +21,29 @@ export type BlockReason = keyof typeof rows
 
 /** Rejections that the policy of a context requests. Each has its own code, and is counted as the reason of its check. */
 export const policyRejections = {
-  encrypted_file: { toBlockReason: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
+  encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
   active_content: {
-    toBlockReason: 'corrupt_file',
+    countedAs: 'corrupt_file',
     status: 422,
     meaning: 'the file contains active content, such as macros, scripts, programs or attachments.',
   },
-} as const satisfies Record<string, BlockReasonRow & { toBlockReason: BlockReason }>
+} as const satisfies Record<string, BlockReasonRow & { countedAs: BlockReason }>
 
 export type PolicyRejection = keyof typeof policyRejections
 
 /** Reason that a rejection is counted as. Undefined if the code is not a verdict on the file. */
-export const countedAs = (reason: string): BlockReason | undefined =>
-  Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.toBlockReason
+export const toBlockReason = (reason: string): BlockReason | undefined =>
+  Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.countedAs
 
 export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
 
 /** In the order of the checks. Also the names of the counter columns. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
-type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}` ? `${First}${Capitalize<Camel<Rest>>}` : Name
-export type BlockReasonField = Camel<BlockReason>
+type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<CamelCase<Rest>>}`
+  : Name
+export type BlockReasonField = CamelCase<BlockReason>
 
-/** Name of the GraphQL field. */
+/** Name of the reason in GraphQL, such as `blankFile`. */
 export const reasonField = (reason: BlockReason): BlockReasonField => camelCase(reason) as BlockReasonField

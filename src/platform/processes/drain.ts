@@ -22,8 +22,8 @@ async function acceptPendingConnections(): Promise<void> {
 }
 
 /**
- * Returns a function that shuts the server down without failing a call. The server stops accepting connections, sends `Connection:
- * close` with each response, and closes idle connections.
+ * Returns a function that shuts the server down without failing a call. The server stops accepting connections. It closes each
+ * connection after its response, and idle connections too.
  */
 export function makeDrainable(server: Server): (options: DrainOptions) => Promise<void> {
   const activeResponses = new Set<ServerResponse>()

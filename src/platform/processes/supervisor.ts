@@ -105,10 +105,10 @@ export class Supervisor {
           resolve(message)
         }
       })
-      const onEnd = (how: string, isExpected: boolean) => {
+      const onEnd = (cause: string, isExpected: boolean) => {
         this.#members.delete(number)
-        reject(new Error(`Process ${number} of ${of} exited (${how}) before it was ready. See its output above.`))
-        if (this.#isStarted && !this.#stopping) this.#replace(member, { how, isExpected })
+        reject(new Error(`Process ${number} of ${of} exited (${cause}) before it was ready. See its output above.`))
+        if (this.#isStarted && !this.#stopping) this.#replace(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
       // A process that cannot be started emits no 'exit'.
@@ -116,12 +116,12 @@ export class Supervisor {
     })
   }
 
-  #replace({ number, worker, startedAt }: Member, { how, isExpected }: { how: string; isExpected: boolean }): void {
+  #replace({ number, worker, startedAt }: Member, { cause, isExpected }: { cause: string; isExpected: boolean }): void {
     this.#sendState()
     const previousMs = performance.now() - startedAt < stableAfterMs ? (this.#restartDelaysMs.get(number) ?? 0) : 0
     const delayMs = Math.min(previousMs * 2 || minRestartDelayMs, maxRestartDelayMs)
     this.#restartDelaysMs.set(number, delayMs)
-    const fields = { process: number, pid: worker.process.pid, how, pause_ms: delayMs }
+    const fields = { process: number, pid: worker.process.pid, how: cause, pause_ms: delayMs }
     if (isExpected) this.#options.logger.info(fields, 'A process exited as requested. A new process replaces it.')
     else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process replaces it.')
     this.#metrics.countReplacement()

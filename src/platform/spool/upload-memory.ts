@@ -6,7 +6,7 @@ const minReusedBytes = 64 * 1024
  * reuse, it marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
  */
 export class UploadMemory {
-  /** Bytes outside all blocks. */
+  /** Budget that is not in use by a block, in bytes. */
   #free: number
   readonly #idle: Buffer[] = []
 

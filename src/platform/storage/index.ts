@@ -32,7 +32,7 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
     throw new Error(
       `STORAGE_URL '${url}' contains no valid bucket. Use gs://name or gs://name/prefix. A name has lower-case letters, digits, '-', '_' and '.'.`,
     )
-  // The client of Google takes 11 MB of memory, which a local store does not need.
+  // The Google client takes 11 MB of memory, which a local store does not need.
   const { GcsStorage } = await import('./gcs/gcs.js')
   return new GcsStorage({
     bucket: parts[1],

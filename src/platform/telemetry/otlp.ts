@@ -46,12 +46,12 @@ export function timedExporter(open: () => SpanExporter, timeoutMs = exportTimeou
   let current = open()
   return {
     export: (spans, done) => {
-      const used = current
+      const active = current
       const timer = setTimeout(() => {
-        if (current === used) current = open()
+        if (current === active) current = open()
         done({ code: exportFailed, error: new Error(`No response from the collector within ${timeoutMs} ms.`) })
       }, timeoutMs)
-      used.export(spans, (result) => {
+      active.export(spans, (result) => {
         clearTimeout(timer)
         done(result)
       })

@@ -5,7 +5,7 @@ import { BucketError, defaultLimits, type GcsLimits, type RetryOptions, retry, t
 
 type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: GcsLimits }
 
-/** Access to one bucket. The client of Google provides credentials and signs URLs. All requests to the bucket use `connection`. */
+/** Access to one bucket. The Google client provides credentials and signs URLs. All requests to the bucket use `connection`. */
 export class GcsAccess {
   readonly limits: GcsLimits
   readonly connection: BucketConnection

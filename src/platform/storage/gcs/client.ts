@@ -7,7 +7,7 @@ export interface GcsOptions {
   prefix?: string
   /** Address of an emulator, as in STORAGE_EMULATOR_HOST. It receives no credentials. */
   emulatorHost?: string
-  /** Another address of the API of Google, which receives credentials (Private Service Connect). */
+  /** Another address of the Google API, which receives credentials (Private Service Connect). */
   endpoint?: string
   /** Key file of a service account. If unset, the client uses application default credentials. */
   keyFile?: string
@@ -18,7 +18,7 @@ export interface GcsOptions {
   limits?: Partial<GcsLimits>
 }
 
-/** Creates the client of Google. It provides credentials and signs URLs, but sends no request to the bucket. */
+/** Creates the Google client. It provides credentials and signs URLs, but sends no request to the bucket. */
 export function createClient({ emulatorHost, endpoint, keyFile, limits }: GcsOptions): Storage {
   return new Storage({
     ...(keyFile === undefined ? {} : { keyFilename: keyFile }),

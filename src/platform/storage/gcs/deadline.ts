@@ -52,7 +52,7 @@ export interface RetryOptions {
 
 /** Runs `attempt` until it succeeds, fails permanently, or the call times out. Then it throws `storageUnavailable`. */
 export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { limits, signal, action: doing } = attempts
+  const { limits, signal, action } = attempts
   const deadline = Date.now() + limits.callMs
   const attemptMs = attempts.attemptMs ?? limits.requestMs
   let previousError: unknown
@@ -68,7 +68,7 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
       const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), retryAfterMs(error))
-      if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(doing, error)
+      if (!isTransient(error) || Date.now() + pause >= deadline) throw unavailable(action, error)
       await sleep(pause, undefined, { signal }).catch(() => {})
     }
   }
@@ -156,12 +156,12 @@ export function getStatus(error: unknown): number | undefined {
   return undefined
 }
 
-export function unavailable(doing: string, error: unknown): AssayError {
+export function unavailable(action: string, error: unknown): AssayError {
   const reason = error instanceof Error ? error.message.split('\n')[0]?.slice(0, 200) : String(error)
   const pauseMs = retryAfterMs(error)
   return storageUnavailable(
-    `The bucket currently cannot ${doing}. Retry later.`,
-    new Error(`Cannot ${doing}: ${reason}`, { cause: error }),
+    `The bucket currently cannot ${action}. Retry later.`,
+    new Error(`Cannot ${action}: ${reason}`, { cause: error }),
     pauseMs > 0 ? Math.min(Math.ceil(pauseMs / 1000), maxRetryAfterSeconds) : undefined,
   )
 }

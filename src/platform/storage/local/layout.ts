@@ -69,11 +69,11 @@ async function readEntries(directory: string, top = false): Promise<Dirent[]> {
 }
 
 async function* listOwn(directory: string, entries: Dirent[], at: Position): AsyncGenerator<string> {
-  const named = entries
+  const ownPaths = entries
     .filter((entry) => entry.isDirectory() || entry.isFile())
     .map((entry) => ({ entry, path: `${at.prefix}${unescapeName(entry.name)}${entry.isDirectory() ? '/' : ''}` }))
     .sort((a, b) => comparePaths(a.path, b.path))
-  for (const { entry, path } of named) {
+  for (const { entry, path } of ownPaths) {
     if (entry.isDirectory()) {
       if (mayContainAfter(path, at.after)) yield* listDirectory(join(directory, entry.name), { prefix: path, after: at.after })
     } else if (comparePaths(path, at.after) > 0) yield path
@@ -105,8 +105,8 @@ async function* merge(left: AsyncGenerator<string>, right: AsyncGenerator<string
 }
 
 /** Fan-out directories that receive no new files after three hours, deepest first. */
-export function getPrunableDirectories(place: string): string[] {
-  const parts = place.split('/').slice(0, -1)
+export function getPrunableDirectories(path: string): string[] {
+  const parts = path.split('/').slice(0, -1)
   if (!parts.at(-1)?.startsWith('+')) return []
   return [parts.join('/'), parts.slice(0, -1).join('/')]
 }

@@ -209,10 +209,10 @@ export class LocalStorage implements BlobStorage {
     }
   }
 
-  async #createFile<T>(target: string, place: () => Promise<T>): Promise<T> {
+  async #createFile<T>(target: string, create: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await place()
+        return await create()
       } catch (error) {
         // Another process pruned the directory as empty.
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === 3) throw error
@@ -230,8 +230,8 @@ export class LocalStorage implements BlobStorage {
   }
 
   async #prune(path: string): Promise<void> {
-    for (const place of getPrunableDirectories(toFilePath(path))) {
-      const directory = join(this.#root, place)
+    for (const relativePath of getPrunableDirectories(toFilePath(path))) {
+      const directory = join(this.#root, relativePath)
       this.#directories.forget(directory)
       // A directory that is not empty stays, and its parents do too.
       if (
