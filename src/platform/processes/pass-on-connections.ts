@@ -10,7 +10,7 @@ interface ConnectionMessage {
 /**
  * Passes on connections that an ended process received but did not accept. Round robin in Node.js leaves them open, and their
  * clients would wait forever. node:cluster has no documented event for this. Therefore this file replaces `process.send` and reads
- * internal messages. test/api/processes.test.ts fails if Node.js changes either.
+ * internal messages. test/faults/processes.test.ts fails if Node.js changes either.
  */
 export function passOnConnections(worker: Worker, doOthersServe: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()
