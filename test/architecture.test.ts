@@ -77,7 +77,7 @@ describe('imports between folders', () => {
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('a folder never imports a folder before it', () => {
+  test('a folder imports only later folders', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(
@@ -88,7 +88,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test('a feature imports services and types of the features that its list names', () => {
+  test('a feature imports services and types only of the features in its list', () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -121,7 +121,7 @@ describe('imports between folders', () => {
     })
   })
 
-  test('GraphQL and REST import nothing of each other: what both need is beside or below them', () => {
+  test('GraphQL and REST import nothing of each other', () => {
     const isOf = (file: string, name: string) => file.startsWith(`api/${name}/`)
     const crossing = imports.filter(
       ({ file, target }) => (isOf(file, 'graphql') && isOf(target, 'rest')) || (isOf(file, 'rest') && isOf(target, 'graphql')),
@@ -182,7 +182,7 @@ test('only the configuration reads the environment', () => {
   expect(readers.map(([file]) => file)).toEqual(['platform/config/config'])
 })
 
-test('names are kebab-case, exports are named, and nothing is called utils', () => {
+test('names are kebab-case, exports are named, and no file is called utils', () => {
   for (const [file, path] of sources) {
     const name = file.slice(file.lastIndexOf('/') + 1)
     expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.(service|resolver|types|lookup))?$/)
@@ -210,7 +210,7 @@ function supportOf(file: string, found = new Set<string>()): Set<string> {
   return found
 }
 
-test('no unit test uses a database: those that do are in test/database', () => {
+test('no unit test uses a database; such tests are in test/database', () => {
   const database = join(root, 'test/support/database.ts')
   const tests = readdirSync(join(root, 'test/unit')).map((name) => join(root, 'test/unit', name))
   expect(tests.filter((path) => supportOf(path).has(database))).toEqual([])

@@ -14,7 +14,7 @@ afterAll(() => world.close())
 
 const created = { status: 201, message: true }
 
-test('creation answers with exactly these members, and shows the secret this once', async () => {
+test('creation returns the documented members, and the secret only once', async () => {
   const data = dataOf(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
   expect(data).toEqual({
     api_key_id: anId('key'),
@@ -47,7 +47,7 @@ test('creation answers with exactly these members, and shows the secret this onc
   expect(everything).not.toContain(data.api_key)
 })
 
-test('scopes, expiry and metadata are kept; the expiry is that many days from now', async () => {
+test('creation stores scopes, expiry and metadata; the expiry is the given number of days from now', async () => {
   // The service's estimate of the database's clock is as good as one answer of the database was quick.
   const slack = 60_000
   const before = Date.now() - slack
@@ -70,7 +70,7 @@ test('scopes, expiry and metadata are kept; the expiry is that many days from no
   })
 })
 
-test('null means left out', async () => {
+test('treats null as an omitted field', async () => {
   const data = dataOf(
     await tenant.admin.post('/api-keys', { name: 'n', scopes: null, expires_in_days: null, metadata: null, contexts: null }),
     created,
@@ -78,7 +78,7 @@ test('null means left out', async () => {
   expect(data).toMatchObject({ scopes: ['upload', 'download'], expires_at: null })
 })
 
-describe('a value at fault is 400', () => {
+describe('rejects an invalid value with 400', () => {
   const faults: [string, unknown][] = [
     ['name', undefined],
     ['name', ''],
@@ -109,17 +109,17 @@ describe('a value at fault is 400', () => {
     expect(faultyFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
   })
 
-  test('all of them at once', async () => {
+  test('reports all invalid values together', async () => {
     const answer = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
     expect(faultyFields(answer)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
   })
 })
 
-describe('states', () => {
+describe('status transitions', () => {
   const move = (id: string, action: string) => tenant.admin.post(`/api-keys/${id}/${action}`)
   const conflict = [409, 'conflict']
 
-  test('active to disabled and back; each move applies only where it changes something', async () => {
+  test('disables and enables a key, and applies a transition only if it changes the status', async () => {
     const key = await tenant.key(['metadata'])
     expect(refusal(await move(key.id, 'enable'))).toEqual(conflict)
     const disabled = dataOf(await move(key.id, 'disable'))
@@ -130,7 +130,7 @@ describe('states', () => {
     dataOf(await key.get('/files'))
   })
 
-  test('revoked is final', async () => {
+  test('a revoked key cannot be enabled again', async () => {
     const key = await tenant.key(['metadata'])
     await move(key.id, 'disable')
     expect(dataOf(await move(key.id, 'revoke')).status).toBe('revoked')
@@ -138,7 +138,7 @@ describe('states', () => {
     expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('an expired key is refused', async () => {
+  test('rejects an expired key', async () => {
     const key = await tenant.key(['metadata'], { expires_in_days: 1 })
     await world.database.pool.query("UPDATE api_keys SET expires_at = now() - interval '1 second' WHERE api_key_id = $1", [
       key.id,
@@ -146,7 +146,7 @@ describe('states', () => {
     expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('a rotated key has a new secret at once, and the old one for the grace that was asked for', async () => {
+  test('a rotated key has a new secret immediately, and the old one works for the requested grace period', async () => {
     const key = await tenant.key(['metadata'])
     const rotated = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
@@ -161,7 +161,7 @@ describe('states', () => {
   })
 
   test.each(['key_00000000000000000000000000', 'key_short', 'file_00000000000000000000000000', '%00', '%F0%9F%98%80', 'KEY'])(
-    'the id %s is unknown',
+    'returns 404 for the unknown id %s',
     async (id) => {
       expect(refusal(await tenant.admin.get(`/api-keys/${id}`))).toEqual([404, 'not_found'])
       for (const action of ['enable', 'disable', 'revoke', 'rotate'])
@@ -170,7 +170,7 @@ describe('states', () => {
   )
 })
 
-test('keys are listed newest first, by page and status', async () => {
+test('lists keys newest first, by page and status', async () => {
   const own = await world.tenant()
   const keys = [own.admin.id]
   for (const name of ['a', 'b', 'c']) keys.push((await own.key(['upload'], { name })).id)
@@ -187,7 +187,7 @@ test('keys are listed newest first, by page and status', async () => {
   expect(faultyFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
 })
 
-test('a key restricted to some contexts reads every other one as unknown', async () => {
+test('a key restricted to some contexts gets 404 for the others', async () => {
   const own = await world.tenant()
   await own.context('open')
   await own.context('closed')

@@ -30,7 +30,7 @@ const entry = (what: Record<string, unknown>) => ({
   ...what,
 })
 
-test('keys: created with scopes and expiry, disabled, enabled, revoked, rotated', async () => {
+test('records key creation with scopes and expiry, disabling, enabling, revocation and rotation', async () => {
   const made = dataOf(await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30 }), { status: 201, message: true })
   const id = made.api_key_id
   for (const action of ['disable', 'enable', 'rotate', 'revoke']) await tenant.admin.post(`/api-keys/${id}/${action}`)
@@ -46,7 +46,7 @@ test('keys: created with scopes and expiry, disabled, enabled, revoked, rotated'
   expect((await history('api_key', forever.id))[0].details).toEqual({ scopes: ['delete'], expires_in_days: null })
 })
 
-test('contexts: created, changed, disabled, enabled, deleted', async () => {
+test('records context creation, change, disabling, enabling and deletion', async () => {
   const { context_id } = await tenant.context('notes')
   await tenant.admin.patch('/contexts/notes', { display_name: 'Notes', max_file_size_mb: 6 })
   await tenant.admin.patch('/contexts/notes', { status: 'disabled' })
@@ -77,7 +77,7 @@ test('contexts: created, changed, disabled, enabled, deleted', async () => {
   expect(found[5]).toEqual(entry({ ...about, action: 'created', details: expect.any(Object) }))
 })
 
-test('files: created by the upload, deleted; not by what was refused', async () => {
+test('records file creation by upload and file deletion, but no rejected uploads', async () => {
   await tenant.context('files')
   const { file_id } = (await tenant.admin.upload('files', 'a.txt', 'text')).body.data
   await tenant.admin.upload('files', 'a.exe', 'text')
@@ -91,7 +91,7 @@ test('files: created by the upload, deleted; not by what was refused', async () 
   expect(await entries('audit_type=file')).toHaveLength(2)
 })
 
-test('the tenant: created by the service itself, changed by its admin', async () => {
+test('records tenant creation by the system and changes by its admin', async () => {
   await tenant.admin.patch('/tenant', { name: 'Acme', storage_quota_mb: 5 })
   const found = await history('tenant', tenant.tenantId)
   expect(found).toEqual([
@@ -117,7 +117,7 @@ test('the tenant: created by the service itself, changed by its admin', async ()
   ])
 })
 
-test('a dashboard user performs under his name and e-mail, which stay when he changes', async () => {
+test('stores the name and e-mail of the dashboard user as they were, if the user changes later', async () => {
   const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
   const { api_key_id } = dataOf(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
     status: 201,
@@ -146,7 +146,7 @@ test('a dashboard user performs under his name and e-mail, which stay when he ch
   expect(dataOf(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
-test('a key performs with the scopes it had then, also after it was revoked', async () => {
+test('stores the scopes that the key had at the time, also after its revocation', async () => {
   const key = await tenant.key(['admin'])
   const { api_key_id } = dataOf(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -157,7 +157,7 @@ test('a key performs with the scopes it had then, also after it was revoked', as
   })
 })
 
-test('what was refused leaves no entry but one of type security', async () => {
+test('records a rejected request only as a security entry', async () => {
   // Those of type security are written after the answer, so that two counts would not agree.
   const count = async () => {
     const sql = "SELECT count(*)::int AS entries FROM audit_logs WHERE tenant_id = $1 AND audit_type <> 'security'"
@@ -174,7 +174,7 @@ test('what was refused leaves no entry but one of type security', async () => {
   expect(await count()).toBe(before + 2)
 })
 
-describe('lists', () => {
+describe('lists of entries', () => {
   let own: TestTenant
   let key: Caller
   beforeAll(async () => {
@@ -190,7 +190,7 @@ describe('lists', () => {
     return data.map((found: { audit_type: string; action: string }) => `${found.audit_type} ${found.action}`)
   }
 
-  test('newest first, by type, action and entity, and all together', async () => {
+  test('lists entries newest first and combines the filters for type, action and entity', async () => {
     expect(await list('')).toEqual([
       'api_key enabled',
       'api_key disabled',
@@ -206,7 +206,7 @@ describe('lists', () => {
     expect(await list(`?entity_id=${key.id}&audit_type=file`)).toEqual([])
   })
 
-  test('an entity without entries, an unknown one and an id that is none have empty lists', async () => {
+  test('returns an empty list for an entity without entries, an unknown id and a malformed id', async () => {
     for (const id of ['x', '%00', 'key_00000000000000000000000000', tenant.admin.id]) {
       expect(await list(`?entity_id=${id}`)).toEqual([])
       expect(await history('api_key', id, own)).toEqual([])
@@ -214,7 +214,7 @@ describe('lists', () => {
     expect(await history('file', key.id, own)).toEqual([])
   })
 
-  test('pages of one entity', async () => {
+  test('pages through the entries of one entity', async () => {
     const first = dataOf(await own.admin.get(`/audit-logs/entity/api_key/${key.id}?page_size=2`))
     expect(first.pagination).toEqual({
       page: 1,
@@ -229,7 +229,7 @@ describe('lists', () => {
     expect(dataOf(await own.admin.get('/audit-logs?page=2147483647&page_size=100')).data).toEqual([])
   })
 
-  test('values that are none are 400', async () => {
+  test('rejects invalid filter values with 400', async () => {
     expect(faultyFields(await own.admin.get('/audit-logs?audit_type=key&action=made&page=0&page_size=101'))).toEqual([
       'action',
       'audit_type',

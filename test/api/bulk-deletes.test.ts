@@ -33,7 +33,7 @@ const unknown = (fileId: string) => ({
   error: { code: 'not_found', message: `File '${fileId}' was not found.` },
 })
 
-test('a hundred files are deleted at once, each told of in the order that was asked', async () => {
+test('deletes a hundred files in one request and returns a result for each, in the order of the request', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(100)
   const before = dataOf(await tenant.admin.get('/stats')).overview.total_files
@@ -42,7 +42,7 @@ test('a hundred files are deleted at once, each told of in the order that was as
   expect(refusal(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('one that is unknown, malformed, gone or of another tenant keeps no other', async () => {
+test('an unknown, malformed, deleted or foreign id does not prevent the deletion of the others', async () => {
   const other = await world.tenant()
   await other.context('notes')
   const theirs = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -56,14 +56,14 @@ test('one that is unknown, malformed, gone or of another tenant keeps no other',
   expect(itemsOf(await other.admin.get('/files'))).toHaveLength(1)
 })
 
-test('a key that is restricted to a context deletes nothing of another', async () => {
+test('a key restricted to a context deletes no file of another context', async () => {
   const restricted = await tenant.key(['delete'], { contexts: ['letters'] })
   const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
   const outcomes = dataOf(await restricted.post('/files/delete', { file_ids: fileIds }))
   expect(outcomes).toEqual([unknown(fileIds[0]!), gone(fileIds[1]!)])
 })
 
-test('one that is given twice, or in two requests at once, is deleted once', async () => {
+test('deletes a file once if its id is repeated or sent in two concurrent requests', async () => {
   const [fileId] = await upload(1)
   const request = () => tenant.admin.post('/files/delete', { file_ids: [fileId, fileId] })
   const outcomes = (await Promise.all([request(), request()])).map((answer) => dataOf(answer))
@@ -71,7 +71,7 @@ test('one that is given twice, or in two requests at once, is deleted once', asy
   expect(outcomes.filter(([told]) => told.deleted)).toHaveLength(1)
 })
 
-test('it is one call, and an audit entry for each that was deleted', async () => {
+test('records one call, and one audit entry per deleted file', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(3)
   await key.post('/files/delete', { file_ids: [...fileIds, 'x'] })
@@ -84,7 +84,7 @@ test('it is one call, and an audit entry for each that was deleted', async () =>
     })
 })
 
-test('only with the scope delete', async () => {
+test('requires the delete scope', async () => {
   const [fileId] = await upload(1)
   const key = await tenant.key(['upload', 'download', 'metadata'])
   expect(refusal(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])
@@ -97,11 +97,11 @@ test.each([
   ['what is no id', ['x'.repeat(256)]],
   ['numbers', [1]],
   ['no list', 'file_x'],
-])('%s is refused, naming file_ids', async (_, fileIds) => {
+])('rejects %s and names file_ids', async (_, fileIds) => {
   expect(faultyFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })
 
-test('the same in GraphQL, and by the client', async () => {
+test('deletes files by GraphQL and by the client', async () => {
   const [first, second] = await upload(2)
   const { body } = await tenant.admin.graphql(
     'mutation ($ids: [ID!]!) { deleteFiles(fileIds: $ids) { fileId deleted error { code message } } }',

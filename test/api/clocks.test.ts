@@ -26,7 +26,7 @@ test.each([
   ['nine years ahead', 9 * 365 * day],
   ['two days ahead', 2 * day],
   ['three hours behind', -day / 8],
-])('a machine’s clock that was %s once changes nothing, then or after', async (_name, leap) => {
+])('a jump of the machine clock (%s) changes no result', async (_name, leap) => {
   setMachineClock(leap)
   expect((await tenant.admin.get('/files/file_00000000000000000000000000')).status).toBe(404)
   const during = await uploaded()
@@ -39,7 +39,7 @@ test.each([
   expect(rows).toEqual([{ ahead: 0 }])
 })
 
-test('keys expire, and retention drops, by the database’s clock', async () => {
+test('key expiry and retention use the clock of the database', async () => {
   const key = await tenant.key(['metadata'], { expires_in_days: 1 })
   await key.get('/files')
   setMachineClock(400 * day)
@@ -49,7 +49,7 @@ test('keys expire, and retention drops, by the database’s clock', async () => 
   expect(Math.abs(currentTime().getTime() + 400 * day - Date.now())).toBeLessThan(day)
 })
 
-test('readiness names a clock that is more than five seconds from the database’s, and takes no replica away for it', async () => {
+test('readiness reports a clock that differs from the database by more than five seconds, and stays ready', async () => {
   const probed = await World.open({}, world)
   try {
     setMachineClock(7_200_000)

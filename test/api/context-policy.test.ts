@@ -25,7 +25,7 @@ const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
 const policyOf = (contextKey: string) => `/contexts/${contextKey}/policy`
 const securityOf = async () => dataOf(await tenant.admin.get('/stats')).security
 
-test('a policy has exactly six fields, and is changed by those that are given', async () => {
+test('a policy has exactly six fields, and a change keeps omitted fields', async () => {
   await tenant.context('changing')
   expect(dataOf(await tenant.admin.get(policyOf('changing')))).toEqual(asItBegins)
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
@@ -38,7 +38,7 @@ test('a policy has exactly six fields, and is changed by those that are given', 
   expect(dataOf(await tenant.admin.get('/contexts/changing'))).not.toHaveProperty('reject_active_content')
 })
 
-test('all faults are told at once, and an unknown field gets a suggestion', async () => {
+test('reports all invalid fields together, and suggests the nearest name for an unknown field', async () => {
   await tenant.context('faulty')
   const answer = await tenant.admin.patch(policyOf('faulty'), {
     retention_days: 0,
@@ -62,7 +62,7 @@ test('all faults are told at once, and an unknown field gets a suggestion', asyn
   expect(refusal(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
 })
 
-test('how long files are kept, and restorable, can be set and unset', async () => {
+test('sets and clears the retention and the days in the trash', async () => {
   await tenant.context('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
   expect(dataOf(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
@@ -70,7 +70,7 @@ test('how long files are kept, and restorable, can be set and unset', async () =
   expect(dataOf(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
-test('a change is audited as an update that says it is of the policy; a change that changes nothing is not', async () => {
+test('audits a policy change as an update of the policy, but not a change without effect', async () => {
   const { context_id } = await tenant.context('audited')
   dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
   dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
@@ -81,7 +81,7 @@ test('a change is audited as an update that says it is of the policy; a change t
   ])
 })
 
-test('GraphQL has the same: a field of the context, and the mutation', async () => {
+test('GraphQL offers the policy as a field of the context, and a mutation', async () => {
   await tenant.context('queried')
   const fields = '{ retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }'
   const changed = await tenant.admin.graphql(
@@ -103,7 +103,7 @@ test('GraphQL has the same: a field of the context, and the mutation', async () 
   expect(refused.body.data.contexts.data[0].policy).toBeNull()
 })
 
-test('active content is refused by its own name, and counted as a corrupt file', async () => {
+test('rejects active content with its own reason, and counts it as a corrupt file', async () => {
   await tenant.context('plain', anyDocument)
   dataOf(await tenant.admin.upload('plain', 'kept.docm', withMacros), { status: 201, message: true, timestamp: false })
   dataOf(await tenant.admin.patch(policyOf('plain'), { reject_active_content: true }))
@@ -120,7 +120,7 @@ test('active content is refused by its own name, and counted as a corrupt file',
   expect(calls.body.data.callLogs.data).toEqual([{ status: 'failure', errorCode: 'active_content' }])
 })
 
-test('an encrypted file is refused by its own name, also where nothing scans', async () => {
+test('rejects an encrypted file with its own reason, also without a scan', async () => {
   await tenant.context('open', { ...anyDocument, scan_for_viruses: false, reject_corrupt_files: false })
   dataOf(await tenant.admin.upload('open', 'kept.7z', encrypted7z), { status: 201, message: true, timestamp: false })
   dataOf(await tenant.admin.patch(policyOf('open'), { reject_encrypted_files: true }))
@@ -129,7 +129,7 @@ test('an encrypted file is refused by its own name, also where nothing scans', a
   expect(answer.body.error.details).toEqual({ encrypted: true })
 })
 
-test('what the scanner could not look at is kept where the policy accepts it, and the report says so', async () => {
+test('accepts an incompletely scanned file if the policy allows it, and reports it', async () => {
   await tenant.context('trusting', anyDocument)
   expect(refusal(await tenant.admin.upload('trusting', 'a.7z', encrypted7z))).toEqual([422, 'scan_incomplete'])
   dataOf(await tenant.admin.patch(policyOf('trusting'), { accept_unscanned: true }))

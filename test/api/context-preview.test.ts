@@ -27,7 +27,7 @@ const preview = async (contextKey: string, body: object) =>
 const keep = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
   dataOf(await tenant.admin.upload(contextKey, name, content), created).file_id
 
-test('files are judged by their extension and size as an upload would be, and nothing is changed', async () => {
+test('validates extension and size of files as an upload would, and changes nothing', async () => {
   await tenant.context('plain')
   const csv = await keep('plain', 'table.CSV', 'a,b\n1,2\n')
   await keep('plain', 'exact.txt', 'x'.repeat(1_048_576))
@@ -58,7 +58,7 @@ test('files are judged by their extension and size as an upload would be, and no
   expect(dataOf(await tenant.admin.get('/contexts/plain/versions')).pagination.total_items).toBe(1)
 })
 
-test('the kept report tells of passwords, active content and what was not scanned', async () => {
+test('uses the stored report for passwords, active content and incomplete scans', async () => {
   await tenant.context('open', { allowed_extensions: ['7z', 'docm', 'docx'] })
   dataOf(await tenant.admin.patch('/contexts/open/policy', { accept_unscanned: true }))
   const locked = await keep('open', 'locked.7z', encrypted7z)
@@ -82,7 +82,7 @@ test('the kept report tells of passwords, active content and what was not scanne
   })
 })
 
-test('what only reading a file again could tell is undecided', async () => {
+test('reports a file as undecided if the decision requires its content', async () => {
   await tenant.context('lax', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
   await keep('lax', 'empty.txt', '')
   await keep('lax', 'text.txt', 'text')
@@ -96,7 +96,7 @@ test('what only reading a file again could tell is undecided', async () => {
   expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
 })
 
-test('the newest report counts, and one without a version leaves open what it was not asked', async () => {
+test('uses the newest report, and reports checks as undecided that a report without a version lacks', async () => {
   await tenant.context('renewed')
   const file = await keep('renewed', 'text.txt', 'text')
   const { pool } = world.database
@@ -124,7 +124,7 @@ test('the newest report counts, and one without a version leaves open what it wa
   })
 })
 
-test('faults are told as a change would tell them, also those of the policy', async () => {
+test('returns the same errors as a change, including those of the policy', async () => {
   await tenant.context('faulty')
   const answer = await tenant.admin.post('/contexts/faulty/preview', {
     max_file_size_mb: 0,
@@ -139,7 +139,7 @@ test('faults are told as a change would tell them, also those of the policy', as
   expect(await preview('faulty', { policy: { retention_days: null } })).toMatchObject({ files: 0 })
 })
 
-test('GraphQL has the same', async () => {
+test('GraphQL returns the same preview', async () => {
   await tenant.context('queried')
   await keep('queried', 'text.txt', 'text')
   const ask = (input: string) =>

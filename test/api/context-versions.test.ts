@@ -14,7 +14,7 @@ const versionsOf = async (contextKey: string, query = '') =>
   itemsOf(await tenant.admin.get(`/contexts/${contextKey}/versions${query}`))
 const created = { status: 201, message: true, timestamp: false }
 
-test('a context begins with version 1; each change of its rules or its policy makes another', async () => {
+test('a context starts with version 1, and each change of its rules or policy creates a version', async () => {
   await tenant.context('changing')
   dataOf(await tenant.admin.patch('/contexts/changing', { allowed_extensions: ['pdf'], scan_for_viruses: false }))
   dataOf(await tenant.admin.patch('/contexts/changing/policy', { trash_days: 7 }))
@@ -46,7 +46,7 @@ test('a context begins with version 1; each change of its rules or its policy ma
   expect(third.rules).toEqual({ ...second.rules, policy: { ...second.rules.policy, trash_days: 7 } })
 })
 
-test('what is no rule makes no version, nor does a change that changes nothing', async () => {
+test('creates no version for other fields, or for a change without effect', async () => {
   await tenant.context('steady')
   const same = { max_file_size_mb: 5, allowed_extensions: ['.TXT', 'csv', 'json', 'png', 'pdf'], reject_blank_files: true }
   const more = {
@@ -72,7 +72,7 @@ test('creates no version if a PATCH only reorders allowed_extensions', async () 
   expect(await versionsOf('reordered')).toHaveLength(2)
 })
 
-test('every report says by which version it was judged: kept, dry, and of a refusal', async () => {
+test('a report names the version that it was validated against, if accepted, dry-run or rejected', async () => {
   await tenant.context('judged')
   const before = dataOf(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
   dataOf(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
@@ -87,7 +87,7 @@ test('every report says by which version it was judged: kept, dry, and of a refu
   expect(calls.body.data.callLogs.data).toEqual([{ validation: { outcome: 'rejected', rulesVersion: 2 } }])
 })
 
-test('versions are pages, newest first, followed by their link; and GraphQL has the same', async () => {
+test('lists versions newest first with a link to the next page, also by GraphQL', async () => {
   await tenant.context('paged')
   for (const size of [1, 2, 3, 4]) dataOf(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')
@@ -105,7 +105,7 @@ test('versions are pages, newest first, followed by their link; and GraphQL has 
   })
 })
 
-test('changes at once make as many versions, none left out and none twice', async () => {
+test('concurrent changes create consecutive versions without gaps or duplicates', async () => {
   await tenant.context('raced')
   const sizes = [1, 2, 3, 4, 6, 7, 8, 9]
   await Promise.all(sizes.map((size) => tenant.admin.patch('/contexts/raced', { max_file_size_mb: size })))

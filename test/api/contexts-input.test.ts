@@ -17,7 +17,7 @@ const minimal = (contextKey: string) => ({
   max_file_size_mb: 5,
 })
 
-describe('a value at fault is 400 and named as the caller spelled it', () => {
+describe('rejects an invalid value with 400 and names it as in the request', () => {
   const faults: [string, unknown][] = [
     ['context_key', undefined],
     ['context_key', null],
@@ -78,7 +78,7 @@ describe('a value at fault is 400 and named as the caller spelled it', () => {
     expect(faultyFields(answer)).toEqual([field])
   })
 
-  test('all of them at once', async () => {
+  test('reports all invalid values together', async () => {
     const answer = await tenant.admin.post('/contexts', {
       context_key: 'No',
       allowed_extensions: [],
@@ -96,7 +96,7 @@ describe('a value at fault is 400 and named as the caller spelled it', () => {
     ])
   })
 
-  test('metadata of exactly 16 KiB is kept, and nesting does no harm', async () => {
+  test('stores metadata of exactly 16 KiB and of any depth', async () => {
     const metadata = { big: 'x'.repeat(16 * 1024 - '{"big":""}'.length) }
     expect(dataOf(await tenant.admin.post('/contexts', { ...minimal('big'), metadata }), { status: 201 }).metadata).toEqual(
       metadata,
@@ -123,7 +123,7 @@ describe('pages', () => {
     return { keys: data.map((context: { context_key: string }) => context.context_key), ...pagination }
   }
 
-  test('newest first, 20 a page, 1-indexed', async () => {
+  test('lists contexts newest first, 20 per page, starting with page 1', async () => {
     expect(await page('')).toEqual({
       keys: ['c4', 'c3', 'c2', 'c1', 'c0'],
       page: 1,
@@ -144,7 +144,7 @@ describe('pages', () => {
     })
   })
 
-  test('a page past the end is empty, also the last one that can be asked for', async () => {
+  test('returns an empty page past the end, up to the highest page number', async () => {
     expect(await page('?page=4&page_size=2')).toMatchObject({ keys: [], total_items: 5, has_next: false, has_previous: true })
     expect(await page('?page=2147483647&page_size=100')).toMatchObject({ keys: [], page: 2_147_483_647, has_next: false })
   })
@@ -168,11 +168,11 @@ describe('pages', () => {
     ['status=', ['status']],
     ['status=ACTIVE', ['status']],
   ]
-  test.each(faulty)('?%s is 400', async (query, fields) => {
+  test.each(faulty)('rejects ?%s with 400', async (query, fields) => {
     expect(faultyFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
   })
 
-  test('leading zeros and 100 a page are within the limits', async () => {
+  test('accepts leading zeros and 100 contexts per page', async () => {
     expect(await page('?page=0000000001&page_size=100')).toMatchObject({ page: 1, page_size: 100, total_items: 5 })
   })
 })

@@ -17,7 +17,7 @@ const minimal = (contextKey: string) => ({
   max_file_size_mb: 5,
 })
 
-test('a context has exactly the specified fields, with the contract’s defaults', async () => {
+test('a context has exactly the specified fields and defaults', async () => {
   const answer = await tenant.admin.post('/contexts', minimal('defaults'))
   const expected = {
     context_id: anId('ctx'),
@@ -50,7 +50,7 @@ test('a context has exactly the specified fields, with the contract’s defaults
   expect(refusal(await tenant.admin.get('/contexts/defaults'))).toEqual([404, 'not_found'])
 })
 
-test('every field of creation is kept', async () => {
+test('stores every field of the creation', async () => {
   const all = {
     ...minimal('everything'),
     display_name: 'ü'.repeat(255),
@@ -66,7 +66,7 @@ test('every field of creation is kept', async () => {
   expect(dataOf(await tenant.admin.post('/contexts', all), { status: 201 })).toMatchObject(all)
 })
 
-test('extensions are kept in lower case, without the dot and without repeats', async () => {
+test('stores extensions in lower case, without the dot and without duplicates', async () => {
   const { allowed_extensions } = dataOf(
     await tenant.admin.post('/contexts', { ...minimal('spellings'), allowed_extensions: ['.PDF', 'pdf', 'Docx', '.docx', '7z'] }),
     { status: 201 },
@@ -77,14 +77,14 @@ test('extensions are kept in lower case, without the dot and without repeats', a
   })
 })
 
-test('a context key is unique in its tenant, and only there', async () => {
+test('a context key is unique within its tenant only', async () => {
   const other = await world.tenant()
   dataOf(await tenant.admin.post('/contexts', minimal('twice')), { status: 201 })
   expect(refusal(await tenant.admin.post('/contexts', minimal('twice')))).toEqual([409, 'conflict'])
   dataOf(await other.admin.post('/contexts', minimal('twice')), { status: 201 })
 })
 
-test('what is left out of a change stays; context_key never changes', async () => {
+test('a change keeps omitted fields, and cannot change context_key', async () => {
   const before = await tenant.context('changing', { metadata: { a: 1 } })
   const changed = dataOf(
     await tenant.admin.patch('/contexts/changing', {
@@ -121,7 +121,7 @@ test('what is left out of a change stays; context_key never changes', async () =
   expect(refusal(await tenant.admin.patch('/contexts/No%20Key', { display_name: 'x' }))).toEqual([404, 'not_found'])
 })
 
-test('a disabled context takes no uploads; its files stay', async () => {
+test('a disabled context rejects uploads and keeps its files', async () => {
   await tenant.context('closing')
   const { file_id } = dataOf(await tenant.admin.upload('closing', 'a.txt', 'text'), {
     status: 201,
@@ -138,7 +138,7 @@ test('a disabled context takes no uploads; its files stay', async () => {
   dataOf(await tenant.admin.upload('closing', 'b.txt', 'text'), { status: 201, message: true, timestamp: false })
 })
 
-test('a context is deleted only once it holds no files', async () => {
+test('deletes a context only if it contains no files', async () => {
   await tenant.context('held')
   const { file_id } = (await tenant.admin.upload('held', 'a.txt', 'text')).body.data
   expect(refusal(await tenant.admin.delete('/contexts/held'))).toEqual([409, 'conflict'])

@@ -34,7 +34,7 @@ const me = (headers: Record<string, string>) =>
   })
 
 describe('POST /session', () => {
-  test('makes a cookie that no script can read and no foreign page sends, and tells no token', async () => {
+  test('sets a cookie that scripts cannot read and other sites do not send, and returns no token', async () => {
     const { status, body, headers } = await begin({ email: user.email, password: user.password })
     expect(status).toBe(200)
     expect(headers.getSetCookie()).toHaveLength(1)
@@ -48,19 +48,19 @@ describe('POST /session', () => {
     for (const part of token.split('.')) expect(JSON.stringify(body)).not.toContain(part)
   })
 
-  test('asks the cookie to be sent by https alone where the service is reached by https', async () => {
+  test('sets the Secure attribute if the service is reached by https', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
     const answer = await secure.stranger.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
     expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure$/)
     await secure.close()
   })
 
-  test('refuses a wrong password as signIn does, without a cookie', async () => {
+  test('rejects a wrong password like signIn, without a cookie', async () => {
     const { status, body, headers } = await begin({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
 
-  test('asks for the code of a second factor, in the same words', async () => {
+  test('requires the second factor with the same errors as signIn', async () => {
     const holder = await tenant.user(['metadata'])
     await holder.graphql('mutation ($password: String!) { beginSecondFactor(password: $password) { secret } }', {
       password: holder.password,
@@ -77,21 +77,21 @@ describe('POST /session', () => {
     [{ email: 'a@b', password: 'x'.repeat(1025) }, ['password']],
     [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
     [{ welcome: '' }, ['welcome']],
-  ])('names every fault of %j', async (body, fields) => {
+  ])('reports every error of %j', async (body, fields) => {
     const answer = await begin(body)
     expect(answer.status).toBe(400)
     expect(answer.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'takes nothing that a form on a foreign page can send: %s',
+    'rejects content types that a form of another site can send: %s',
     async (type) => {
       const { status, headers } = await begin(user, { 'content-type': type })
       expect([status, headers.getSetCookie()]).toEqual([415, []])
     },
   )
 
-  test('other methods are not allowed', async () => {
+  test('rejects other methods with 405', async () => {
     const answer = await world.stranger.raw('/session')
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
@@ -103,7 +103,7 @@ describe('the cookie', () => {
     ['with the header that no form can send', { ...dashboard }, true],
     ['without it', {}, false],
     ['with another value of it', { 'x-assay-request': 'other' }, false],
-  ])('counts %s: %#', async (_how, headers, counts) => {
+  ])('accepts or rejects the cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await cookieOf()
     const answer = await me({ cookie, ...headers })
     expect(answer.body.data.me).toEqual(counts ? { email: user.email } : null)
@@ -111,7 +111,7 @@ describe('the cookie', () => {
     expect(rest.status).toBe(counts ? 200 : 401)
   })
 
-  test('changes nothing for a page that has a form and the browser’s cookies', async () => {
+  test('does not authenticate a form of another site that sends the cookie', async () => {
     const cookie = await cookieOf()
     const form = new FormData()
     form.append('context', 'notes')
@@ -123,7 +123,7 @@ describe('the cookie', () => {
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
   })
 
-  test('is offered to no other origin, also where those are let in', async () => {
+  test('is not accepted from other origins, even if CORS allows them', async () => {
     const open = await World.open({ CORS_ORIGINS: '*' }, world)
     const preflight = await open.stranger.raw('/graphql', {
       method: 'OPTIONS',
@@ -137,7 +137,7 @@ describe('the cookie', () => {
     await open.close()
   })
 
-  test('stands behind an Authorization header, which is the one that counts', async () => {
+  test('is ignored if an Authorization header is present', async () => {
     const cookie = await cookieOf()
     const both = await me({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
     expect(both.body.data.me).toEqual({ email: null })
@@ -151,12 +151,12 @@ describe('the cookie', () => {
     ['two sessions', async () => `${await cookieOf()}; ${await cookieOf()}`],
     ['a token that was changed', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
     ['too much', () => `assay_session=${'a.'.repeat(4500)}`],
-  ])('holding %s is refused as a dead token is', async (_what, make) => {
+  ])('with %s is rejected like an expired token', async (_what, make) => {
     const answer = await world.stranger.get('/files', { cookie: await make(), ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthenticated'])
   })
 
-  test('asks for scopes as every credential does', async () => {
+  test('requires scopes like every credential', async () => {
     const cookie = await cookieOf()
     const answer = await world.stranger.get('/api-keys', { cookie, ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([403, 'forbidden'])
@@ -164,7 +164,7 @@ describe('the cookie', () => {
 })
 
 describe('DELETE /session', () => {
-  test('ends the session on the server, and takes the cookie away', async () => {
+  test('ends the session and deletes the cookie', async () => {
     const cookie = await cookieOf()
     const answer = await world.stranger.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect(answer.status).toBe(200)
@@ -178,12 +178,12 @@ describe('DELETE /session', () => {
     })
   })
 
-  test('tells an API key that it has no session', async () => {
+  test('returns an error to an API key, which has no session', async () => {
     const answer = await tenant.admin.raw('/session', { method: 'DELETE' })
     expect(answer.status).toBe(401)
   })
 
-  test('of a session that has ended is refused, and takes the cookie away all the same', async () => {
+  test('rejects an ended session and still deletes the cookie', async () => {
     const cookie = await cookieOf()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
@@ -193,7 +193,7 @@ describe('DELETE /session', () => {
   })
 })
 
-describe('a first visit’s link', () => {
+describe('the first-visit link', () => {
   const invite = async () => {
     const { user: made } = await world.app.services.users.create(
       {
@@ -212,14 +212,14 @@ describe('a first visit’s link', () => {
     return { userId: made.userId, email: made.email, welcome: await world.app.services.welcomes.invite(made.userId) }
   }
 
-  test('signs in once, and only once', async () => {
+  test('signs in once', async () => {
     const { welcome, email } = await invite()
     const cookie = await cookieOf({ welcome })
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email })
     expect((await begin({ welcome })).status).toBe(401)
   })
 
-  test('signs in one of two who open it at once', async () => {
+  test('signs in one of two clients that open it at the same time', async () => {
     const { welcome } = await invite()
     const answers = await Promise.all([begin({ welcome }), begin({ welcome })])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
@@ -230,20 +230,20 @@ describe('a first visit’s link', () => {
     ['another signature', (welcome: string) => `${welcome.slice(0, -4)}AAAA`],
     ['no signature', (welcome: string) => welcome.split('.').slice(0, 2).join('.')],
     ['nonsense', () => 'a.b.c'],
-  ])('with %s is refused', async (_what, change) => {
+  ])('rejects %s', async (_what, change) => {
     const { welcome } = await invite()
     expect((await begin({ welcome: change(welcome) })).status).toBe(401)
     expect((await begin({ welcome })).status).toBe(200)
   })
 
-  test('is no token, and no token is such a link', async () => {
+  test('is not a token, and a token is not a first-visit link', async () => {
     const { welcome } = await invite()
     expect((await world.as(welcome).get('/files')).status).toBe(401)
     const token = (await cookieOf()).slice('assay_session='.length)
     expect((await begin({ welcome: token })).status).toBe(400)
   })
 
-  test('does not go round a disabled user or a second factor', async () => {
+  test('does not bypass a disabled user or a second factor', async () => {
     const disabled = await invite()
     await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
     const secured = await invite()
@@ -253,18 +253,18 @@ describe('a first visit’s link', () => {
 })
 
 describe('me', () => {
-  test('is null without a credential, and a refusal with a bad one', async () => {
+  test('is null without a credential, and an error with an invalid one', async () => {
     expect((await me({})).body).toEqual({ data: { me: null } })
     const bad = await me({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
   })
 })
 
-describe('the page', () => {
+describe('the dashboard page', () => {
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
   test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/contexts/new'])(
-    'is at %s for a browser',
+    'is served at %s to a browser',
     async (path) => {
       const { status, headers, body } = await world.stranger.raw(path, { headers: browser })
       expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
@@ -288,17 +288,17 @@ describe('the page', () => {
     '/assets/nothing.js',
     '/assets/..%2Findex.html',
     '/assets/constructor',
-  ])('stands in the way of no program at %s', async (path) => {
+  ])('is not served to other clients at %s', async (path) => {
     const { status, body } = await world.stranger.raw(path)
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })
 
-  test('keeps a path that is no view of its own an error for browsers too', async () => {
+  test('returns an error to browsers for a path that is not a view', async () => {
     for (const path of ['/nothing', '/api/v1/nothing', '/files/a/b'])
       expect((await world.stranger.raw(path, { headers: browser })).status).toBe(404)
   })
 
-  test.each(['br', 'gzip'])('has files with hashed names, compressed by %s when they were built', async (encoding) => {
+  test.each(['br', 'gzip'])('has files with hashed names, compressed with %s at build time', async (encoding) => {
     const { body } = await world.stranger.raw('/')
     const names = [...(body as string).matchAll(/\/assets\/[\w-]+-[A-Z0-9]{8}\.(?:js|css)/g)].map(([path]) => path)
     expect(names).toHaveLength(2)
@@ -310,7 +310,7 @@ describe('the page', () => {
   })
 })
 
-test('DASHBOARD=off: / is a small page without scripts, and there is no session by cookie', async () => {
+test('DASHBOARD=off: / is a small page without scripts, and cookie sessions are disabled', async () => {
   const off = await World.open({ DASHBOARD: 'off' }, world)
   const page = await off.stranger.raw('/')
   expect(page.status).toBe(200)

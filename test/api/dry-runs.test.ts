@@ -32,7 +32,7 @@ describe('dry runs', () => {
   const dryRun = (caller: Caller, name: string, content: Uint8Array | string) =>
     caller.upload('dry', name, content, { path: '/files/validate' })
 
-  test('give the report of an upload, keep nothing, count nothing, and are a call that succeeded', async () => {
+  test('return the report of an upload, store and count nothing, and log a successful call', async () => {
     const own = await world.tenant()
     await own.context('dry')
     const caller = await own.key(['upload'])
@@ -79,7 +79,7 @@ describe('dry runs', () => {
     })
   })
 
-  test('even one byte too many is a report, and a size that no context allows is refused', async () => {
+  test('report a file one byte too large, and reject a size that no context allows', async () => {
     const own = await world.tenant()
     await own.context('dry', { max_file_size_mb: 1 })
     expect(dataOf(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
@@ -91,7 +91,7 @@ describe('dry runs', () => {
     expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('take no metadata, need a context, and read an unknown one as unknown', async () => {
+  test('reject metadata, require a context, and return 404 for an unknown one', async () => {
     const key = await (await world.tenant()).key(['upload', 'metadata'])
     const { body, headers } = multipart([
       { name: 'file', filename: 'a.txt', content: 'text' },
@@ -102,7 +102,7 @@ describe('dry runs', () => {
     expect(refusal(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
   })
 
-  test('the report that was kept with a file is the one that its upload was judged by', async () => {
+  test('a dry run returns the same report as the upload of the file', async () => {
     const own = await world.tenant()
     await own.context('dry')
     const { file_id } = dataOf(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)

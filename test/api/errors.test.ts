@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 // Contract §1, as it stands there.
-test('every code has the contract’s status', () => {
+test('every error code has the documented status', () => {
   expect(httpStatus).toEqual({
     bad_user_input: 400,
     unauthenticated: 401,
@@ -45,7 +45,7 @@ test('every code has the contract’s status', () => {
 })
 
 // Specification §4, the contract, and what goes beyond them; rotation is our own.
-test('the routes are the specification’s', () => {
+test('the routes match the specification', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
       'POST /api-keys',
@@ -130,7 +130,7 @@ describe('401', () => {
     expect(refusal(answer)).toEqual([401, 'unauthenticated'])
   })
 
-  test('before anything of a body is looked at', async () => {
+  test('is returned before the body is read', async () => {
     expect(refusal(await world.stranger.post('/api-keys', '{broken', { 'content-type': 'application/json' }))).toEqual([
       401,
       'unauthenticated',
@@ -139,7 +139,7 @@ describe('401', () => {
   })
 })
 
-test('403 names the scope, and comes before any fault of the input', async () => {
+test('403 names the missing scope, and precedes any validation error', async () => {
   const key = await tenant.key(['upload'])
   const answer = await key.post('/api-keys', { name: '' })
   expect(refusal(answer)).toEqual([403, 'forbidden'])
@@ -158,12 +158,15 @@ describe('404', () => {
     '/stats/charts',
     '/audit-logs/entity/file',
     '/files/%zz',
-  ])('the path %s is unknown', async (path) => {
+  ])('is returned for the unknown path %s', async (path) => {
     expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
   })
-  test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])('so is %s outside', async (path) => {
-    expect(refusal(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
-  })
+  test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])(
+    'is returned for %s outside of the API',
+    async (path) => {
+      expect(refusal(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
+    },
+  )
   test.each([
     'file_00000000000000000000000000',
     'file_',
@@ -172,14 +175,14 @@ describe('404', () => {
     '%F0%9F%98%80',
     'x'.repeat(3_000),
     "'; DROP TABLE files",
-  ])('the file %s is unknown', async (id) => {
+  ])('is returned for the unknown file %s', async (id) => {
     for (const path of [`/files/${id}`, `/files/${id}/metadata`, `/files/${id}/validation`])
       expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
     expect(refusal(await tenant.admin.delete(`/files/${id}`))).toEqual([404, 'not_found'])
   })
 })
 
-test('405 names the methods that are allowed, in the header and in the details', async () => {
+test('405 names the allowed methods in the header and in the details', async () => {
   const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths) {
@@ -202,14 +205,14 @@ test.each([
   '/download/x',
   '/api/v1/openapi.json',
   '/docs',
-])('405 at %s too, which is only read', async (path) => {
+])('returns 405 for other methods at read-only %s', async (path) => {
   const answer = await tenant.admin.raw(path, { method: 'POST' })
   expect([...refusal(answer), answer.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD'])
 })
 
 describe('JSON bodies', () => {
   test.each(routes.filter(({ method, body }) => method !== 'GET' && !body))(
-    'that $method $path has no use for are refused by the names of their members',
+    'sent to $method $path, which has no body, are rejected with the names of their members',
     async ({ method, path }) => {
       const place = path.replace(/\{\w+\}/g, 'x')
       const answer = await tenant.admin.rest(method, place, { why: 'x' })
@@ -229,10 +232,10 @@ describe('JSON bodies', () => {
     ['two values', '{}{}'],
     ['more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(broken)('%s is 400', async (_what, body) => {
+  test.each(broken)('rejects %s with 400', async (_what, body) => {
     expect(faultyFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
-  test('bytes that are no UTF-8 are 400', async () => {
+  test('rejects invalid UTF-8 with 400', async () => {
     const answer = await tenant.admin.raw('/api/v1/api-keys', {
       method: 'POST',
       headers: json,
@@ -240,7 +243,7 @@ describe('JSON bodies', () => {
     })
     expect(faultyFields(answer)).toEqual(['body'])
   })
-  test('no body at all lacks what is required', async () => {
+  test('a missing body is reported as missing required fields', async () => {
     expect(faultyFields(await tenant.admin.post('/api-keys'))).toEqual(['name'])
     expect(faultyFields(await tenant.admin.post('/contexts'))).toEqual([
       'allowed_extensions',
@@ -250,19 +253,19 @@ describe('JSON bodies', () => {
     ])
   })
   test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/jsonp', 'x'])(
-    '%s is 415',
+    'rejects %s with 415',
     async (type) => {
       const answer = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
       expect(refusal(answer)).toEqual([415, 'unsupported_media_type'])
     },
   )
-  test('a charset, another case and +json are JSON', async () => {
+  test('accepts a charset, another letter case and +json as JSON', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/merge-patch+json'])
       dataOf(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
   })
 })
 
-test('an upload that is not multipart is 415, one that is broken is 400', async () => {
+test('rejects an upload that is not multipart with 415, and a malformed one with 400', async () => {
   for (const type of ['application/json', 'application/octet-stream', 'multipart/mixed; boundary=x'])
     expect(refusal(await tenant.admin.post('/files/upload', 'x', { 'content-type': type }))).toEqual([
       415,
@@ -276,7 +279,7 @@ test('an upload that is not multipart is 415, one that is broken is 400', async 
 })
 
 describe('application/problem+json (RFC 9457)', () => {
-  test('tells the same facts', async () => {
+  test('contains the same information', async () => {
     const plain = await tenant.admin.get('/files?page=0')
     const answer = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
     expect(answer.status).toBe(400)
@@ -291,7 +294,7 @@ describe('application/problem+json (RFC 9457)', () => {
       details: plain.body.error.details,
     })
   })
-  test('also for what is refused before any route', async () => {
+  test('is also used for errors before routing', async () => {
     const headers = { accept: 'application/json;q=0.5, application/problem+json' }
     for (const [status, path] of [
       [404, '/api/v1/nothing'],
@@ -306,12 +309,12 @@ describe('application/problem+json (RFC 9457)', () => {
       expect(Object.keys(answer.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
     }
   })
-  test('a success stays what it is', async () => {
+  test('does not change successful responses', async () => {
     dataOf(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
   })
 })
 
-test('an unexpected fault is told without detail, and logged whole', async () => {
+test('returns an unexpected error without details, and logs it in full', async () => {
   const { files } = world.app.services
   const real = files.list
   files.list = () => Promise.reject(new Error('a secret of ours'))
@@ -328,7 +331,7 @@ test('an unexpected fault is told without detail, and logged whole', async () =>
   expect(world.log.text).toContain('a secret of ours')
 })
 
-test('HEAD is GET without a body', async () => {
+test('HEAD returns the headers of GET without a body', async () => {
   const response = await fetch(`${world.url}/api/v1/contexts`, {
     method: 'HEAD',
     headers: { authorization: `Bearer ${tenant.admin.credential}` },
@@ -337,11 +340,11 @@ test('HEAD is GET without a body', async () => {
   expect(response.headers.get('x-request-id')).toMatch(/^req_/)
 })
 
-test('every answer says when', async () => {
+test('every response has a Date header', async () => {
   expect((await tenant.admin.get('/files')).body.timestamp).toEqual(aTime)
 })
 
-test('a query parameter that no endpoint takes is refused, with the nearest that there is', async () => {
+test('rejects an unknown query parameter and suggests the nearest one', async () => {
   const cases: [string, string, string][] = [
     ['GET', '/files?pagesize=5', "pagesize: is not a query parameter of this endpoint; did you mean 'page_size'?"],
     ['GET', '/contexts/notes?colour=red', 'colour: is not a query parameter of this endpoint'],
@@ -373,7 +376,7 @@ describe('an invalid number in a query', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('of any list is named with its value and its true range', async () => {
+  test('is reported with its value and the valid range, on every list', async () => {
     const { paths } = (await world.stranger.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
@@ -395,7 +398,7 @@ describe('an invalid number in a query', () => {
         expect(answer.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
-  test('is named in GraphQL and for a stream of events, too', async () => {
+  test('is reported by GraphQL and for a stream of events, too', async () => {
     const refused = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
     expect(refused.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',
@@ -406,7 +409,7 @@ describe('an invalid number in a query', () => {
       `\`after\` is "x". It must be a whole number between 0 and ${Number.MAX_SAFE_INTEGER}. \`limit\` is -1. It must be between 1 and 1000.`,
     )
   })
-  test('is named beside other invalid fields', async () => {
+  test('is reported together with other invalid fields', async () => {
     const { message } = (await tenant.admin.get('/files?page_size=500&pgae=1&page=-1')).body
     expect(message).toBe(
       "pgae: is not a query parameter of this endpoint; did you mean 'page'?; `page` is -1. It must be between 1 and 2147483647. `page_size` is 500. It must be between 1 and 100.",

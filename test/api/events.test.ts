@@ -25,7 +25,7 @@ async function eventsOf(work: () => Promise<unknown>) {
 }
 
 describe('GET /events', () => {
-  test('a page begins behind its place, and the journal’s length is told', async () => {
+  test('returns a page after the cursor, and the length of the journal', async () => {
     const { status, body } = await tenant.admin.get('/events')
     expect(status).toBe(200)
     const { data, last_sequence } = body.data
@@ -41,7 +41,7 @@ describe('GET /events', () => {
     expect((await tenant.admin.get('/events?after=900000')).body.data).toEqual({ data: [], last_sequence })
   })
 
-  test('types are names or kinds, separated by commas; an unknown one is refused', async () => {
+  test('filters by names and kinds of types, separated by commas, and rejects an unknown type', async () => {
     await tenant.admin.upload('notes', 'typed.txt', 'typed')
     await tenant.admin.upload('notes', 'typed.exe', 'MZ')
     const typesOf = async (types: string) =>
@@ -53,7 +53,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('a verdict is one event each, by key and by user, also where the file is too large', async () => {
+  test('each verdict is one event, by key and by user, also for a file that is too large', async () => {
     const user = await tenant.user(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await eventsOf(() => upload(tenant.admin))
@@ -124,7 +124,7 @@ describe('GET /events', () => {
 describe('server-sent events', () => {
   const url = (query = '') => `${world.url}/api/v1/events${query}`
 
-  test('what was, and what comes, once each and in order', async () => {
+  test('deliver past and new events once each and in order', async () => {
     const reader = await readEvents(url(), tenant.admin.credential!)
     const before = await last()
     for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
@@ -134,7 +134,7 @@ describe('server-sent events', () => {
     reader.leave()
   })
 
-  test('Last-Event-ID outranks after, so that a browser goes on where it was', async () => {
+  test('Last-Event-ID takes precedence over after, so that a browser resumes at its last event', async () => {
     const before = await last()
     await tenant.admin.upload('notes', 'again.txt', 'again')
     const reader = await readEvents(url('?after=0&types=file.*'), tenant.admin.credential!, { 'last-event-id': String(before) })
@@ -144,7 +144,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), tenant.admin.credential!, { 'last-event-id': 'x' })).rejects.toThrow('400')
   })
 
-  test('another replica’s events come as well', async () => {
+  test('deliver events of other replicas', async () => {
     const other = await World.open({}, world)
     const before = await last()
     const reader = await readEvents(`${other.url}/api/v1/events?after=${before}`, tenant.admin.credential!)
@@ -155,7 +155,7 @@ describe('server-sent events', () => {
     await other.close()
   })
 
-  test('the stream of a key that is revoked ends', async () => {
+  test('the stream of a revoked key ends', async () => {
     const key = await tenant.key(['admin'])
     const reader = await readEvents(url(`?after=${await last()}`), key.credential!)
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -163,7 +163,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), key.credential!)).rejects.toThrow('401')
   })
 
-  test('a client that takes nothing is dropped, and what it left unread is not kept for it', async () => {
+  test('closes the stream of a client that does not read, and releases its buffered events', async () => {
     const full = await world.tenant()
     const { rows } = await world.database.pool.query<{ length: number }>(
       'SELECT journal_length AS length FROM tenant_heads WHERE tenant_id = $1',
@@ -190,7 +190,7 @@ describe('server-sent events', () => {
     socket.destroy()
   })
 
-  test('all streams and subscriptions end when the process begins to drain, and no new one begins', async () => {
+  test('closes all streams and subscriptions when the process starts to drain, and accepts no new ones', async () => {
     const other = await World.open({}, world)
     const reader = await readEvents(`${other.url}/api/v1/events`, tenant.admin.credential!)
     const client = createClient({
@@ -212,7 +212,7 @@ describe('server-sent events', () => {
     await other.close()
   })
 
-  test('a tenant has so many at once and no more', async () => {
+  test('limits the number of streams per tenant', async () => {
     const crowded = await world.tenant()
     const readers = await Promise.all(Array.from({ length: 50 }, () => readEvents(url(), crowded.admin.credential!)))
     await expect(readEvents(url(), crowded.admin.credential!)).rejects.toThrow('429')
@@ -221,7 +221,7 @@ describe('server-sent events', () => {
   })
 })
 
-describe('the subscription', () => {
+describe('the GraphQL subscription', () => {
   const connect = (credential: string | undefined) =>
     createClient({
       url: `${world.url.replace('http', 'ws')}/graphql`,
@@ -232,7 +232,7 @@ describe('the subscription', () => {
   const subscription =
     'subscription ($after: Long, $types: [String!]) { events(after: $after, types: $types) { sequence type data } }'
 
-  test('gives what comes, from a place on, of the types that are asked for', async () => {
+  test('delivers new events after a cursor, filtered by type', async () => {
     const client = connect(tenant.admin.credential)
     const events = client.iterate({ query: subscription, variables: { after: await last(), types: ['file.*'] } })
     await tenant.admin.patch('/tenant', { name: 'Named again' })
@@ -247,13 +247,13 @@ describe('the subscription', () => {
     ['no credential', () => undefined, 4401],
     ['an unknown one', () => 'assay_unknown', 4401],
     ['one without the scope', async () => (await tenant.key(['metadata'])).credential, 4403],
-  ])('with %s the connection is refused', async (_what, credential, code) => {
+  ])('rejects the connection for %s', async (_what, credential, code) => {
     const client = connect(await credential())
     const events = client.iterate({ query: subscription })
     await expect(events.next()).rejects.toMatchObject({ code })
   })
 
-  test('a key that is revoked is disconnected', async () => {
+  test('disconnects a client whose key is revoked', async () => {
     const key = await tenant.key(['admin'])
     const client = connect(key.credential)
     const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
@@ -267,7 +267,7 @@ describe('the subscription', () => {
     await ended
   })
 
-  test('queries, faults and a bad argument are told as errors', async () => {
+  test('returns errors for queries, invalid documents and an invalid argument', async () => {
     const client = connect(tenant.admin.credential)
     const refusal = async (query: string) => {
       try {
@@ -283,13 +283,13 @@ describe('the subscription', () => {
     await client.dispose()
   })
 
-  test('by HTTP it is refused', async () => {
+  test('is rejected over HTTP', async () => {
     const { status, body } = await tenant.admin.graphql('subscription { events { type } }')
     expect([status, body.errors[0].extensions.code]).toEqual([400, 'BAD_USER_INPUT'])
   })
 })
 
-test('a wish to upgrade to anything else is ignored, and the request answered', async () => {
+test('ignores an upgrade to another protocol, and answers the request', async () => {
   const answer = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
     const asked = request(
       `${world.url}/graphql`,

@@ -24,7 +24,7 @@ describe('the rate limit', () => {
   afterAll(() => limited.close())
   const keyAt = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
 
-  test('counts the cost of a document as calls; one that exceeds it is rejected as a whole with its cost and the limit, and cheap calls are not', () =>
+  test('counts the cost of a document as calls; rejects one that exceeds the limit as a whole, with its cost and the limit, and still accepts cheap calls', () =>
     inOneWindow(60, async () => {
       const key = await keyAt()
       expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
@@ -59,7 +59,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts a request as at most half of it, so that a low limit rejects no legal request forever', () =>
+  test('counts a request as at most half of the limit, so that a low limit never rejects a valid request permanently', () =>
     inOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {
@@ -106,26 +106,29 @@ describe('expensive requests of one tenant', () => {
     GraphQL: (caller) => caller.graphql('{ apiCallsChart(period: hourly, days: 365) { dataPoints { total } } }'),
   }
 
-  test.each(Object.keys(chartBy))('wait for each other by %s; cheap requests and other tenants do not wait', async (door) => {
-    const [tenant, other] = [await world.tenant(), await world.tenant()]
-    const charts = holdCharts()
-    try {
-      const first = chartBy[door]!(tenant.admin)
-      await charts.next(1)
-      const second = chartBy[door]!(tenant.admin)
-      const third = chartBy[door]!(other.admin)
-      await charts.next(2)
-      expect((await tenant.admin.get('/files')).status).toBe(200)
-      expect(charts.held).toHaveLength(2)
-      charts.held[0]!()
-      await charts.next(3)
-      for (const release of charts.held) release()
-      for (const { status, body } of await Promise.all([first, second, third])) {
-        expect(status).toBe(200)
-        expect(body.errors).toBeUndefined()
+  test.each(Object.keys(chartBy))(
+    'wait for each other by %s, while cheap requests and other tenants do not wait',
+    async (door) => {
+      const [tenant, other] = [await world.tenant(), await world.tenant()]
+      const charts = holdCharts()
+      try {
+        const first = chartBy[door]!(tenant.admin)
+        await charts.next(1)
+        const second = chartBy[door]!(tenant.admin)
+        const third = chartBy[door]!(other.admin)
+        await charts.next(2)
+        expect((await tenant.admin.get('/files')).status).toBe(200)
+        expect(charts.held).toHaveLength(2)
+        charts.held[0]!()
+        await charts.next(3)
+        for (const release of charts.held) release()
+        for (const { status, body } of await Promise.all([first, second, third])) {
+          expect(status).toBe(200)
+          expect(body.errors).toBeUndefined()
+        }
+      } finally {
+        charts.restore()
       }
-    } finally {
-      charts.restore()
-    }
-  })
+    },
+  )
 })

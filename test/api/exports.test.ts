@@ -34,7 +34,7 @@ function csv(text: string): string[][] {
   return rows
 }
 
-test('call logs as NDJSON: the very entries of the list, without the call that asks', async () => {
+test('exports call logs as NDJSON with the entries of the list, without the call of the export', async () => {
   const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
   const answer = await tenant.admin.get('/stats/logs/export')
   expect(answer.status).toBe(200)
@@ -47,7 +47,7 @@ test('call logs as NDJSON: the very entries of the list, without the call that a
   expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
 })
 
-test('call logs as CSV: names in the first line, formulas harmless, every cell as the list has it', async () => {
+test('exports call logs as CSV with a header line, escaped formulas and the cells of the list', async () => {
   const filter = 'status=success&operation=metadata'
   const answer = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
@@ -60,7 +60,7 @@ test('call logs as CSV: names in the first line, formulas harmless, every cell a
   expect(rows.flat()).toEqual(expect.arrayContaining([`'=HYPERLINK("http://evil", "x")`, `'+1-2, "agent"`, `'@SUM(A1)`]))
 })
 
-test('audit logs in both forms, with the filters of the list', async () => {
+test('exports audit logs in both formats, with the filters of the list', async () => {
   const listed = async (query: string) => (await tenant.admin.get(`/audit-logs?page_size=100${query}`)).body.data.data
   expect(ndjson((await tenant.admin.get('/audit-logs/export?format=ndjson')).body)).toEqual(await listed(''))
   for (const query of ['&audit_type=file', '&action=created', '&audit_type=api_key&action=created', '&entity_id=key_none'])
@@ -76,7 +76,7 @@ test('audit logs in both forms, with the filters of the list', async () => {
   })
 })
 
-describe('refused as everywhere', () => {
+describe('rejected exports', () => {
   const faulty: [string, string[]][] = [
     ['/stats/logs/export?format=xml', ['format']],
     ['/stats/logs/export?format=', ['format']],
@@ -93,7 +93,7 @@ describe('refused as everywhere', () => {
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
   })
 
-  test('without the scope, without a credential, by a key of some contexts, by another method', async () => {
+  test('rejects a missing scope, a missing credential, a restricted key and another method', async () => {
     const code = async (caller: Caller, path: string) => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
@@ -113,7 +113,7 @@ describe('refused as everywhere', () => {
       ])
   })
 
-  test('another tenant’s export has nothing of it', async () => {
+  test('an export contains no rows of another tenant', async () => {
     const other = await world.tenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -154,14 +154,14 @@ describe('a large export', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('comes whole, over several months, each row once', async () => {
+  test('contains each row of several months once', async () => {
     const ids = ndjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)
     expect(ids).toEqual([...ids].sort().reverse())
   })
 
-  test('waits for a client that does not read, and stops when he goes away', async () => {
+  test('waits for a client that does not read, and stops when the client disconnects', async () => {
     const slow = await open()
     expect(slow.statusCode).toBe(200)
     // It stands still, and has not come to its end: what is not read is not fetched.
@@ -178,7 +178,7 @@ describe('a large export', () => {
     expect(world.log.text).not.toContain('An export failed')
   })
 
-  test('has its limit of others beside it', async () => {
+  test('is limited in number', async () => {
     // A place that a client left is free again a moment after its connection is gone.
     const begun = async () => {
       let response = await open()
@@ -197,7 +197,7 @@ describe('a large export', () => {
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
   })
 
-  test('has ended when all of it has come: one after the other, none is beyond the limit', async () => {
+  test('is counted until its end, so that consecutive exports stay within the limit', async () => {
     const { database } = world
     const { dedicatedReads } = database
     database.dedicatedReads = async (name) => {

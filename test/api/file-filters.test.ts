@@ -143,7 +143,7 @@ const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toU
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test('come from link to link, each once, in order', async () => {
+  test('are paged by links, each once, in order', async () => {
     const asked = filters[name]!()
     const all = expected(asked)
     const seen: string[] = []
@@ -157,7 +157,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     expect(seen).toEqual(all)
   })
 
-  test.each(['forwards', 'backwards'])('come as a connection %s, with their total', async (direction) => {
+  test.each(['forwards', 'backwards'])('are paged as a connection %s, with their total', async (direction) => {
     const asked = filters[name]!()
     const all = expected(asked)
     const args = Object.entries(asked).map(
@@ -185,7 +185,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
   })
 })
 
-test('what lies between two cursors is given from either end', async () => {
+test('can be read between two cursors in both directions', async () => {
   const all = expected({ sort: 'size_bytes' })
   const look = async (args: string) => {
     const { body } = await key.graphql(
@@ -203,20 +203,20 @@ test('what lies between two cursors is given from either end', async () => {
   expect(ids(await look(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
-test('a key that is restricted to a context sees that one’s files alone, however they are asked for', async () => {
+test('a key restricted to a context lists only the files of that context, with any filter', async () => {
   const restricted = await tenant.key(['metadata'], { contexts: ['two'] })
   const { data, pagination } = dataOf(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test('nothing of another tenant', async () => {
+test('lists no files of another tenant', async () => {
   const other = await world.tenant()
   for (const name of Object.keys(filters))
     expect(itemsOf(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
 })
 
-test('a new file is found at once by its type, and by its name', async () => {
+test('finds a new file immediately by its type and its name', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const { file_id } = (await own.admin.upload('notes', 'Report.txt', 'text')).body.data
@@ -238,11 +238,11 @@ test.each([
   ['sort=size_bytes&page=2', ['page']],
   ['content_type=text/plain&page=2', ['page']],
   ['prefix=x', ['prefix']],
-])('%s is refused, naming what is at fault', async (query, fields) => {
+])('rejects %s and names the invalid parameter', async (query, fields) => {
   expect(faultyFields(await key.get(`/files?${query}`))).toEqual(fields)
 })
 
-test('a cursor of a list that is sorted otherwise is refused', async () => {
+test('rejects a cursor of a list with another order', async () => {
   const answer = await key.get('/files?sort=size_bytes&page_size=5')
   const after = new URL(nextOf(answer)!, 'http://x').searchParams.get('after')!
   expect(faultyFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
@@ -250,7 +250,7 @@ test('a cursor of a list that is sorted otherwise is refused', async () => {
   expect(body.errors[0].extensions.details.fields[0].field).toBe('last')
 })
 
-describe('beyond ten thousand files', () => {
+describe('lists of more than ten thousand files', () => {
   let many: TestTenant
   beforeAll(async () => {
     many = await world.tenant()
@@ -270,7 +270,7 @@ describe('beyond ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('a total of what no counter knows stops there, and is none in a connection', async () => {
+  test('stop counting there without a stored counter, and a connection has no total', async () => {
     const counted = dataOf(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = dataOf(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])
@@ -280,7 +280,7 @@ describe('beyond ten thousand files', () => {
     expect([body.data.all.totalCount, body.data.texts.totalCount]).toEqual([10_050, null])
   })
 
-  test('what would have to be sorted is refused, saying what would do', async () => {
+  test('are rejected if they need a sort, with a hint to a filter that works', async () => {
     for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
       const answer = await many.admin.get(`/files?${query}`)
       expect(faultyFields(answer)).toEqual(['sort'])

@@ -54,7 +54,7 @@ const names: [what: string, disposition: string, stored: string][] = [
   ['emoji of more than 255 bytes', `filename="${family.repeat(20)}.txt"`, `${[...family.repeat(20)].slice(0, 69).join('')}.txt`],
 ]
 
-test.each(names)('stores a name with %s, cleaned, by REST and GraphQL', async (_what, disposition, stored) => {
+test.each(names)('stores a name with %s in sanitized form, by REST and GraphQL', async (_what, disposition, stored) => {
   const uploaded = dataOf(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
   expect(uploaded.original_filename).toBe(stored)
   expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
@@ -71,13 +71,13 @@ test.each(names)('stores a name with %s, cleaned, by REST and GraphQL', async (_
   expect(extended ? decodeURIComponent(extended) : plain).toBe(stored)
 })
 
-test('rejects a name of which nothing is left with 400', async () => {
+test('rejects a name that is empty after sanitizing with 400', async () => {
   for (const disposition of ['filename="\0\u001f"', 'filename="%0D%0A"', 'filename="a.txt\\\\"', 'filename="..\u0001"'])
     for (const answer of [await rest('upload', disposition), await rest('validate', disposition)])
       expect(refusal(answer)).toEqual([400, 'bad_user_input'])
 })
 
-test('rejects a part whose Content-Disposition cannot be parsed, and says so', async () => {
+test('rejects a part with an invalid Content-Disposition and names the problem', async () => {
   for (const disposition of [
     'filename="say "hi".txt"',
     'filename="a.txt\\"',

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('an uploaded file is listed, described, handed out byte for byte, and deleted', async () => {
+test('lists, describes, downloads and deletes an uploaded file', async () => {
   const tenant = await world.tenant()
   await tenant.context('notes')
   const uploaded = await tenant.admin.upload('notes', 'a.txt', 'hello', { metadata: { page: 7 } })
@@ -59,7 +59,7 @@ test('an uploaded file is listed, described, handed out byte for byte, and delet
   expect((await tenant.admin.get('/contexts/notes')).body.data.storage_used_bytes).toBe(0)
 })
 
-describe('payloads, member by member', () => {
+describe('members of responses', () => {
   let tenant: TestTenant
   let fileId: string
   beforeAll(async () => {
@@ -83,7 +83,7 @@ describe('payloads, member by member', () => {
     ])
   })
 
-  test('a file’s metadata', async () => {
+  test('the metadata of a file', async () => {
     expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
       file_id: fileId,
       ...uploaded,
@@ -96,7 +96,7 @@ describe('payloads, member by member', () => {
     })
   })
 
-  test('a download URL, which is counted when it is made', async () => {
+  test('a download URL, which is counted at its creation', async () => {
     // The service's estimate of the database's clock is good to a fraction of that, also under load.
     const before = Date.now() - 1000
     expect(dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
@@ -115,7 +115,7 @@ describe('payloads, member by member', () => {
     }
   })
 
-  test('a user’s upload has no key’s name', async () => {
+  test('an upload by a user has no key name', async () => {
     const user = await tenant.user(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = itemsOf(await tenant.admin.get('/files?page_size=1'))
@@ -123,7 +123,7 @@ describe('payloads, member by member', () => {
     expect(itemsOf(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
   })
 
-  test('the uploader’s name is a snapshot', async () => {
+  test('the name of the uploader is a snapshot', async () => {
     const key = await tenant.key(['upload'], { name: 'Before' })
     const { file_id } = (await key.upload('notes', 'k.txt', 'text')).body.data
     await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
@@ -156,14 +156,14 @@ describe('lists', () => {
     return { found: data.map((file: { file_id: string }) => made.indexOf(file.file_id)), ...pagination }
   }
 
-  test('newest first, and filters combine', async () => {
+  test('lists files newest first and combines filters', async () => {
     expect(await list('')).toMatchObject({ found: [4, 3, 2, 1, 0], total_items: 5 })
     expect(await list('context=images')).toMatchObject({ found: [4, 1, 0], total_items: 3 })
     expect(await list(`uploaded_by=${second.id}`)).toMatchObject({ found: [2, 1], total_items: 2 })
     expect(await list(`uploaded_by=${second.id}&context=images`)).toMatchObject({ found: [1], total_items: 1 })
   })
 
-  test('what matches nothing is an empty list, malformed or not', async () => {
+  test('returns an empty list for filters without a match, malformed or not', async () => {
     for (const query of [
       'context=unknown',
       'context=No%20Key',
@@ -187,7 +187,7 @@ describe('lists', () => {
       })
   })
 
-  test('pages', async () => {
+  test('pages through files', async () => {
     expect(await list('page=2&page_size=2')).toMatchObject({ found: [2, 1], total_pages: 3, has_next: true, has_previous: true })
     expect(await list('page=3&page_size=2')).toMatchObject({ found: [0], has_next: false, has_previous: true })
     expect(await list('page=4&page_size=2')).toMatchObject({ found: [], has_next: false, has_previous: true })
@@ -195,7 +195,7 @@ describe('lists', () => {
     expect(faultyFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
   })
 
-  test('files of one millisecond neither repeat nor go missing', async () => {
+  test('neither repeats nor skips files of the same millisecond', async () => {
     const own = await world.tenant()
     await own.context('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))
@@ -209,7 +209,7 @@ describe('lists', () => {
   })
 })
 
-test('the first start makes a tenant, a key and a dashboard user, and no context', async () => {
+test('the first start creates a tenant, a key and a dashboard user, but no context', async () => {
   const { first } = world
   expect(itemsOf(await first.get('/contexts'))).toEqual([])
   expect(itemsOf(await first.get('/api-keys'))).toMatchObject([{ scopes: ['upload', 'download', 'metadata', 'delete', 'admin'] }])

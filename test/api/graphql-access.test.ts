@@ -145,7 +145,7 @@ const rows = [
   ...Object.entries(mutations).map((row) => ['mutation', ...row] as const),
 ]
 
-test('the tables have a row for every root field, and no other', async () => {
+test('the tables have one row per root field', async () => {
   const { body } = await mine.admin.graphql('{ __schema { queryType { fields { name } } mutationType { fields { name } } } }')
   const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name).sort()
   expect(Object.keys(queries).sort()).toEqual(names(body.data.__schema.queryType))
@@ -160,7 +160,7 @@ function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row,
   return caller.graphqlUpload(`${kind} ($file: Upload!) { ${field}${filled.replace('$upload', '$file')} }`, {}, 'a.txt', 'text')
 }
 
-describe('the scope matrix', () => {
+describe('scopes by root field', () => {
   const callers = new Map<string, Caller>()
   // Those that ask for the password refuse a wrong one, and API keys, by a 403 of their own.
   // Each row has users of its own for signOut, which ends what it is called with.
@@ -190,7 +190,7 @@ describe('the scope matrix', () => {
   })
 })
 
-describe('the tenant matrix', () => {
+describe('tenant isolation by root field', () => {
   const nobodys = {
     key: 'key_00000000000000000000000000',
     file: 'file_00000000000000000000000000',
@@ -218,7 +218,7 @@ describe('the tenant matrix', () => {
       expect(told).not.toContain(secret)
   })
 
-  test('nothing of theirs was changed by any of it', async () => {
+  test('requests of another tenant change nothing', async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

@@ -48,13 +48,13 @@ const spreads = Object.entries(ownId)
 const find = (caller: Caller, id: string) =>
   caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
 
-describe('node finds a thing of any type by its id', () => {
+describe('node finds an object of any type by its id', () => {
   test.each(types)('%s', async (type) => {
     const { body } = await find(user, ids[type]!)
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
   })
 
-  test.each(types)('%s: not in another tenant, where its id reads like an unknown one', async (type) => {
+  test.each(types)('%s: returns null in another tenant, as for an unknown id', async (type) => {
     const answer = await find(other.admin, ids[type]!)
     expect([graphqlCode(answer), answer.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
@@ -67,13 +67,13 @@ describe('node finds a thing of any type by its id', () => {
     AuditLog: 'admin',
     User: 'admin',
   }
-  test.each(Object.entries(needs))('%s: only with the scope %s', async (type, scope) => {
+  test.each(Object.entries(needs))('%s: requires the scope %s', async (type, scope) => {
     const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
     expect(graphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
     expect(graphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
   })
 
-  test('nothing of another context, nor of the whole tenant, for a key that is restricted to one', async () => {
+  test('returns no objects of other contexts, nor of the tenant, to a restricted key', async () => {
     const restricted = await tenant.key(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
       ['File', 'FileContext', 'CallLog'].map(async (type) => graphqlCode(await find(restricted, ids[type]!))),
@@ -82,13 +82,13 @@ describe('node finds a thing of any type by its id', () => {
   })
 
   test.each(['', 'file', 'file_x', 'req_00000000000000000000000000', `${'x'.repeat(5_000)}`])(
-    'an id that is none (%j) is unknown',
+    'treats the malformed id %j as unknown',
     async (id) => {
       expect(graphqlCode(await find(user, id))).toBe('NOT_FOUND')
     },
   )
 
-  test('asking for a file so is a call of the operation metadata', async () => {
+  test('a file read by node is logged as a metadata call', async () => {
     const key = await tenant.key(['metadata'])
     await find(key, ids.File!)
     const { body } = await user.get(`/stats/logs?api_key_id=${key.id}`)
@@ -96,7 +96,7 @@ describe('node finds a thing of any type by its id', () => {
   })
 })
 
-test('every item of every list has the id that caches look for', async () => {
+test('every item of every list has the id that client caches use', async () => {
   const { body } = await user.graphql(`{
     files { data { id fileId } } contexts { data { id contextId } } apiKeys { data { id apiKeyId } } tenant { id tenantId }
     callLogs { data { id callId } } auditLogs { data { id auditId } } users { data { id userId } } mySessions { data { id sessionId } }
@@ -106,8 +106,8 @@ test('every item of every list has the id that caches look for', async () => {
   for (const item of items) expect(new Set(Object.values(item)).size).toBe(1)
 })
 
-describe('a root field that is refused leaves the others alone', () => {
-  test('of a query, for its scope and for an unknown id', async () => {
+describe('an error of one root field does not affect the others', () => {
+  test('in a query, for a missing scope and an unknown id', async () => {
     const key = await tenant.key(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
@@ -127,7 +127,7 @@ describe('a root field that is refused leaves the others alone', () => {
     ])
   })
 
-  test('of a mutation: the secret that was made before is told', async () => {
+  test('in a mutation: returns the secret that was created before', async () => {
     const { body } = await user.graphql(
       'mutation { createApiKey(input: { name: "One" }) { apiKey } deleteFile(fileId: "file_x") { fileId } }',
     )
@@ -135,7 +135,7 @@ describe('a root field that is refused leaves the others alone', () => {
   })
 })
 
-test('reasons and error codes are enums, spelled as in REST', async () => {
+test('reasons and error codes are enums with the names of REST', async () => {
   const { body } = await user.graphql(`{
     callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
     reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }
@@ -145,7 +145,7 @@ test('reasons and error codes are enums, spelled as in REST', async () => {
   expect(body.data.code).toEqual({ kind: 'ENUM' })
 })
 
-test('each scalar of our own says where it is specified', async () => {
+test('each custom scalar has a specification URL', async () => {
   const { body } = await user.graphql('{ __schema { types { name kind specifiedByURL } } }')
   const own = body.data.__schema.types.filter(
     ({ kind, name }: { kind: string; name: string }) =>

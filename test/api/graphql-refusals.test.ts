@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('refusals have REST’s codes', () => {
+describe('errors have the codes of REST', () => {
   /** The same act through both doors, and what both answer. */
   const table: [string, () => Promise<Answer>, () => Promise<Answer>, number, string][] = [
     [
@@ -197,14 +197,14 @@ describe('refusals have REST’s codes', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('a subscription by POST is the caller’s fault, and is told where it belongs', async () => {
+  test('a subscription by POST is rejected as a client error at its location', async () => {
     const answer = await world.stranger.graphql('subscription { events { sequence } }')
     expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.status).toBe(400)
     expect(answer.body.errors[0].message).toBe('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.')
   })
 
-  test('an endless name of an operation is refused, and not repeated', async () => {
+  test('rejects a very long operation name and does not repeat it in the error', async () => {
     const answer = await world.stranger.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -215,7 +215,7 @@ describe('refusals have REST’s codes', () => {
     expect(JSON.stringify(answer.body)).toContain('operationName')
   })
 
-  test('the fields at fault are spelled as GraphQL spells them', async () => {
+  test('names invalid fields in camelCase', async () => {
     const answer = await user.graphql(
       'mutation { createContext(input: { contextKey: "X", displayName: "", allowedExtensions: [], maxFileSizeMb: 9999 }) { contextId } }',
     )
@@ -230,7 +230,7 @@ describe('refusals have REST’s codes', () => {
   })
 })
 
-describe('a refusal comes in the type that the client accepts', () => {
+describe('an error response has the media type that the client accepts', () => {
   const json = 'application/json; charset=utf-8'
   const graphql = 'application/graphql-response+json; charset=utf-8'
   const accepts: [string, string | undefined, string][] = [

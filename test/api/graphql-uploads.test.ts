@@ -26,7 +26,7 @@ describe('uploads by the multipart request specification', () => {
   const validate =
     'mutation ($file: Upload!, $context: String!) { validateFile(file: $file, context: $context) { outcome reason checks { check outcome } } }'
 
-  test('a file is kept, dry-run, handed out and deleted', async () => {
+  test('stores, dry-runs, downloads and deletes a file', async () => {
     const { body } = await user.graphqlUpload(upload, { context: 'notes', metadata: { b: 1 } }, 'ü.txt', 'text')
     expect(body.errors).toBeUndefined()
     const { fileId: id, ...rest } = body.data.uploadFile
@@ -44,7 +44,7 @@ describe('uploads by the multipart request specification', () => {
     })
   })
 
-  test('what a check refuses has REST’s code in upper case, and its details', async () => {
+  test('a rejection by a check has the code of REST in upper case, and its details', async () => {
     const answer = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     const byRest = await user.upload('notes', 'a.exe', 'x')
     expect(answer.body.errors[0]).toMatchObject({
@@ -72,7 +72,7 @@ describe('uploads by the multipart request specification', () => {
     expect(body.data).toMatchObject({ unknown: null, disabled: null, accepted: { contextKey: 'later' } })
   })
 
-  test('without Apollo-Require-Preflight it is refused', async () => {
+  test('rejects an upload without Apollo-Require-Preflight', async () => {
     const form = new FormData()
     form.append('operations', JSON.stringify({ query: upload, variables: { file: null, context: 'notes' } }))
     form.append('map', '{"0":["variables.file"]}')
@@ -81,7 +81,7 @@ describe('uploads by the multipart request specification', () => {
     expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('a call by key is logged, an upload that is no file is a fault of the input', async () => {
+  test('logs the call of a key, and rejects an upload that is not a file as invalid input', async () => {
     const key = await tenant.key(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
@@ -102,7 +102,7 @@ describe('uploads by the multipart request specification', () => {
   })
 })
 
-describe('limits', () => {
+describe('limits of a document', () => {
   const refused = async (query: string, variables?: Record<string, unknown>) => {
     const { status, body } = await user.graphql(query, variables)
     expect([status < 500, body.errors?.[0]?.extensions?.code, body.data ?? null]).toEqual([true, 'BAD_USER_INPUT', null])
@@ -117,18 +117,18 @@ describe('limits', () => {
   test('fields by alias', () => refused(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
   test('directives', () => refused(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
   test('tokens', () => refused(`{ me { ${'id '.repeat(20_000)} } }`))
-  test('fragments in a circle', () => refused('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
-  test('fragments that multiply', () =>
+  test('circular fragments', () => refused('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
+  test('fragments that multiply fields', () =>
     refused(
       `${Array.from({ length: 20 }, (_, index) => `fragment F${index} on Me { ${`...F${index + 1} `.repeat(10)} }`).join(' ')} fragment F20 on Me { id } { me { ...F0 } }`,
     ))
-  test('a variable that is missing, or of another type, is no fault of ours', async () => {
+  test('reports a missing variable, or one of another type, as a client error', async () => {
     await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }')
     await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: {} })
     await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 2 ** 40 })
   })
 
-  test('a batch is refused', async () => {
+  test('rejects a batch', async () => {
     const answer = await user.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -137,7 +137,7 @@ describe('limits', () => {
     expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('a GET needs a header that no form can send, and makes no changes', async () => {
+  test('a GET requires a header that forms cannot send, and cannot execute mutations', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
     expect([bare.status, graphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])
@@ -153,7 +153,7 @@ describe('limits', () => {
   })
 })
 
-test('introspection and the page are for development: off in production, unless asked for', async () => {
+test('introspection and the landing page are disabled in production by default', async () => {
   const introspection = '{ __schema { queryType { name } } }'
   expect((await user.graphql(introspection)).body.data.__schema.queryType.name).toBe('Query')
   const page = await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })

@@ -27,7 +27,7 @@ const ask = async (query: string, variables: Record<string, unknown> = {}, calle
   return body.data
 }
 
-describe('the same values as REST, in camelCase', () => {
+describe('returns the values of REST in camelCase', () => {
   const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase())
   const free = ['metadata', 'details', 'evidence']
@@ -88,7 +88,7 @@ describe('the same values as REST, in camelCase', () => {
 })
 
 describe('mutations', () => {
-  test('keys: created, disabled, enabled, rotated, revoked', async () => {
+  test('create, disable, enable, rotate and revoke keys', async () => {
     const { createApiKey } = await ask(
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
     )
@@ -110,7 +110,7 @@ describe('mutations', () => {
     expect(graphqlCode(await user.graphql('mutation ($id: ID!) { rotateApiKey(apiKeyId: $id) { apiKey } }', id))).toBe('CONFLICT')
   })
 
-  test('contexts: created, changed, deleted', async () => {
+  test('create, change and delete contexts', async () => {
     const input = { contextKey: 'made', displayName: 'Made', allowedExtensions: ['.TXT'], maxFileSizeMb: 2 }
     const { createContext } = await ask(
       'mutation ($input: CreateContextInput!) { createContext(input: $input) { contextId allowedExtensions storageQuotaMb scanForViruses } }',
@@ -131,7 +131,7 @@ describe('mutations', () => {
     })
   })
 
-  test('idempotencyKey does once what is asked twice', async () => {
+  test('idempotencyKey executes a repeated mutation once', async () => {
     const create = (maxFileSizeMb: number) =>
       user.graphql(
         'mutation ($mb: Int!) { createContext(idempotencyKey: "g-1", input: { contextKey: "once", displayName: "x", allowedExtensions: ["txt"], maxFileSizeMb: $mb }) { contextId createdAt } }',
@@ -143,7 +143,7 @@ describe('mutations', () => {
     await user.delete('/contexts/once')
   })
 
-  test('the tenant, and who is signed in', async () => {
+  test('change the tenant, and return the current user', async () => {
     expect(await ask('mutation { updateTenant(input: { name: "Renamed" }) { name } }')).toEqual({
       updateTenant: { name: 'Renamed' },
     })
@@ -162,7 +162,7 @@ describe('mutations', () => {
     })
   })
 
-  test('signing in and out', async () => {
+  test('sign in and out', async () => {
     const other = await tenant.user(['metadata'])
     const signIn =
       'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token expiresAt user { userId email scopes } } }'
@@ -222,14 +222,14 @@ describe('connections', () => {
     ['callLogs', 'callId', ', status: failure'],
     ['auditLogs', 'auditId', ''],
     ['auditLogs', 'auditId', ', auditType: file, action: created'],
-  ])('%s by %s%s: walked to the end, nothing repeats and nothing is skipped', async (field, id, filter) => {
+  ])('%s by %s%s: pages to the end without duplicates or gaps', async (field, id, filter) => {
     const expected = await all(field, id, filter)
     expect(await walk(`${field}Connection`, id, filter)).toEqual(expected)
     expect(expected).toEqual([...new Set(expected)].sort().reverse())
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('what comes in while it is walked neither shifts nor repeats what follows', async () => {
+  test('items created between pages neither shift nor repeat later items', async () => {
     const first = await ask('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await ask(
@@ -244,7 +244,7 @@ describe('connections', () => {
     expect(ids).toEqual((await all('files', 'fileId')).slice(1))
   })
 
-  test.each(['nonsense', '', 'ZmlsZV94', 'x'.repeat(5_000)])('the cursor %s is a fault', async (after) => {
+  test.each(['nonsense', '', 'ZmlsZV94', 'x'.repeat(5_000)])('rejects the cursor %s', async (after) => {
     for (const field of ['filesConnection', 'callLogsConnection', 'auditLogsConnection'])
       expect(
         graphqlCode(await user.graphql(`query ($after: String) { ${field}(after: $after) { edges { cursor } } }`, { after })),
@@ -252,7 +252,7 @@ describe('connections', () => {
   })
 })
 
-test('the calls of one request are logged each, those that REST would not log are not', async () => {
+test('logs each call of a request as REST would', async () => {
   const key = await tenant.key(['metadata', 'download'])
   await key.graphql(
     '{ a: files { data { fileId } } b: stats { overview { totalFiles } } contexts { data { contextId } } me { id } }',

@@ -16,7 +16,7 @@ const upload = async (contextKey: string): Promise<string> =>
 const hold = (fileId: string, reason: unknown = 'Case 7') => tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason })
 const context = (contextKey: string) => tenant.context(contextKey, { scan_for_viruses: false })
 
-test('a file on hold cannot be deleted, alone or with others, until the hold is lifted', async () => {
+test('a file on hold cannot be deleted, in single or bulk requests, until the hold is released', async () => {
   await context('held')
   const [held, free] = [await upload('held'), await upload('held')]
   expect(dataOf(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: aTime })
@@ -31,7 +31,7 @@ test('a file on hold cannot be deleted, alone or with others, until the hold is 
   expect(await world.app.services.storageHealth.verify()).toEqual(healthy)
 })
 
-test('a file on hold does not expire, and does so when the hold is lifted', async () => {
+test('a file on hold expires only after the hold is released', async () => {
   await context('aging')
   dataOf(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await aged(world, await upload('aging'), 2)
@@ -43,7 +43,7 @@ test('a file on hold does not expire, and does so when the hold is lifted', asyn
   expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('another reason takes the place of the first; the same again changes nothing', async () => {
+test('a new reason replaces the previous one, and the same reason changes nothing', async () => {
   await context('again')
   const fileId = await upload('again')
   const first = dataOf(await hold(fileId, 'One'))
@@ -63,7 +63,7 @@ test('another reason takes the place of the first; the same again changes nothin
   expect(rows.map(({ type }) => type)).toEqual(['file.held', 'file.held', 'file.hold_released'])
 })
 
-test('a hold needs a reason, and a file that is there', async () => {
+test('a hold requires a reason and an existing file', async () => {
   await context('needy')
   const fileId = await upload('needy')
   expect(faultyFields(await hold(fileId, ''))).toEqual(['reason'])
@@ -73,7 +73,7 @@ test('a hold needs a reason, and a file that is there', async () => {
   expect(refusal(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
 })
 
-test('holds are listed, the latest first, and followed by their link', async () => {
+test('lists holds newest first, with a link to the next page', async () => {
   await context('listed')
   const ids = [await upload('listed'), await upload('listed'), await upload('listed')]
   for (const fileId of ids) dataOf(await hold(fileId))
@@ -83,7 +83,7 @@ test('holds are listed, the latest first, and followed by their link', async () 
   expect(seen.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
 })
 
-test('GraphQL has the same, and tells it with the file', async () => {
+test('GraphQL offers holds, and returns them with the file', async () => {
   await context('queried')
   const fileId = await upload('queried')
   const put = await tenant.admin.graphql(`mutation { holdFile(fileId: "${fileId}", reason: "Case 8") { fileId reason } }`)

@@ -22,7 +22,7 @@ const filesOf = async (caller: Caller): Promise<number> => (await caller.get('/f
 const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: Answer) => ({ status, body })
 
 describe('POST /files/upload', () => {
-  test('the same upload twice is one file, and the first answer again', async () => {
+  test('a repeated upload stores one file and returns the first response', async () => {
     const key = fresh()
     const before = await filesOf(tenant.admin)
     const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
@@ -38,7 +38,7 @@ describe('POST /files/upload', () => {
     ])
   })
 
-  test('another content, name, context or metadata under the same key is 409', async () => {
+  test('rejects another content, name, context or metadata with the same key with 409', async () => {
     const key = fresh()
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
     const mismatch = { status: 409, body: { error: { code: 'idempotency_mismatch' } } }
@@ -49,7 +49,7 @@ describe('POST /files/upload', () => {
     expect(await tenant.admin.post('/contexts', contextOf('mismatch'), key)).toMatchObject(mismatch)
   })
 
-  test('of many at once one is done, and all are told of it', async () => {
+  test('executes one of many concurrent uploads, and returns its response to all', async () => {
     const key = fresh()
     const before = await filesOf(tenant.admin)
     const answers = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
@@ -58,14 +58,14 @@ describe('POST /files/upload', () => {
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
-  test('a failed first attempt frees the key, whatever is sent next', async () => {
+  test('a failed first attempt releases the key for any request', async () => {
     const key = fresh()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
   })
 
-  test('another key of the tenant, and another tenant, have Idempotency-Keys of their own', async () => {
+  test('other keys of the tenant, and other tenants, have separate Idempotency-Keys', async () => {
     const key = fresh()
     const stranger = await world.tenant()
     await stranger.context('notes')
@@ -83,21 +83,21 @@ describe('POST /files/upload', () => {
     ['', 'an empty one'],
     ['x'.repeat(256), 'one of 256 characters'],
     ['a b', 'one with a space'],
-  ])('a key of %j is 400 (%s)', async (value) => {
+  ])('rejects the key %j with 400 (%s)', async (value) => {
     expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
       status: 400,
       body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },
     })
   })
 
-  test('a file that was deleted since is told of as it was', async () => {
+  test('returns the first response for a file that was deleted since', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
     expect(facts(await upload(tenant.admin, 'gone', key))).toEqual(facts(first))
   })
 
-  test('after 24 hours the key is free, and a sweep forgets it', async () => {
+  test('the key can be reused after 24 hours, and a sweep deletes it', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'daily', key)
     await age(key['idempotency-key'], '23 hours 59 minutes')
@@ -110,7 +110,7 @@ describe('POST /files/upload', () => {
     expect(await world.app.services.idempotency.sweep()).toBe(1)
   })
 
-  test('a key whose holder was killed is free once its lease is over', async () => {
+  test('the key of a killed process can be used after its lease ends', async () => {
     const key = fresh()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
@@ -122,7 +122,7 @@ describe('POST /files/upload', () => {
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
-  test('a second service on the same database, or the same one after a restart, replays it too', async () => {
+  test('another service on the same database, or a restarted one, also replays the response', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
@@ -146,7 +146,7 @@ const contextOf = (key: string) => ({
 })
 
 describe('POST /contexts and POST /api-keys', () => {
-  test('the same context twice is one context, and the first answer again', async () => {
+  test('a repeated creation of a context returns the first response', async () => {
     const key = fresh()
     const first = await tenant.admin.post('/contexts', contextOf('twice'), key)
     expect(first.status).toBe(201)
@@ -157,7 +157,7 @@ describe('POST /contexts and POST /api-keys', () => {
     })
   })
 
-  test('repeating the creation of an API key is 409 naming the key, whose secret is kept nowhere', async () => {
+  test('rejects a repeated creation of an API key with 409 and the key id, because secrets are not stored', async () => {
     const key = fresh()
     const first = await tenant.admin.post('/api-keys', { name: 'Robot' }, key)
     const { api_key_id: id, api_key: secret } = first.body.data
@@ -175,13 +175,13 @@ describe('POST /contexts and POST /api-keys', () => {
     expect(named).toHaveLength(1)
   })
 
-  test('a GET does not mind the header', async () => {
+  test('a GET ignores the header', async () => {
     expect((await tenant.admin.get('/files', { 'idempotency-key': 'a b' })).status).toBe(200)
   })
 })
 
 describe('idempotencyKey in GraphQL', () => {
-  test('is the same as the header: an upload by REST is replayed by GraphQL', async () => {
+  test('equals the header: GraphQL replays an upload by REST', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'both doors', key)
     const mutation =
@@ -192,7 +192,7 @@ describe('idempotencyKey in GraphQL', () => {
     expect(other.body.errors[0].extensions.code).toBe('IDEMPOTENCY_MISMATCH')
   })
 
-  test('makes one context and one key', async () => {
+  test('creates one context and one key', async () => {
     const create =
       'mutation ($key: String) { createContext(idempotencyKey: $key, input: { contextKey: "once", displayName: "Once", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextId } }'
     const first = await tenant.admin.graphql(create, { key: 'graphql-context' })

@@ -22,8 +22,8 @@ async function variant(env: Record<string, string>): Promise<World> {
   return other
 }
 
-describe('edges', () => {
-  test('every answer has the headers that keep a browser safe, and tells nothing of what answers', async () => {
+describe('HTTP security', () => {
+  test('every response has security headers, and names no server software', async () => {
     const tenant = await world.tenant()
     const answers = {
       rest: await tenant.admin.get('/contexts'),
@@ -53,7 +53,7 @@ describe('edges', () => {
     }
   })
 
-  test('the Sandbox has a policy under which it lives', async () => {
+  test('the Sandbox page works with its content security policy', async () => {
     const page = await world.stranger.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
     const policy = page.headers.get('content-security-policy')!
@@ -61,7 +61,7 @@ describe('edges', () => {
     expect(policy).toContain("default-src 'none'")
   })
 
-  test('CORS is closed, and opened by CORS_ORIGINS to whom it names', async () => {
+  test('CORS is disabled by default, and CORS_ORIGINS enables it for the listed origins', async () => {
     const origin = 'https://app.example.com'
     const preflight = (to: World, from: string, path = '/api/v1/files/upload') =>
       to.stranger.raw(path, {
@@ -94,7 +94,7 @@ describe('edges', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('who sends headers drop by drop is answered, and dropped', async () => {
+  test('answers and disconnects a client that sends headers slowly', async () => {
     const slow = await variant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200
@@ -107,7 +107,7 @@ describe('edges', () => {
     expect((await slow.stranger.raw('/health/live')).status).toBe(200)
   })
 
-  test('connections that are kept alive gather nothing', async () => {
+  test('keep-alive connections do not accumulate memory', async () => {
     const { faults, stop } = watchFaults()
     const tenant = await world.tenant()
     const raw = await RawHttp.open(world.url)
@@ -194,7 +194,7 @@ describe('secrets', () => {
     await world.app.services.identity.lastUsed.flush()
   })
 
-  test('are in none of our logs, nor in the first line of any request', () => {
+  test('do not appear in logs or in request lines', () => {
     // The one that a test wrote there by hand shows that a search would find it.
     const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
     expect(lines.length).toBeGreaterThan(30)
@@ -203,13 +203,13 @@ describe('secrets', () => {
     expect(lines.filter((line) => /signature=|[?&]expires=|Bearer |password/i.test(line))).toEqual([])
   })
 
-  test('are not in what PostgreSQL logs, though it has refused statements of theirs', () => {
+  test('do not appear in the log of PostgreSQL, even if it rejects a statement with them', () => {
     const log = readFileSync(join(process.env.ASSAY_TEST_DATABASE!, 'data', 'postgres.log'), 'utf8')
     for (const [name, secret] of Object.entries(secrets)) expect([name, log.includes(secret)]).toEqual([name, false])
     expect(log).not.toMatch(/STATEMENT:|parameters:/)
   })
 
-  test('are nowhere in the database', async () => {
+  test('do not appear in the database', async () => {
     const { rows: columns } = await world.database.pool.query<{ table: string; column: string; type: string }>(
       `SELECT table_name AS table, column_name AS column, data_type AS type FROM information_schema.columns
        WHERE table_schema = 'public' AND data_type IN ('text', 'bytea', 'jsonb', 'ARRAY', 'character varying')`,

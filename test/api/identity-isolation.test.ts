@@ -71,8 +71,8 @@ const lists = [
 describe.each([
   ['by key', (of: Owner) => of.admin as Caller],
   ['by user', (of: Owner) => of.user as Caller],
-])('%s, two tenants that look the same', (_how, caller) => {
-  test.each(lists)('each sees its own at %s', async (path) => {
+])('%s, two tenants with the same data', (_how, caller) => {
+  test.each(lists)('each tenant sees its own data at %s', async (path) => {
     for (const [mine, theirs] of [
       [one, two],
       [two, one],
@@ -83,7 +83,7 @@ describe.each([
     }
   })
 
-  test('counts, sizes and statistics are their own', async () => {
+  test('counts, sizes and statistics are separate', async () => {
     const { data } = (await caller(one).get('/stats')).body
     expect(data.overview).toMatchObject({ total_files: 2, total_contexts: 1, total_api_keys: 1, total_downloads: 1 })
     expect(data.storage.total_bytes).toBe(2 * 'one a.txt'.length)
@@ -96,7 +96,7 @@ describe.each([
     })
   })
 
-  test('another’s id is answered exactly as one that there is not', async () => {
+  test('the id of another tenant gets the same response as an unknown id', async () => {
     // Ends in what no id of ours does: time-ordered and random, of the same shape.
     const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
     const same = async (real: string, at: (id: string) => Promise<Answer>) => {
@@ -138,7 +138,7 @@ describe.each([
     expect((await two.user.get('/files')).status).toBe(200)
   })
 
-  test('a cursor of another’s list opens nothing of it', async () => {
+  test('a cursor of another tenant returns no data of that tenant', async () => {
     const connections = ['filesConnection', 'callLogsConnection', 'auditLogsConnection']
     for (const connection of connections) {
       const page = (of: Caller, after: string | null) =>
@@ -151,7 +151,7 @@ describe.each([
     }
   })
 
-  test('every field of the schema that takes nothing, with all that hangs on it', async () => {
+  test('every schema field without arguments returns only data of its tenant, with all nested fields', async () => {
     const selection = (type: GraphQLObjectType, depth: number): string =>
       Object.values(type.getFields())
         .filter((field) => field.args.every((arg) => arg.defaultValue !== undefined || !String(arg.type).endsWith('!')))
@@ -188,8 +188,8 @@ async function schemaOf() {
   return buildClientSchema((await world.stranger.graphql(getIntrospectionQuery())).body.data)
 }
 
-describe('what one tenant does', () => {
-  test('with an Idempotency-Key of the other is not the other’s', async () => {
+describe('actions of one tenant', () => {
+  test('with an Idempotency-Key of the other are independent', async () => {
     const again = await one.admin.upload('invoices', 'a.txt', 'one a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
     expect(again.body.data.file_id).toBe(one.files[0])
     const theirs = await two.admin.upload('invoices', 'a.txt', 'two a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
@@ -200,7 +200,7 @@ describe('what one tenant does', () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test('to its context, its users and its quota leaves the other’s as they are', async () => {
+  test('on its context, its users and its quota do not change those of the other', async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => dataOf(await two.admin.get(path))),
     )
@@ -215,7 +215,7 @@ describe('what one tenant does', () => {
     expect(refusal(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
   })
 
-  test('names are free in one that are taken in the other, and taken ones tell only their own', async () => {
+  test('names used in one tenant are available in the other, and conflicts name only own objects', async () => {
     const invite = (by: Caller, address: string) =>
       by.graphql(
         'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',
@@ -230,7 +230,7 @@ describe('what one tenant does', () => {
     expect((await two.admin.post('/contexts', context)).status).toBe(201)
   })
 
-  test('a signed URL is of one file of one tenant', async () => {
+  test('a signed URL is valid for one file of one tenant', async () => {
     const sign = async (by: Caller, id: string) =>
       new URL(dataOf(await by.get(`/files/${id}`), { timestamp: false }).download_url)
     const [mine, theirs] = [await sign(one.admin, one.files[0]!), await sign(two.admin, two.files[0]!)]

@@ -17,8 +17,8 @@ const record = async (tenant: TestTenant, key: Caller) => dataOf(await tenant.ad
 const calls = async (tenant: TestTenant, key: Caller) => itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
 const audits = async (tenant: TestTenant, key: Caller) => itemsOf(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
-describe('the life of a key', () => {
-  test('its record shows all but the secret, and a prefix that tells which key leaked', async () => {
+describe('the life cycle of a key', () => {
+  test('shows everything except the secret, and a prefix that identifies a leaked key', async () => {
     const tenant = await world.tenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = dataOf(created, { status: 201, message: true })
@@ -41,7 +41,7 @@ describe('the life of a key', () => {
     expect(JSON.stringify(listed.body)).not.toContain(secret)
   })
 
-  test('disabled, enabled, revoked: each at once, each refusal logged, each change audited', async () => {
+  test('disabling, enabling and revoking apply immediately; rejections are logged and changes audited', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
@@ -75,7 +75,7 @@ describe('the life of a key', () => {
     expect(itemsOf(await tenant.admin.get('/api-keys?status=disabled'))).toHaveLength(0)
   })
 
-  test('it expires', async () => {
+  test('rejects an expired key', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'], { expires_in_days: 1 })
     expect((await key.get('/files')).status).toBe(200)
@@ -89,7 +89,7 @@ describe('the life of a key', () => {
     expect((await calls(tenant, key))[0]).toMatchObject({ status: 'failure', error_message: 'This API key has expired.' })
   })
 
-  test('when it was last used is known at once, and written for many calls together', async () => {
+  test('shows the last use immediately, and writes it in batches', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     // The service's estimate of the database's clock is good to a fraction of that, also under load.
@@ -104,7 +104,7 @@ describe('the life of a key', () => {
     expect(rows[0].last_used_at.getTime()).toBe(at)
   })
 
-  test('a warm call asks nothing of the database to know who calls', async () => {
+  test('authenticates a cached key without a database query', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { identity } = world.app.services
@@ -133,7 +133,7 @@ describe('the life of a key', () => {
 })
 
 describe('rotation', () => {
-  test('without grace the old secret dies with it', async () => {
+  test('without a grace period ends the old secret immediately', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
@@ -147,7 +147,7 @@ describe('rotation', () => {
     expect((await audits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
   })
 
-  test('with grace both live, as the same key, until the grace ends', async () => {
+  test('with a grace period accepts both secrets as the same key until its end', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
@@ -164,7 +164,7 @@ describe('rotation', () => {
     expect((await world.as(secret).get('/files')).status).toBe(200)
   })
 
-  test('disabling it disables both secrets', async () => {
+  test('disabling the key disables both secrets', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
@@ -172,7 +172,7 @@ describe('rotation', () => {
     for (const caller of [key, world.as(secret)]) expect(refusal(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('grace is 0 to 86,400 s', async () => {
+  test('accepts a grace period of 0 to 86,400 s', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     for (const grace of [-1, 86_401, 1.5, '60', null, true])
@@ -183,7 +183,7 @@ describe('rotation', () => {
   })
 })
 
-describe('an upload under way', () => {
+describe('an upload in progress', () => {
   const body = multipart([
     { name: 'context', content: 'inbox' },
     { name: 'file', filename: 'slow.txt', content: `begin ${'x'.repeat(2000)} end` },
@@ -211,7 +211,7 @@ describe('an upload under way', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('is kept where nothing happens meanwhile', async () => {
+  test('is stored if nothing changes', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
@@ -222,7 +222,7 @@ describe('an upload under way', () => {
     ['disable', 401, 'unauthenticated'],
     ['revoke', 401, 'unauthenticated'],
     ['suspend', 403, 'forbidden'],
-  ])('is not kept after %s', async (how, status, code) => {
+  ])('is not stored after %s', async (how, status, code) => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
@@ -245,7 +245,7 @@ describe('an upload under way', () => {
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('of a user who is disabled meanwhile is not kept', async () => {
+  test('is not stored if its user is disabled', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const user = await tenant.user(['upload'])
@@ -257,7 +257,7 @@ describe('an upload under way', () => {
   })
 })
 
-test('creation is refused where a field is at fault, all faults at once', async () => {
+test('rejects a creation with invalid fields, and reports all of them', async () => {
   const tenant = await world.tenant()
   const bad = { name: '', scopes: ['root'], expires_in_days: 366, metadata: [], contexts: {}, colour: 'red' }
   expect(faultyFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())

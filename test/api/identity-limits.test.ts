@@ -42,14 +42,14 @@ async function finish(raw: RawHttp): Promise<number> {
   return parsed(await raw.whole()).status
 }
 
-describe('calls a minute', () => {
+describe('rate limit per minute', () => {
   let limited: World
   beforeAll(async () => {
     limited = await variant({ RATE_LIMIT_PER_MINUTE: '5' })
   })
   const at = (caller: Caller) => limited.as(caller.credential)
 
-  test('by a key: 429 with Retry-After and the IETF headers, logged as the failure that it is; other keys go on', () =>
+  test('of a key: returns 429 with Retry-After and the IETF headers, logs a failed call, and does not affect other keys', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, neighbour] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
@@ -71,7 +71,7 @@ describe('calls a minute', () => {
       expect(logged[0].error_message).toMatch(/^Too many calls by this credential\. The limit is 5 per minute\./)
     }))
 
-  test('a 403 and a 404 count as well; by GraphQL each root field does, and those within the limit are answered', () =>
+  test('counts 403 and 404 responses and each root field of GraphQL, and answers those within the limit', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, other] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
@@ -88,7 +88,7 @@ describe('calls a minute', () => {
       expect(many.headers.get('ratelimit')).toMatch(/r=0/)
     }))
 
-  test('beyond it nothing of a body is read', () =>
+  test('rejects a request above the limit before reading its body', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       await tenant.context('inbox')
@@ -104,7 +104,7 @@ describe('calls a minute', () => {
       })
     }))
 
-  test('by a user; by all of a tenant, five times as many', () =>
+  test('applies to a user, and at five times the value to a tenant', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
@@ -123,7 +123,7 @@ describe('calls a minute', () => {
     }))
 })
 
-test('failed credentials are slowed down by their address, and never block good ones', () =>
+test('failed credentials are limited per address, and never affect valid ones', () =>
   inOneWindow(60, async () => {
     const tenant = await world.tenant()
     const { limits } = world.app.services
@@ -148,7 +148,7 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
   return () => count
 }
 
-test('a flood of guessed keys costs the database few statements, and a good key that this process never saw passes among them', async () => {
+test('a flood of guessed keys costs few database statements, and a valid uncached key is still accepted', async () => {
   const tenant = await world.tenant()
   const fresh = await tenant.key(['metadata'])
   const flooded = await variant({})
@@ -172,7 +172,7 @@ test('a flood of guessed keys costs the database few statements, and a good key 
   expect((await flooded.as(late.credential).get('/files')).status).toBe(200)
 })
 
-test('guessed log tokens cost the database one statement a second once their address is over its limit, and a valid one passes', () =>
+test('guessed log tokens cost one database statement per second once their address exceeds its limit, and a valid token is accepted', () =>
   inOneWindow(60, async () => {
     const tenant = await world.tenant()
     const token: string = dataOf(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
@@ -191,8 +191,8 @@ test('guessed log tokens cost the database one statement a second once their add
     expect(statements()).toBeLessThanOrEqual(1 + (performance.now() - began) / 1000)
   }))
 
-describe('simultaneous uploads', () => {
-  test('have a limit for each credential and each tenant, another where others upload too, and one in all; a place is free again however an upload ends', async () => {
+describe('concurrent uploads', () => {
+  test('are limited per credential, per tenant and in total; a slot is released however an upload ends', async () => {
     const small = await variant({ MAX_UPLOADS_AT_ONCE: '8' })
     const tenants = await Promise.all(Array.from({ length: 4 }, () => world.tenant()))
     for (const tenant of tenants) await tenant.context('inbox')
@@ -236,7 +236,7 @@ describe('simultaneous uploads', () => {
     expect(await Promise.all(held.slice(2).map(finish))).toEqual(Array(8).fill(201))
   })
 
-  test('64 of one key are not refused by default', async () => {
+  test('accepts 64 uploads of one key by default', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const held = await Promise.all(Array.from({ length: 64 }, () => begin(world.url, tenant.admin)))

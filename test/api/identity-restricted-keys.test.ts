@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('a key that is restricted to some contexts', () => {
+describe('a key restricted to some contexts', () => {
   let tenant: TestTenant
   let key: Caller
   const files: Record<string, string> = {}
@@ -25,7 +25,7 @@ describe('a key that is restricted to some contexts', () => {
     key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
   })
 
-  test('sees that context and its files', async () => {
+  test('reads its context and the files in it', async () => {
     expect(itemsOf(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
     expect((await key.get('/contexts')).body.data.pagination.total_items).toBe(1)
     expect((await key.get('/contexts/mine')).status).toBe(200)
@@ -39,7 +39,7 @@ describe('a key that is restricted to some contexts', () => {
       expect(dataOf(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
   })
 
-  test('reads every other exactly as what there is not', async () => {
+  test('gets the same response for other contexts as for unknown ones', async () => {
     const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
     const same = (other: Answer, unknown: Answer, [id, ghost]: [string, string]) => {
       expect(refusal(other)).toEqual([404, 'not_found'])
@@ -58,7 +58,7 @@ describe('a key that is restricted to some contexts', () => {
     expect((await tenant.admin.get(`/files/${files.other}`)).status).toBe(200)
   })
 
-  test('by GraphQL as well, relations and connections included', async () => {
+  test('is also restricted in GraphQL, including relations and connections', async () => {
     const seen = await key.graphql(
       `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
          filesByContext { contextKey } apiCallsByContext { contextKey } }`,
@@ -74,12 +74,12 @@ describe('a key that is restricted to some contexts', () => {
       expect(graphqlCode(await key.graphql(`mutation ($id: ID!) { ${mutation} }`, { id: files.other }))).toBe('NOT_FOUND')
   })
 
-  test('is told nothing of the whole tenant', async () => {
+  test('cannot read tenant-wide data', async () => {
     const paths = ['/stats', '/stats/logs', '/stats/charts/api-calls', '/stats/charts/storage', '/stats/charts/uploads']
     for (const path of paths) expect(refusal(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
-  test('is made by an admin for contexts that there are, and is none itself', async () => {
+  test('is created by an admin for existing contexts, and cannot be an admin key', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
     expect(faultyFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
     expect(faultyFields(await make({ contexts: [] }))).toEqual(['contexts'])
@@ -87,7 +87,7 @@ describe('a key that is restricted to some contexts', () => {
     expect(faultyFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
-  test('a context of the same name that is made later is another one', async () => {
+  test('has no access to a later context of the same name', async () => {
     await tenant.context('passing')
     const passing = await tenant.key(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')

@@ -44,7 +44,7 @@ async function setUp(user: Person) {
 }
 
 describe('a second factor', () => {
-  test('is asked for beside the password once it is confirmed, and only then', async () => {
+  test('is required with the password only after its confirmation', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(graphqlCode(await begin(user, 'not the password'))).toBe('FORBIDDEN')
@@ -73,7 +73,7 @@ describe('a second factor', () => {
     expect(JSON.stringify(itemsOf(await tenant.admin.get('/audit-logs')))).not.toContain(secret)
   })
 
-  test('takes each code once, also where two sign in with it at once', async () => {
+  test('accepts each code once, also if two clients sign in with it concurrently', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret } = await setUp(user)
     const code = nextCodeOf(secret)
@@ -82,7 +82,7 @@ describe('a second factor', () => {
     expect(graphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
-  test('has ten recovery codes, each of use once, however they are typed', async () => {
+  test('has ten single-use recovery codes, accepted in any letter case and spacing', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
@@ -91,7 +91,7 @@ describe('a second factor', () => {
     expect(graphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
-  test('is removed with a code of it, or by an admin for a user who lost it, whose sessions end', async () => {
+  test('is removed with one of its codes, or by an admin for another user, whose sessions end', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
@@ -108,7 +108,7 @@ describe('a second factor', () => {
     expect(graphqlCode(await signIn(user))).toBeUndefined()
   })
 
-  test('lies encrypted under MASTER_KEY, and moves to a new one', async () => {
+  test('is encrypted with MASTER_KEY, and re-encrypted with a new one', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
@@ -146,7 +146,7 @@ describe('wrong codes of the second factor', () => {
     return { message, code: extensions.code, details }
   }
 
-  test('ten in a row lock codes for an hour on every replica; a right code is then rejected like a wrong one', async () => {
+  test('ten in a row lock codes for an hour on every replica, and a valid code is then rejected like a wrong one', async () => {
     const replica = await World.open({}, world)
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
@@ -231,7 +231,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
-  test('count in one row, whether they come by sign-in, by removal or by enrolment', async () => {
+  test('are counted together for sign-in, removal and enrolment', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
@@ -256,7 +256,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
-  test('count only after a right password', async () => {
+  test('count only after a correct password', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     await setUp(user)
     expect(graphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
@@ -265,8 +265,8 @@ describe('wrong codes of the second factor', () => {
   })
 })
 
-describe('where a tenant requires it', () => {
-  test('a session without one, also an open one, only sets it up', async () => {
+describe('a tenant that requires a second factor', () => {
+  test('limits a session without one, including existing sessions, to its setup', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const user = await tenant.user(['metadata', 'admin'])
@@ -286,7 +286,7 @@ describe('where a tenant requires it', () => {
     expect(data(await signIn(user, nextCodeOf(secret))).signIn.secondFactorDue).toBe(false)
   })
 
-  test('API keys and other tenants go on as they did; lifting it lets sessions go on', async () => {
+  test('does not affect API keys and other tenants, and sessions continue if the requirement is removed', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const [user, stranger] = [await tenant.user(['metadata']), await other.user(['metadata'])]
     await require(tenant, true)
@@ -301,7 +301,7 @@ describe('where a tenant requires it', () => {
     })
   })
 
-  test('is an admin’s to say', async () => {
+  test('can be configured by admins only', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(graphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')

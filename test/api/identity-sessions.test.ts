@@ -28,8 +28,8 @@ async function signIn({ email }: Person, password: string): Promise<Caller | str
 const again = async (user: Person) => (await signIn(user, user.password)) as Caller
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
-describe('a user who is disabled', () => {
-  test('loses every session for good: enabled again, he has to sign in again', async () => {
+describe('a disabled user', () => {
+  test('loses every session permanently, and must sign in again after being enabled', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     await dataOf(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
@@ -40,8 +40,8 @@ describe('a user who is disabled', () => {
   })
 })
 
-describe('open sessions', () => {
-  test('are listed by an admin, and by their user, with where they began; API keys have none', async () => {
+describe('active sessions', () => {
+  test('are listed to an admin and to their user with their origin, but not to API keys', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const other = await again(user)
@@ -61,7 +61,7 @@ describe('open sessions', () => {
     expect((await dataOf(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
   })
 
-  test('of other users are an admin’s to see and end, in his own tenant alone', async () => {
+  test('of other users can be listed and ended only by an admin of the same tenant', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     for (const [by, code] of [
@@ -76,7 +76,7 @@ describe('open sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('are ended one by one or all at once, audited as the user’s', async () => {
+  test('are ended one by one or together, audited as actions of the user', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const [second, third] = [await again(user), await again(user)]
@@ -93,7 +93,7 @@ describe('open sessions', () => {
     ])
   })
 
-  test('one’s own are ended by oneself, another’s are not found', async () => {
+  test('can be ended by their own user, and return 404 for other users', async () => {
     const [user, stranger] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
     const other = await again(user)
     const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
@@ -106,7 +106,7 @@ describe('open sessions', () => {
 })
 
 describe('passwords', () => {
-  test('are reset by an admin: a new one shown once, every session ended', async () => {
+  test('are reset by an admin: shows the new one once and ends every session', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const { resetUserPassword } = await dataOf(
@@ -121,7 +121,7 @@ describe('passwords', () => {
   })
 
   test.each(['password123', 'PassWord', '12345678', 'qwertyuiop', 'iloveyou1'])(
-    'that everybody tries first are refused: %s',
+    'rejects a common password: %s',
     async (password) => {
       const invite = await tenant.admin.graphql(
         'mutation ($input: InviteUserInput!) { inviteUser(input: $input) { password } }',

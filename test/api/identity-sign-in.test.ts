@@ -18,7 +18,7 @@ const audits = async (tenant: TestTenant, entityId: string) =>
   itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('signing in', () => {
-  test('gives a session of twelve hours, by REST and by GraphQL, and is audited', async () => {
+  test('returns a session of twelve hours by REST and GraphQL, and is audited', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata', 'admin'])
     const { body } = await world.stranger.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
@@ -51,7 +51,7 @@ describe('signing in', () => {
     })
   })
 
-  test('tells neither whether the address nor whether the password was wrong', async () => {
+  test('does not reveal if the address or the password was wrong', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const wrong = await world.stranger.graphql(signIn, { email: user.email, password: 'not this one' })
@@ -60,7 +60,7 @@ describe('signing in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('costs the same work for an unknown address, a wrong password, a user of an outside provider and one of many tenants', async () => {
+  test('costs the same for an unknown address, a wrong password, a user of an external provider and a user of many tenants', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query(
@@ -88,7 +88,7 @@ describe('signing in', () => {
     }
   })
 
-  test('of the same person in two tenants: to the one that is named, each with his password there', async () => {
+  test('selects the named tenant for an address in two tenants, with the password of that tenant', async () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
     const email = 'both@example.com'
     const [first, second] = [await one.user(['metadata'], email), await two.user(['metadata'], email)]
@@ -105,7 +105,7 @@ describe('signing in', () => {
     }
   })
 
-  test('an address in many tenants has one salt, and a password of one of them opens just that one', async () => {
+  test('uses one salt for an address in many tenants, and a password signs in only to its own tenant', async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.tenant()))
     const users: (Caller & { password: string })[] = []
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test('with hashes of different salts, as an earlier version made them, brings them under one as they are used', async () => {
+  test('replaces hashes with different salts of an earlier version by hashes with one salt', async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.tenant(), await world.tenant()]
     await one.user(['metadata'], email)
@@ -141,7 +141,7 @@ describe('signing in', () => {
     expect(graphqlCode(await world.stranger.graphql(signIn, { email, password }))).toBeUndefined()
   })
 
-  test('a stranger with wrong passwords locks nobody out, and learns nothing of which accounts exist', async () => {
+  test('wrong passwords of an unauthenticated client lock out no user, and do not reveal accounts', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     for (const email of [user.email, 'ghost@example.com']) {
@@ -156,7 +156,7 @@ describe('signing in', () => {
 })
 
 describe('a session', () => {
-  test('ends by signOut, at once, and only that one', async () => {
+  test('ends immediately with signOut, and other sessions continue', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
@@ -170,7 +170,7 @@ describe('a session', () => {
     expect((await tenant.admin.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
   })
 
-  test('changePassword asks for the old one, and ends all other sessions', async () => {
+  test('changePassword requires the old password and ends all other sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
@@ -195,7 +195,7 @@ describe('a session', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('begun with the old password while it is being changed does not outlive the change', async () => {
+  test('ends with a password change if it started with the old password during the change', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
@@ -216,7 +216,7 @@ describe('a session', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('its keys are published, verify its token, and rotate without signing anyone out', async () => {
+  test('keys are published, verify the token, and rotate without ending sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const published = async () => (await world.stranger.raw('/.well-known/jwks.json')).body as { keys: Record<string, string>[] }
@@ -233,7 +233,7 @@ describe('a session', () => {
     expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
   })
 
-  test('lasts no longer than its row says', async () => {
+  test('ends at the expiry in its row', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [

@@ -69,7 +69,7 @@ describe('an admin', () => {
     ).toBe('FORBIDDEN')
   })
 
-  test('changes scopes and disables, effective at once, each audited', async () => {
+  test('changes scopes and disables users immediately, and each change is audited', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['upload'])
     const id = await idOf(user)
@@ -97,7 +97,7 @@ describe('an admin', () => {
     expect(entries).toHaveLength(4)
   })
 
-  test('cannot lock himself out', async () => {
+  test('cannot lock themselves out', async () => {
     const tenant = await world.tenant()
     const admin = await tenant.user(['admin'])
     const id = await idOf(admin)
@@ -128,8 +128,8 @@ describe('an admin', () => {
   })
 })
 
-describe('what a user does', () => {
-  test('by REST and by GraphQL is his, with his name and e-mail as they were', async () => {
+describe('actions of a user', () => {
+  test('are recorded by REST and GraphQL with the name and e-mail at the time', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['admin'])
     const id = await idOf(user)
@@ -183,7 +183,7 @@ describe('what a user does', () => {
   })
 })
 
-test('a suspended tenant: a clear 403 for keys, users, sign-in and signed URLs; resumed, all is as it was', async () => {
+test('a suspended tenant returns 403 for keys, users, sign-in and signed URLs, and works again if resumed', async () => {
   const tenant = await world.tenant()
   await tenant.context('inbox')
   const { file_id: fileId } = dataOf(await tenant.admin.upload('inbox', 'a.txt', 'kept'), {
@@ -219,7 +219,7 @@ test('a suspended tenant: a clear 403 for keys, users, sign-in and signed URLs; 
   ])
 })
 
-test('a tenant is deleted with all it owns, only when its name is typed again', async () => {
+test('deletes a tenant with all its data only if its name is repeated', async () => {
   const tenant = await world.tenant({ name: 'Doomed' })
   const bystander = await world.tenant()
   for (const { context, admin } of [tenant, bystander]) {

@@ -21,7 +21,7 @@ const send = (
   headers: Record<string, string> = { 'content-type': 'application/json' },
 ) => tenant.admin.raw(path, { method: 'POST', headers, body })
 
-test('a number that would be kept without its last digits is refused, in a body and in a part', async () => {
+test('rejects a number that would lose digits, in a body and in a part', async () => {
   const context = `{"context_key":"orders","display_name":"Orders","allowed_extensions":["txt"],"max_file_size_mb":1,"metadata":${metadata}}`
   const inBody = await send('/api/v1/contexts', context)
   expect(faultyFields(inBody)).toEqual(['body'])
@@ -36,7 +36,7 @@ test('a number that would be kept without its last digits is refused, in a body 
   expect(inPart.body.message).toContain(number)
 })
 
-test('and in GraphQL: in a variable, in the document, in a multipart request', async () => {
+test('rejects such a number in GraphQL variables, documents and multipart requests', async () => {
   const input =
     '{ contextKey: "orders", displayName: "Orders", allowedExtensions: ["txt"], maxFileSizeMb: 1, metadata: { order: %s } }'
   const create = (value: string) => `mutation { createContext(input: ${input.replace('%s', value)}) { metadata } }`

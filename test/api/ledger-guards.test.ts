@@ -39,8 +39,8 @@ async function untilLocked(): Promise<void> {
       .rowCount!
 }
 
-describe('the blob of an upload that is answered', () => {
-  test('is not due while the upload is under way, though the clock of its replica is two hours behind', async () => {
+describe('the blob of a completed upload', () => {
+  test('is not due for removal during the upload, even if the clock of its replica is two hours behind', async () => {
     const tenant = await newTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
@@ -54,7 +54,7 @@ describe('the blob of an upload that is answered', () => {
     await leases.close()
   })
 
-  test('is there, whatever a sweep took that came before its commit, and whose connections were ended while it removed', async () => {
+  test('exists, even if an earlier sweep lost its connections during a removal', async () => {
     const tenant = await newTenant()
     // The first makes the leases, the second holds one of them.
     await upload(tenant)
@@ -93,7 +93,7 @@ describe('the blob of an upload that is answered', () => {
   })
 })
 
-test('one Idempotency-Key is one file, though its first request was held up until another had taken the key and was answered', async () => {
+test('one Idempotency-Key stores one file, even if its first request was delayed until another one completed', async () => {
   const tenant = await newTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
@@ -115,7 +115,7 @@ test('one Idempotency-Key is one file, though its first request was held up unti
 })
 
 describe('while the rows of tenant B are locked', () => {
-  test('tenant A reads, uploads and changes as ever; B is answered when they are free', async () => {
+  test('tenant A can read, upload and change data, and B gets responses after the lock is released', async () => {
     const [a, b] = [await newTenant(), await newTenant()]
     const head = await lockHead(b)
     // More than there are connections.
@@ -134,7 +134,7 @@ describe('while the rows of tenant B are locked', () => {
     expect((await renamed).status).toBe(200)
   })
 
-  test('B is told 503 after ten seconds, and nothing of it is kept', async () => {
+  test('tenant B gets 503 after ten seconds, and nothing is stored', async () => {
     const b = await newTenant()
     const head = await lockHead(b)
     expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
@@ -144,7 +144,7 @@ describe('while the rows of tenant B are locked', () => {
   })
 })
 
-describe('is answered only when no older decision can still commit', () => {
+describe('is answered only if no older decision can still commit', () => {
   const changes: [string, (tenant: TestTenant, keyId: string) => Promise<{ status?: number }>][] = [
     ['a lowered quota of the tenant', (tenant) => tenant.admin.patch('/tenant', { storage_quota_mb: 1 })],
     ['a lowered quota of a context', (tenant) => tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })],
@@ -168,13 +168,13 @@ describe('is answered only when no older decision can still commit', () => {
   })
 })
 
-describe('the rules that an upload is judged by', () => {
+describe('the rules of an upload', () => {
   const send = (tenant: TestTenant, name = 'a.txt', content: string | Buffer = 'some text') =>
     tenant.admin.upload('notes', name, content)
   const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
   const json = { allowed_extensions: ['json'] }
 
-  test('are those in force when it is committed, though they were others when it was judged', async () => {
+  test('are those at commit time, even if they changed after the validation', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
@@ -190,7 +190,7 @@ describe('the rules that an upload is judged by', () => {
     expect(await verified()).toMatchObject(healthy)
   })
 
-  test('are the new ones as soon as a change is answered, stricter or not', async () => {
+  test('are the new ones as soon as a change returns, stricter or not', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)
@@ -209,7 +209,7 @@ describe('the rules that an upload is judged by', () => {
     expect((await send(tenant)).status).toBe(201)
   })
 
-  test('are those of the context that has the name now, where one was deleted and made again', async () => {
+  test('are those of the current context with the name, if it was deleted and created again', async () => {
     const tenant = await newTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)
@@ -264,7 +264,7 @@ describe('an upload whose rules change while it is received', () => {
     expect([answer.status, answer.body.error.code]).toEqual([422, 'invalid_extension'])
   })
 
-  test('is no rejection by the old rules if the context is disabled', async () => {
+  test('is not rejected by the old rules if the context is disabled', async () => {
     const tenant = await newTenant()
     const answer = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
     expect([answer.status, answer.body.error.code]).toEqual([409, 'conflict'])

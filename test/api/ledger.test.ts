@@ -29,7 +29,7 @@ function codes(answers: Answer[]): Record<string, number> {
 }
 const textOf = (bytes: number) => 'a'.repeat(bytes)
 
-test('fifty uploads at once at the edge of the context’s quota, through two replicas: full to the last byte, never beyond', async () => {
+test('fifty concurrent uploads on two replicas fill the quota of a context exactly', async () => {
   const tenant = await world.tenant()
   await tenant.context('edge', { storage_quota_mb: 1 })
   const answers = await Promise.all(
@@ -49,7 +49,7 @@ test('fifty uploads at once at the edge of the context’s quota, through two re
   expect((await tenant.admin.upload('edge', 'last.txt', 'x')).status).toBe(422)
 })
 
-test('fifty uploads at once at the edge of the tenant’s quota, over two contexts', async () => {
+test('fifty concurrent uploads to two contexts fill the quota of a tenant exactly', async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   await tenant.context('one')
   await tenant.context('two')
@@ -65,7 +65,7 @@ test('fifty uploads at once at the edge of the tenant’s quota, over two contex
   expect((await tenant.admin.get('/stats')).body.data.storage_quota).toMatchObject({ used_percent: 100, remaining_bytes: 0 })
 })
 
-test('an upload that certainly cannot fit is refused before its body is read, and reserves nothing', async () => {
+test('rejects an upload that cannot fit before reading its body, and reserves nothing', async () => {
   const tenant = await world.tenant({ quotaMb: 1 })
   await tenant.context('notes')
   const response = await fetch(`${world.url}/api/v1/files/upload`, {
@@ -119,7 +119,7 @@ async function mix(tenant: TestTenant): Promise<void> {
   )
 }
 
-test('after a random mix from two replicas every statistic equals a recount of the rows', async () => {
+test('every statistic equals a recount of the rows after random calls on two replicas', async () => {
   const tenant = await world.tenant()
   await mix(tenant)
   await expectExact(world.databaseUrl)
@@ -169,7 +169,7 @@ test('after a random mix from two replicas every statistic equals a recount of t
   )
 })
 
-test('a user’s rejected upload is blocked and counted, though it is no call; so is his download', async () => {
+test('counts a rejected upload of a user as blocked, and a download, though they are not logged as calls', async () => {
   const tenant = await world.tenant()
   await tenant.context('notes')
   const user = await tenant.user(['upload', 'download'])
@@ -185,7 +185,7 @@ test('a user’s rejected upload is blocked and counted, though it is no call; s
   })
 })
 
-test('sums beyond 2^32 stay exact, in bytes and in counts', async () => {
+test('sums above 2^32 are exact, in bytes and in counts', async () => {
   const tenant = await world.tenant({ quotaMb: 2_147_483_647 })
   const { context_id: contextId } = (await tenant.context('large', { storage_quota_mb: 2_147_483_647 })) as { context_id: string }
   const bytes = 5_000_000_000_123
@@ -222,7 +222,7 @@ test('sums beyond 2^32 stay exact, in bytes and in counts', async () => {
   await world.database.pool.query('DELETE FROM usage_counters WHERE tenant_id = $1', [tenant.tenantId])
 })
 
-test('user agents are kept to 512 bytes, whole characters, without control characters', async () => {
+test('truncates user agents to 512 bytes of whole characters, and removes control characters', async () => {
   const tenant = await world.tenant()
   const agent = Buffer.from('é'.repeat(300), 'utf8').toString('latin1')
   await tenant.admin.get('/stats', { 'user-agent': agent })

@@ -19,7 +19,7 @@ interface LoggedCall {
   status: string
 }
 
-describe('every call is in the log, whatever its outcome', () => {
+describe('the log contains every call, successful or not', () => {
   let tenant: TestTenant
   let key: Caller
   let fileId: string
@@ -91,7 +91,7 @@ describe('every call is in the log, whatever its outcome', () => {
   test.each([
     ['metadata', '/metadata'],
     ['a download URL', ''],
-  ])('%s that is refused is one call, and a failure, also where no other call is under way', async (_, path) => {
+  ])('%s that is rejected is one failed call, also if no other call is in progress', async (_, path) => {
     const reader = await tenant.key(['metadata', 'download'])
     const neighbour = await world.tenant()
     await neighbour.context('notes')
@@ -114,7 +114,7 @@ describe('every call is in the log, whatever its outcome', () => {
     }
   })
 
-  test('a download URL that is asked for alone is one call, of its file and context, and one download of its size', async () => {
+  test('creating one download URL is one call with its file and context, and one download of its size', async () => {
     const reader = await tenant.key(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)
@@ -131,7 +131,7 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
-  test('lists that are asked for again and again, and then by several at once, are one call each and the same page', async () => {
+  test('repeated and concurrent lists are one call each and return the same page', async () => {
     const reader = await tenant.key(['metadata'])
     const list = async () => dataOf(await reader.get('/files')).data
     const page = await list()
@@ -147,7 +147,7 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(rows).toEqual([{ calls: 29 }])
   })
 
-  test('lists of another tenant, key, context or size that come with them are each their own', async () => {
+  test('concurrent lists of different tenants, keys, contexts or sizes return their own pages', async () => {
     const other = await world.tenant()
     await other.context('notes')
     await tenant.context('drafts')
@@ -189,7 +189,7 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
-  test('401: a disabled, a revoked and an expired key’s calls are its failures', async () => {
+  test('401: calls of a disabled, revoked or expired key are logged as its failures', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.key(['upload', 'metadata'])
       if (end === 'expire')
@@ -215,7 +215,7 @@ describe('every call is in the log, whatever its outcome', () => {
     expect(await lastCall()).toMatchObject({ status: 'failure', context_key: 'tiny', file_id: null })
   })
 
-  test('503: a store that is down', async () => {
+  test('503: an unavailable store', async () => {
     const { storage } = world.app.services
     const { signDownload } = storage
     storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
@@ -232,7 +232,7 @@ describe('every call is in the log, whatever its outcome', () => {
     })
   })
 
-  test('not a call: admin work, contexts, unknown paths and methods, users, nobody', async () => {
+  test('does not log admin operations, contexts, unknown paths and methods, users and unauthenticated requests', async () => {
     const user = await tenant.user(['upload', 'metadata', 'download', 'delete', 'admin'])
     const total = async () => dataOf(await tenant.admin.get('/stats/logs')).pagination.total_items
     const before = await total()
@@ -254,7 +254,7 @@ describe('every call is in the log, whatever its outcome', () => {
   })
 })
 
-test('what the log says of a key stays when the key changes; the address and agent are the caller’s', async () => {
+test('an entry keeps the key name at the time, and has the address and user agent of the client', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })

@@ -37,10 +37,10 @@ const lists: Record<string, { path: string; id: string; add(): Promise<unknown>;
 
 const nextOf = (answer: Answer): string | undefined => /^<\/api\/v1(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1]
 
-describe.each(Object.keys(lists))('the links from page to page of %s', (name) => {
+describe.each(Object.keys(lists))('next links of %s', (name) => {
   const { path, id, add, remove } = lists[name]!
 
-  test('give each item that stays once, beside what comes and goes', async () => {
+  test('return each item once, while others are added and deleted', async () => {
     tenant = await world.tenant()
     await tenant.context('notes')
     for (let index = 0; index < 8; index++) await add()
@@ -61,13 +61,13 @@ describe.each(Object.keys(lists))('the links from page to page of %s', (name) =>
   })
 })
 
-test('the last page and an empty list have no link', async () => {
+test('are absent on the last page and on an empty list', async () => {
   tenant = await world.tenant()
   expect((await tenant.admin.get('/files')).headers.get('link')).toBeNull()
   expect((await tenant.admin.get('/api-keys?page_size=100')).headers.get('link')).toBeNull()
 })
 
-test('a link keeps the filters, counts the page, and is one that a browser may read', async () => {
+test('keep the filters, include the page number, and can be read by browsers', async () => {
   tenant = await world.tenant()
   await addKey()
   const answer = await tenant.admin.get('/api-keys?status=active&page_size=1')
@@ -79,7 +79,7 @@ test('a link keeps the filters, counts the page, and is one that a browser may r
   })
 })
 
-test('a cursor that is none, or of another list, is 400', async () => {
+test('an invalid cursor, or one of another list, is rejected with 400', async () => {
   tenant = await world.tenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])

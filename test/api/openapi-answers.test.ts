@@ -126,7 +126,7 @@ const contextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('every success is as described, and a response that shows a secret has a message', async () => {
+test('every success matches its description, and a response with a secret has a message', async () => {
   const answers = await everySuccess()
   for (const [operationId, answer] of answers) {
     expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
@@ -157,7 +157,7 @@ test('every success is as described, and a response that shows a secret has a me
     expect((await tenant.admin.get(path)).body.data.data.length).toBeGreaterThan(0)
 })
 
-test('no credential, a lacking scope and an unknown thing are refused as described, on every route', async () => {
+test('a missing credential, a missing scope and an unknown object are rejected as described on every route', async () => {
   const weak = await tenant.key(['upload'])
   const deleter = await tenant.key(['delete'])
   for (const operation of ofTable()) {
@@ -201,7 +201,7 @@ function wrong(schema: Json): unknown[] {
 const fieldsOf = (answer: Answer): string[] =>
   (answer.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('the limits of query parameters are the real ones, both ways', async () => {
+test('the documented limits of query parameters are enforced exactly', async () => {
   let tried = 0
   for (const operation of ofTable()) {
     for (const { name, schema, ...parameter } of operation.parameters) {
@@ -228,7 +228,7 @@ test('the limits of query parameters are the real ones, both ways', async () => 
   expect(tried).toBeGreaterThan(40)
 })
 
-test('the limits of JSON bodies are the real ones, and a member that is not described is refused', async () => {
+test('the documented limits of JSON bodies are enforced exactly, and undocumented members are rejected', async () => {
   let tried = 0
   for (const operation of ofTable()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined
@@ -251,7 +251,7 @@ test('the limits of JSON bodies are the real ones, and a member that is not desc
   expect(tried).toBeGreaterThan(40)
 })
 
-test('every way to refuse an upload is as described', async () => {
+test('every rejection of an upload matches its description', async () => {
   const { admin } = tenant
   await tenant.context('tiny', { storage_quota_mb: 1, max_file_size_mb: 1 })
   await tenant.context('shut', { max_file_size_mb: 1 })
@@ -278,7 +278,7 @@ test('every way to refuse an upload is as described', async () => {
   }
 })
 
-test('every way to refuse a dry run is as described', async () => {
+test('every rejection of a dry run matches its description', async () => {
   const dryRun = (context: string | undefined, content: string) =>
     tenant.admin.upload(context, 'a.txt', content, { path: '/files/validate' })
   const refused: [number, Answer][] = [
@@ -294,7 +294,7 @@ test('every way to refuse a dry run is as described', async () => {
   }
 })
 
-test('a suspended tenant is refused everywhere, as described', async () => {
+test('a suspended tenant is rejected everywhere, as described', async () => {
   const other = await world.tenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of ofTable()) {
@@ -330,7 +330,7 @@ async function oneShareTooMany(): Promise<Answer> {
   return admin.post('/log/share', {})
 }
 
-test('conflicts, a scanner that is away and a rate limit are as described', async () => {
+test('conflicts, an unavailable scanner and a rate limit match their description', async () => {
   const { admin } = tenant
   const key = await tenant.key(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
@@ -373,7 +373,7 @@ test('conflicts, a scanner that is away and a rate limit are as described', asyn
   }
 })
 
-test('the exports are as described: their rows, their columns, their refusals', async () => {
+test('the exports match their description: rows, columns and errors', async () => {
   const weak = await tenant.key(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
@@ -394,7 +394,7 @@ test('the exports are as described: their rows, their columns, their refusals', 
   }
 })
 
-test('the log is as described: its texts, its tiles, its refusals', async () => {
+test('the transparency log matches its description: texts, tiles and errors', async () => {
   const weak = await tenant.key(['upload'])
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
@@ -411,7 +411,7 @@ test('the log is as described: its texts, its tiles, its refusals', async () => 
   }
 })
 
-test('whatever is described was seen above, but for what takes an outage or too many calls', () => {
+test('every described response was tested above, except those that need an outage or too many calls', () => {
   const seldom = ['429', '500', '503']
   const described = api.operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).flatMap((status) => (seldom.includes(status) ? [] : [`${operationId} ${status}`])),

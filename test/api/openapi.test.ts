@@ -25,7 +25,7 @@ function walk(part: unknown, visit: (node: Json) => void): void {
   for (const value of Object.values(part)) walk(value, visit)
 }
 
-test('the document is OpenAPI 3.1, for anybody, and every reference in it resolves', async () => {
+test('the document is OpenAPI 3.1, needs no credential, and all its references resolve', async () => {
   const { status, headers } = await world.stranger.raw('/api/v1/openapi.json')
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(api.document).toMatchObject({
@@ -42,7 +42,7 @@ test('the document is OpenAPI 3.1, for anybody, and every reference in it resolv
     for (const name of Object.keys(api.document.components[kind])) expect(refs).toContain(`#/components/${kind}/${name}`)
 })
 
-test('operation ids are unique, tags are described, and the parameters of a path are declared', () => {
+test('operation ids are unique, tags are described, and path parameters are declared', () => {
   const ids = api.operations.map(({ operationId }) => operationId)
   expect(new Set(ids).size).toBe(ids.length)
   const tags = (api.document.tags as { name: string }[]).map(({ name }) => name)
@@ -54,7 +54,7 @@ test('operation ids are unique, tags are described, and the parameters of a path
   }
 })
 
-test('what is answered has names, and every error code a schema of its own', () => {
+test('response schemas have names, and every error code has its own schema', () => {
   const names = Object.keys(api.document.components.schemas)
   const expected = [
     'File',
@@ -77,7 +77,7 @@ test('what is answered has names, and every error code a schema of its own', () 
   expect(unnamed).toBe(0)
 })
 
-test('every operation has examples, which are as described', () => {
+test('every operation has examples that match its schema', () => {
   for (const { operationId, requestBody, responses } of api.operations) {
     const json = requestBody?.content['application/json']
     if (json) expect([operationId, api.checker.faults(json.example, json.schema)]).toEqual([operationId, []])
@@ -93,7 +93,7 @@ test('every operation has examples, which are as described', () => {
   }
 })
 
-test('its operations are those of the route table, the two exports, and the log', () => {
+test('the operations are those of the route table, the exports and the transparency log', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
@@ -101,7 +101,7 @@ test('its operations are those of the route table, the two exports, and the log'
   expect(described.sort()).toEqual([...served, ...exports, ...log].sort())
 })
 
-test('it tells the scopes of contract §2, and who takes an Idempotency-Key', () => {
+test('documents the scopes of contract §2 and the operations that accept an Idempotency-Key', () => {
   const scopes = Object.fromEntries(api.operations.map(({ operationId, scope }) => [operationId, scope]))
   expect(scopes).toMatchObject({
     listContexts: null,
@@ -130,7 +130,7 @@ const contextBody = (contextKey: string) => ({
 const fieldsOf = (answer: Answer): string[] =>
   (answer.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('null means left out in what creates, and is a fault in what changes, as described', async () => {
+test('null is accepted as omitted in creations, and rejected in changes, as described', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
   const body = { ...contextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
   expect(api.checker.faults(body, create)).toEqual([])
@@ -142,7 +142,7 @@ test('null means left out in what creates, and is a fault in what changes, as de
   }
 })
 
-test('defaults are the real ones', async () => {
+test('documented defaults match the service', async () => {
   const schema = api.operation('createContext').requestBody!.content['application/json']!.schema
   const defaults = Object.entries((schema as { properties: Record<string, Json> }).properties).flatMap(([name, property]) =>
     'default' in property ? [[name, property.default]] : [],
@@ -151,7 +151,7 @@ test('defaults are the real ones', async () => {
   expect((await tenant.admin.post('/contexts', contextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
 })
 
-test('the document is not changed by PUT, and is sent once to whom has it', async () => {
+test('PUT does not change the document, and a client that has it gets 304', async () => {
   const { headers } = await world.stranger.raw('/api/v1/openapi.json')
   // Not by fetch, which asks for a fresh one by a Cache-Control of its own.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
@@ -162,7 +162,7 @@ test('the document is not changed by PUT, and is sent once to whom has it', asyn
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
-test('the page at /docs loads its files from us, under a policy without inline scripts', async () => {
+test('the page at /docs loads its files from the service, with a policy without inline scripts', async () => {
   const page = await world.stranger.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
@@ -186,7 +186,7 @@ test('the page at /docs loads its files from us, under a policy without inline s
   expect(await (await fetch(`${world.url}/docs/start.js`)).text()).toContain("url: 'api/v1/openapi.json'")
 })
 
-test('nothing else of the packages is served below /docs', async () => {
+test('serves no other files of the packages below /docs', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
     expect((await world.stranger.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })
@@ -202,7 +202,7 @@ test('serves /llms.txt as plain text, and every link in it returns 200', async (
   for (const address of links) expect([address, (await world.stranger.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
-test('where there is no dashboard the front page links to both interfaces, without a script, and there is an icon', async () => {
+test('without a dashboard, the front page links to both interfaces without a script, and has an icon', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.stranger.raw('/')
   await plain.close()
@@ -215,7 +215,7 @@ test('where there is no dashboard the front page links to both interfaces, witho
   expect((await world.stranger.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('in production, every link of the front page leads to a page', async () => {
+test('in production, every link of the front page returns a page', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
   const { body } = await production.stranger.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)
@@ -228,7 +228,7 @@ test('in production, every link of the front page leads to a page', async () => 
   await production.close()
 })
 
-test.each(['br', 'gzip'])('what /docs is made of comes compressed by %s to whom takes that', async (encoding) => {
+test.each(['br', 'gzip'])('the files of /docs are sent compressed with %s if the client accepts it', async (encoding) => {
   for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/api/v1/openapi.json']) {
     const sizes = await Promise.all(
       ['identity', encoding].map(async (accepted) => {
@@ -248,7 +248,7 @@ test.each(['br', 'gzip'])('what /docs is made of comes compressed by %s to whom 
   }
 })
 
-test('a browser is given Apollo Sandbox at /graphql?sandbox, under a policy that names its hosts', async () => {
+test('serves Apollo Sandbox to a browser at /graphql?sandbox, with a policy that names its hosts', async () => {
   const page = await world.stranger.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!

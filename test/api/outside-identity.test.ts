@@ -33,8 +33,8 @@ const who = async (caller: Caller) => (await caller.graphql(me)).body.data?.me
 const now = () => Math.floor(Date.now() / 1000)
 const status = async (token: string) => (await world.as(token).get('/files')).status
 
-describe('a token of the outside provider', () => {
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('signed with %s makes its user on first sight, once', async (alg) => {
+describe('a token of the external provider', () => {
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)('signed with %s creates its user on first use, once', async (alg) => {
     const tenant = await world.tenant()
     const token = await provider.sign(
       { tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'openid metadata upload', name: 'Ada', email: 'Ada@Example.com' },
@@ -66,7 +66,7 @@ describe('a token of the outside provider', () => {
     ])
   })
 
-  test('the same subject in another tenant is another user; the same address, too', async () => {
+  test('creates different users for the same subject or address in different tenants', async () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
     const seen = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
@@ -81,7 +81,7 @@ describe('a token of the outside provider', () => {
     expect(other.email).toBe(`bob@${provider.issuer}`)
   })
 
-  test('two users with one address, first seen at the same time, are both let in', async () => {
+  test('accepts two users with one address that are first seen at the same time', async () => {
     const { tenantId } = await world.tenant()
     const tokens = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
@@ -91,7 +91,7 @@ describe('a token of the outside provider', () => {
     expect(await Promise.all(tokens.map(status))).toEqual(Array(6).fill(200))
   })
 
-  test('what he does is recorded as his', async () => {
+  test('actions are recorded for its user', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
@@ -103,7 +103,7 @@ describe('a token of the outside provider', () => {
     ])
   })
 
-  test('a user who is disabled here stays out, whatever the provider says; a suspended tenant is 403', async () => {
+  test('of a user who is disabled in the service is rejected, and one of a suspended tenant gets 403', async () => {
     const tenant = await world.tenant()
     const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
     const caller = world.as(await sign())
@@ -117,7 +117,7 @@ describe('a token of the outside provider', () => {
     expect(refusal(await caller.get('/files'))).toEqual([403, 'forbidden'])
   })
 
-  test('without the scopes claim keeps the scopes that an admin gave', async () => {
+  test('without the scopes claim keeps the scopes that an admin assigned', async () => {
     const tenant = await world.tenant()
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId }))
     const { id, scopes } = await who(caller)
@@ -131,7 +131,7 @@ describe('a token of the outside provider', () => {
     expect(refusal(await less.get('/files'))).toEqual([403, 'forbidden'])
   })
 
-  test('has no password and no session here', async () => {
+  test('its user has no password and no session in the service', async () => {
     const tenant = await world.tenant()
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }))
     expect((await caller.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
@@ -145,8 +145,8 @@ describe('a token of the outside provider', () => {
   })
 })
 
-describe('names of claims', () => {
-  test('can be chosen, into objects as well', async () => {
+describe('claim names', () => {
+  test('are configurable, including paths into objects', async () => {
     const tenant = await world.tenant()
     const token = await provider.sign({
       app: { tenant: tenant.tenantId },
@@ -165,14 +165,14 @@ describe('names of claims', () => {
   })
 })
 
-describe('is refused', () => {
+describe('an invalid external token is rejected', () => {
   let tenantId: string
   const usual = () => ({ tenant_id: tenantId, scope: 'metadata' })
   beforeAll(async () => {
     ;({ tenantId } = await world.tenant())
   })
 
-  test('beyond 60 s of skew either way, not within', async () => {
+  test('with a clock skew of more than 60 s in either direction, but not within', async () => {
     expect(await status(await provider.sign({ ...usual(), exp: now() - 55 }))).toBe(200)
     expect(await status(await provider.sign({ ...usual(), exp: now() - 65 }))).toBe(401)
     expect(await status(await provider.sign({ ...usual(), nbf: now() + 55 }))).toBe(200)
@@ -198,12 +198,12 @@ describe('is refused', () => {
     expect(refusal(refused)).toEqual([401, 'unauthenticated'])
   })
 
-  test('a NUL in a name or an address takes nothing but the name', async () => {
+  test('a NUL in a name or an address removes only the name', async () => {
     const caller = world.as(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
     expect(await who(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })
 
-  test('signed by nobody, by a key that it does not know, or with its public key as a secret', async () => {
+  test('with no signature, an unknown key, or the public key used as a secret', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const payload = part({ iss: provider.issuer, aud: provider.audience, sub: 'ada', exp: now() + 60, ...usual() })
     const { jwk, kid } = provider.keys.RS256
@@ -225,7 +225,7 @@ describe('is refused', () => {
   })
 })
 
-test('a provider that is away: those it has vouched for go on; a start does not wait for it; 503 and not 401 for the rest', async () => {
+test('an unavailable provider: known tokens work, the start does not wait, and other tokens get 503 instead of 401', async () => {
   provider.state.down = true
   const second = await World.open(provider.env, world)
   try {

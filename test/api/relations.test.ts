@@ -59,7 +59,7 @@ async function grow(from: number, to: number) {
   await user.upload(`context${from}`, 'by-user.txt', 'text')
 }
 
-test('a dashboard costs as many reads for many rows as for few', async () => {
+test('a dashboard query needs as many reads for many rows as for few', async () => {
   await grow(0, 2)
   const look = async () => {
     const { body } = await user.graphql(dashboard)
@@ -76,8 +76,8 @@ test('a dashboard costs as many reads for many rows as for few', async () => {
   expect(many).toBe(few)
 })
 
-describe('each relation is the right one', () => {
-  test('a file’s context, uploader and report', async () => {
+describe('relations return the correct objects', () => {
+  test('context, uploader and report of a file', async () => {
     const { body } = await user.graphql(
       '{ files(pageSize: 100) { data { contextKey uploadedBy uploadedByName originalFilename context { contextKey storageUsedBytes } uploader { id type name } validation { outcome } } } }',
     )
@@ -94,13 +94,13 @@ describe('each relation is the right one', () => {
     }
   })
 
-  test('a key’s contexts, by their keys; null where it may see all', async () => {
+  test('contexts of a key, by their keys; null if unrestricted', async () => {
     const { body } = await user.graphql('{ apiKeys(pageSize: 100) { data { name contexts } } }')
     for (const { name, contexts } of body.data.apiKeys.data)
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
-  test('a key’s newest calls, newest first, as many as asked for', async () => {
+  test('newest calls of a key, newest first, limited by the argument', async () => {
     const { body } = await user.graphql(
       '{ apiKeys(pageSize: 100) { data { apiKeyId name recentCalls { callId apiKeyId status validation { reason } } one: recentCalls(first: 1) { callId } } } }',
     )
@@ -117,7 +117,7 @@ describe('each relation is the right one', () => {
     }
   })
 
-  test('a key without the scope sees no further through a relation than it may', async () => {
+  test('a relation does not bypass a missing scope of the key', async () => {
     const key = await tenant.key(['upload'])
     const upload = await key.graphqlUpload(
       'mutation ($file: Upload!) { uploadFile(file: $file, context: "context0") { fileId context { contextKey } validation { outcome } } }',

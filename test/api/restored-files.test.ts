@@ -61,7 +61,7 @@ describe('a restored file', () => {
     expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([])
   })
 
-  test('whose signatures changed is quarantined from its restore on, and served once a scan finds nothing', async () => {
+  test('with outdated signatures is quarantined from its restore on, and served after a clean scan', async () => {
     const file = await trashedFile('a note')
     const version = await clamd.learn(world)
     await rescanAll(world)
@@ -83,7 +83,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('in which the scan finds a virus stays quarantined, with an audit entry and an event', async () => {
+  test('stays quarantined if the scan finds a virus, with an audit entry and an event', async () => {
     const file = await trashedFile(bad)
     await clamd.learn(world)
     await rescanAll(world)
@@ -172,7 +172,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('that no attempt could scan stays quarantined until an admin releases it', async () => {
+  test('stays quarantined until an admin releases it if no attempt could scan it', async () => {
     const file = await trashedFile('a note')
     await clamd.learn(world)
     await rescanAll(world)
@@ -203,7 +203,7 @@ describe('a restored file', () => {
   })
 })
 
-test('in a bucket, a restored file is moved, so that its existing URLs end, and it is served once a scan finds nothing', async () => {
+test('in a bucket, a restored file is moved so that its existing URLs end, and served after a clean scan', async () => {
   const bucketWorld = await openBucketWorld()
   const own = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
   try {

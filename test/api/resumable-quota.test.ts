@@ -97,7 +97,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect(answer.body.message).not.toContain(String(megabyte))
   })
 
-  test('limit a creation with bytes, a body without a length, and one whose length is deferred', async () => {
+  test('limit a creation with bytes, a body without a length, and a deferred length', async () => {
     const { tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3.5 * megabyte))

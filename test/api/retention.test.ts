@@ -37,7 +37,7 @@ const seed = async (contextKey: string, files: number) => {
   await world.app.services.storageHealth.repairCounters()
 }
 
-test('files that are older than their context keeps them are deleted by the system, others are not', async () => {
+test('deletes files past the retention of their context as the system, and no others', async () => {
   await keeping('short', { retention_days: 30 })
   await keeping('endless', { trash_days: 3 })
   const [young, almost, old] = [
@@ -53,7 +53,7 @@ test('files that are older than their context keeps them are deleted by the syst
   expect(await idsIn('/trash')).toEqual([])
 })
 
-test('what expires goes to the trash where there is one, and from there for good', async () => {
+test('moves expired files to the trash if there is one, and purges them from there', async () => {
   await keeping('both', { retention_days: 30, trash_days: 5 })
   const fileId = await aged(world, await upload('both'), 31)
   await expire(world)
@@ -68,7 +68,7 @@ test('what expires goes to the trash where there is one, and from there for good
   for (const { entry } of rows) expect(JSON.parse(entry).data).toMatchObject({ file_id: fileId, performed_by_id: 'system' })
 })
 
-test('a restored file that is due expires again: restoring is no way around a retention', async () => {
+test('a restored file past its retention expires again', async () => {
   await keeping('again', { retention_days: 30, trash_days: 5 })
   const fileId = await aged(world, await upload('again'), 31)
   await expire(world)
@@ -77,7 +77,7 @@ test('a restored file that is due expires again: restoring is no way around a re
   expect(await idsIn('/trash?context=again')).toEqual([fileId])
 })
 
-test('many files go in batches, beside uploads, by two replicas, each file once', async () => {
+test('deletes many files in batches, during uploads, on two replicas, each once', async () => {
   await keeping('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {
@@ -96,7 +96,7 @@ test('many files go in batches, beside uploads, by two replicas, each file once'
   expect((await world.app.services.storageHealth.verify()).countersDrift).toBe(0)
 })
 
-test('what was cut off is gone on with, and what is kept on the way is passed over', async () => {
+test('resumes an interrupted run, and skips files on hold', async () => {
   await keeping('resumed', { retention_days: 1 })
   await seed('resumed', 250)
   const ids = (
@@ -125,7 +125,7 @@ test('what was cut off is gone on with, and what is kept on the way is passed ov
   )
 })
 
-test('a retention that is switched off before its turn deletes nothing', async () => {
+test('deletes nothing if the retention is disabled before the run', async () => {
   await keeping('off', { retention_days: 30 })
   const fileId = await aged(world, await upload('off'), 60)
   dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
@@ -136,7 +136,7 @@ test('a retention that is switched off before its turn deletes nothing', async (
   expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('what fails in one context keeps no other', async () => {
+test('a failure in one context does not stop the others', async () => {
   await keeping('broken', { retention_days: 30 })
   await keeping('sound', { retention_days: 30 })
   const [stuck, gone] = [await aged(world, await upload('broken'), 60), await aged(world, await upload('sound'), 60)]

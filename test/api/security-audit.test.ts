@@ -17,7 +17,7 @@ async function entryOf(tenant: TestTenant, reason: string) {
   return (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test('a failed sign-in is in the tenant’s audit log, with its address and no password, once a minute', async () => {
+test('records a failed sign-in in the audit log of the tenant with its address and no password, once a minute', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const signIn = (password: string) =>
@@ -42,7 +42,7 @@ test('a failed sign-in is in the tenant’s audit log, with its address and no p
   expect(await trailOf(tenant)).toHaveLength(1)
 })
 
-test('a refused scope and a refused key are there as well, as what that key did', async () => {
+test('records a missing scope and a rejected key as actions of that key', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['upload'])
   expect((await key.get('/files')).status).toBe(403)
@@ -61,7 +61,7 @@ test('a refused scope and a refused key are there as well, as what that key did'
   })
 })
 
-describe('a refused token', () => {
+describe('a rejected token', () => {
   const refusals = async () =>
     [...(await world.stranger.raw('/metrics')).body.matchAll(/assay_refused_credentials_total\{reason="(\w+)"\}/g)].map(
       ([, reason]) => reason,
@@ -73,7 +73,7 @@ describe('a refused token', () => {
   }
   const refused = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test('of an ended session is there, as what its user did', async () => {
+  test('of an ended session is recorded for its user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -89,7 +89,7 @@ describe('a refused token', () => {
     expect(await refusals()).toContain('session_ended')
   })
 
-  test('of a disabled user is there', async () => {
+  test('of a disabled user is recorded', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -98,7 +98,7 @@ describe('a refused token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('of a session that is over by the clock is there', async () => {
+  test('of an expired session is recorded', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -108,7 +108,7 @@ describe('a refused token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('that is forged is there as what nobody proved, where it names a session', async () => {
+  test('that is forged is recorded as unproven if it names a session', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -121,7 +121,7 @@ describe('a refused token', () => {
     expect(await refusals()).toContain('token_signature')
   })
 
-  test('that names another tenant is in neither’s beyond its session’s own', async () => {
+  test('that names another tenant is recorded only in the tenant of its session', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const user = await tenant.user(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
@@ -132,7 +132,7 @@ describe('a refused token', () => {
   })
 })
 
-test('a limit that is reached is there, and all are counted by reason', async () => {
+test('a reached limit is recorded, and all rejections are counted by reason', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'])
   const statuses: number[] = []

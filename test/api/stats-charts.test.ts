@@ -45,7 +45,7 @@ describe('charts', () => {
     return midnight - ((new Date(midnight).getUTCDay() + 6) % 7) * day
   }
 
-  test.each(['api-calls', 'storage', 'uploads'])('%s: seven days unless told otherwise, the current one last', async (name) => {
+  test.each(['api-calls', 'storage', 'uploads'])('%s: seven days by default, with the current one last', async (name) => {
     const { period, data_points } = await chart(name)
     expect(period).toBe('daily')
     expect(data_points.map(({ timestamp }) => timestamp)).toEqual([6, 5, 4, 3, 2, 1, 0].map((back) => startOf(day, back)))
@@ -77,7 +77,7 @@ describe('charts', () => {
     for (const { timestamp } of data_points) expect(new Date(timestamp).getUTCDay()).toBe(1)
   })
 
-  test('calls by outcome and operation, zero where nothing happened', async () => {
+  test('calls by outcome and operation, zero if there are none', async () => {
     const { data_points } = await chart('api-calls', '?days=9')
     const nothing = { total: 0, success: 0, failure: 0, by_operation: noCalls }
     expect(data_points.map((point) => ({ ...point, timestamp: undefined }))).toEqual([
@@ -99,7 +99,7 @@ describe('charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
   })
 
-  test('storage is the state at the bucket’s end', async () => {
+  test('storage is the state at the end of the bucket', async () => {
     const { data_points } = await chart('storage', '?days=10')
     expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
       [0, 0],
@@ -130,7 +130,7 @@ describe('charts', () => {
     ['storage', 'period=hourly', ['period']],
     ['storage', 'days=1&days=2', ['days']],
   ]
-  test.each(faulty)('%s?%s is 400', async (name, query, fields) => {
+  test.each(faulty)('rejects %s?%s with 400', async (name, query, fields) => {
     expect(faultyFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
   })
 })

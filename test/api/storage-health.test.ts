@@ -10,14 +10,14 @@ afterAll(() => world.close())
 const fields = '{ countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift }'
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-test('a request that asks for it under several names is refused by its price', async () => {
+test('rejects a request by its cost if it queries storage health under several names', async () => {
   const { admin } = await world.tenant()
   const answer = await admin.graphql(`{ a: storageHealth ${fields} b: storageHealth ${fields} }`)
   expect(answer.body.errors).toMatchObject([{ message: expect.stringContaining('The limit is 50000.') }])
   expect((await admin.graphql(`{ storageHealth ${fields} }`)).body.data).toEqual({ storageHealth: healthy })
 })
 
-test('one at a time runs for a tenant, and two in all', async () => {
+test('limits concurrent storage health checks to one per tenant and two in total', async () => {
   const [one, other, third] = [await world.tenant(), await world.tenant(), await world.tenant()]
   const { storageHealth } = world.app.services
   const { verify } = storageHealth

@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('the tenant has exactly the contract’s fields, a quota of 102400 MB, and what it really holds', async () => {
+test('the tenant has exactly the documented fields, a quota of 102400 MB and the actual stored bytes', async () => {
   const tenant = await world.tenant({ name: 'Acme' })
   await tenant.context('notes')
   await tenant.admin.upload('notes', 'a.txt', 'twelve bytes')
@@ -22,7 +22,7 @@ test('the tenant has exactly the contract’s fields, a quota of 102400 MB, and 
   })
 })
 
-test('name and quota can be changed, each by itself', async () => {
+test('changes name and quota separately', async () => {
   const tenant = await world.tenant()
   const before = dataOf(await tenant.admin.get('/tenant'))
   expect(dataOf(await tenant.admin.patch('/tenant', { name: 'Renamed' }))).toEqual({
@@ -38,7 +38,7 @@ test('name and quota can be changed, each by itself', async () => {
   expect(dataOf(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
 })
 
-test('a value at fault is 400, all at once', async () => {
+test('rejects invalid values with 400, all reported together', async () => {
   const { admin } = await world.tenant()
   expect(faultyFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
     'name',
@@ -52,7 +52,7 @@ test('a value at fault is 400, all at once', async () => {
   ])
 })
 
-test('a suspended tenant’s credentials get a 403, by key and by session, and its calls are logged; resumed, all is as before', async () => {
+test('a suspended tenant rejects keys and sessions with 403 and logs the calls, and works again if resumed', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'])
   const user = await tenant.user(['metadata'])
@@ -77,7 +77,7 @@ async function expectEventually(holds: () => Promise<boolean>) {
   throw new Error('It did not come true.')
 }
 
-test('an admin lowers the quota and raises it again, up to what the operator gave and no further', async () => {
+test('an admin can lower the quota and raise it again up to the limit of the operator', async () => {
   const tenant = await world.tenant({ quotaMb: 50 })
   expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 10 })).storage_quota_mb).toBe(10)
   expect(dataOf(await tenant.admin.patch('/tenant', { storage_quota_mb: 50 })).storage_quota_mb).toBe(50)

@@ -40,7 +40,7 @@ function tour(): { banner: string; steps: Step[] } {
 const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-test("the README's tour, typed as it stands, prints what the README shows", async () => {
+test('the tour of the README prints the documented output', async () => {
   const { banner, steps } = tour()
   expect(service.stdout.slice(service.stdout.indexOf('Assay listens'))).toMatch(
     new RegExp(pattern(banner).source.replace(/\$$/, ''), 's'),

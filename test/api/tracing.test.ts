@@ -52,7 +52,7 @@ const newTrace = () => ({ traceId: randomBytes(16).toString('hex'), spanId: rand
 const sampled = ({ traceId, spanId }: ReturnType<typeof newTrace>) => ({ traceparent: `00-${traceId}-${spanId}-01` })
 const of = (traceId: string) => spans.filter((span) => span.traceId === traceId)
 
-test('two uploads at once are two traces: each a request of its caller’s, with checks, scan, store and the wait for the ledger', async () => {
+test('two concurrent uploads create two traces with checks, scan, store and ledger wait', async () => {
   const [one, two, unsampled] = [newTrace(), newTrace(), newTrace()]
   const answers = await Promise.all([
     tenant.admin.upload('notes', 'secret-name.txt', 'one', { headers: sampled(one) }),
@@ -92,7 +92,7 @@ test('two uploads at once are two traces: each a request of its caller’s, with
   expect(JSON.stringify(spans)).not.toMatch(/secret-name|context=notes/)
 })
 
-test('nothing of OpenTelemetry is loaded but by the one file that is asked for when there is a collector', () => {
+test('only one file loads OpenTelemetry, and only if a collector is configured', () => {
   const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
   const readers = (pattern: RegExp) => files.filter((name) => pattern.test(readFileSync(join('src', name), 'utf8')))
   expect(readers(/from '@opentelemetry/)).toEqual(['platform/telemetry/otlp.ts'])

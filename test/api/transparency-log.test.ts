@@ -47,7 +47,7 @@ async function entriesOf(caller: Caller, size: number): Promise<string[]> {
   return entries
 }
 
-describe('a log of 66,000 entries', () => {
+describe('a transparency log of 66,000 entries', () => {
   const size = 66_000
   let log: MemoryLog
   let long: TestTenant
@@ -57,14 +57,14 @@ describe('a log of 66,000 entries', () => {
     log = new MemoryLog(await entriesOf(long.admin, size))
   })
 
-  test('its entries make the root that its checkpoint is signed for', async () => {
+  test('has entries that hash to the signed root of its checkpoint', async () => {
     const checkpoint = await checkpointOf(long.admin)
     expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
     expect([checkpoint.size, log.leaves.length]).toEqual([size, size])
     expect(checkpoint.root).toEqual(log.root())
   })
 
-  test('its tiles hold the hashes of 1, 256 and 65,536 entries', async () => {
+  test('has tiles with the hashes of 1, 256 and 65,536 entries', async () => {
     expect(await bytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
     expect(await bytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
     const ofTile = (at: number) => log.root(at * 256, at * 256 + 256)
@@ -73,7 +73,7 @@ describe('a log of 66,000 entries', () => {
     expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.root(0, 65_536))
   })
 
-  test('every proof of it leads to its root', async () => {
+  test('has proofs that lead to its root', async () => {
     const service = world.app.services.log
     for (const index of [0, 1, 255, 256, 65_535, 65_536, 65_999, 40_000]) {
       for (const length of [size, index + 1, 65_536, 300].filter((each) => each > index))
@@ -107,7 +107,7 @@ describe('a log of 66,000 entries', () => {
     expect((await long.admin.get(`/log/tile/${path}`)).status).toBe(status)
   })
 
-  test('a path is not resolved before it is read', async () => {
+  test('rejects path traversal before it reads the path', async () => {
     for (const path of ['0/../0/000', '0//000', './0/000', '0/000/..', '../checkpoint']) {
       const answer = await exchange(
         world.url,
@@ -125,8 +125,8 @@ describe('a log of 66,000 entries', () => {
   })
 })
 
-describe('what it answers with', () => {
-  test('tiles never change and belong to who asked; a checkpoint is kept by nobody', async () => {
+describe('responses of the log', () => {
+  test('tiles are immutable and private; a checkpoint is not cached', async () => {
     await growJournal(world.database.pool, tenant.tenantId, 300)
     const { headers } = await tenant.admin.get('/log/tile/0/000')
     expect(headers.get('cache-control')).toBe('private, max-age=31536000, immutable')
@@ -140,7 +140,7 @@ describe('what it answers with', () => {
     }
   })
 
-  test('GraphQL gives the same checkpoint and key', async () => {
+  test('GraphQL returns the same checkpoint and key', async () => {
     const { body } = await tenant.admin.graphql('{ logCheckpoint { origin size rootHash checkpoint verifierKey } }')
     const { checkpoint, verifierKey, ...said } = body.data.logCheckpoint
     const { origin, size, root } = await checkpointOf(tenant.admin)
@@ -149,7 +149,7 @@ describe('what it answers with', () => {
     expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
   })
 
-  test('GET and HEAD are the only methods', async () => {
+  test('only GET and HEAD are allowed', async () => {
     for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000']) {
       expect((await tenant.admin.raw(`/api/v1${path}`, { method: 'HEAD' })).status).toBe(200)
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
@@ -159,7 +159,7 @@ describe('what it answers with', () => {
     }
   })
 
-  test('a key that is restricted to some contexts does not read the log of the whole tenant', async () => {
+  test('a key restricted to some contexts cannot read the log of the tenant', async () => {
     await tenant.context('notes')
     const restricted = await tenant.key(['metadata', 'upload'], { contexts: ['notes'] })
     expect(refusal(await restricted.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
@@ -173,7 +173,7 @@ describe('a token for an auditor', () => {
     return { id: body.data.share_id as string, reader: world.as(body.data.token), expiresAt: Date.parse(body.data.expires_at) }
   }
 
-  test('reads the log, and its own tenant’s alone', async () => {
+  test('reads the log of its own tenant only', async () => {
     const { reader } = await share()
     const other = await world.tenant()
     await growJournal(world.database.pool, tenant.tenantId, 300)
@@ -184,7 +184,7 @@ describe('a token for an auditor', () => {
     expect((await checkpointOf(other.admin)).origin).toContain(other.tenantId)
   })
 
-  test('reads nothing else, at no door', async () => {
+  test('is rejected by all other endpoints', async () => {
     const { reader } = await share()
     for (const { method, path } of routes) {
       const answer = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
@@ -202,7 +202,7 @@ describe('a token for an auditor', () => {
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 
-  test('is shown once and kept as a hash; it is in the audit log, without the token', async () => {
+  test('is shown once and stored as a hash, and the audit log names it without the secret', async () => {
     const { id, reader } = await share(7)
     const secret = reader.credential!.split('_').slice(3).join('_')
     const { rows } = await world.database.pool.query('SELECT * FROM log_shares WHERE share_id = $1', [id])
@@ -224,16 +224,16 @@ describe('a token for an auditor', () => {
     [undefined, 90],
     [1, 1],
     [365, 365],
-  ])('days %p: it lives for %d', async (given, days) => {
+  ])('with days %p is valid for %d days', async (given, days) => {
     const { expiresAt } = await share(given)
     expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
   })
 
-  test.each([0, 366, 1.5, '7', null])('days %j are refused, or left out where null', async (days) => {
+  test.each([0, 366, 1.5, '7', null])('with days %j is rejected, or gets the default if omitted', async (days) => {
     expect((await tenant.admin.post('/log/share', { days })).status).toBe(days === null ? 201 : 400)
   })
 
-  test('dies at once when it is revoked, or expires; what is revoked twice is unknown', async () => {
+  test('stops working immediately if revoked or expired, and a second revocation returns 404', async () => {
     const { id, reader } = await share()
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
     const revoked = await tenant.admin.delete(`/log/shares/${id}`)
@@ -247,7 +247,7 @@ describe('a token for an auditor', () => {
     expect(refusal(await late.reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('is refused where any part of it is of another', async () => {
+  test('is rejected if any part of it belongs to another token', async () => {
     const other = await world.tenant()
     const theirs = (await other.admin.post('/log/share', {})).body.data.token as string
     const mine = (await share()).reader.credential!
@@ -283,7 +283,7 @@ describe('a token for an auditor', () => {
     expect(both.status).toBe(401)
   })
 
-  test('reads nothing of a tenant that is suspended', async () => {
+  test('cannot read a suspended tenant', async () => {
     const other = await world.tenant()
     const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
@@ -291,7 +291,7 @@ describe('a token for an auditor', () => {
     expect(refusal(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 
-  test('there are a hundred at most; those that expired make room', async () => {
+  test('is limited to a hundred per tenant, not counting expired ones', async () => {
     const other = await world.tenant()
     const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
       FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`
@@ -302,7 +302,7 @@ describe('a token for an auditor', () => {
     expect((await other.admin.get('/log/shares')).body.data.pagination.total_items).toBe(1)
   })
 
-  test('GraphQL makes, lists and ends them too', async () => {
+  test('is created, listed and revoked by GraphQL too', async () => {
     const made = await tenant.admin.graphql('mutation { shareLog(days: 3) { shareId token expiresAt } }')
     const { shareId, token } = made.body.data.shareLog
     expect((await world.as(token).get('/log/key')).status).toBe(200)

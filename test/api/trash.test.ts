@@ -32,7 +32,7 @@ const auditOf = async (fileId: string) =>
     ({ action, performed_by_type, details }: Record<string, never>) => [action, performed_by_type, details],
   )
 
-test('a deleted file is gone for every other endpoint, and in the trash', async () => {
+test('a deleted file is only visible in the trash', async () => {
   const upload = await withTrash('gone')
   const fileId = await upload()
   const { download_url: url } = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
@@ -56,7 +56,7 @@ test('a deleted file is gone for every other endpoint, and in the trash', async 
   expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
 })
 
-test('its bytes still count, its number does not, and all counters agree', async () => {
+test('the trash counts in bytes but not in the number of files, and all counters agree', async () => {
   const upload = await withTrash('counted')
   const [kept, fileId] = [await upload(), await upload()]
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -71,7 +71,7 @@ test('its bytes still count, its number does not, and all counters agree', async
   expect(await verified()).toEqual(healthy)
 })
 
-test('repaired counters know the trash', async () => {
+test('repaired counters include the trash', async () => {
   const upload = await withTrash('repaired')
   dataOf(await tenant.admin.delete(`/files/${await upload()}`))
   await world.database.pool.query('UPDATE file_totals SET bytes = bytes + 7, files = files + 1 WHERE tenant_id = $1', [
@@ -83,7 +83,7 @@ test('repaired counters know the trash', async () => {
   expect(await usedBytes('repaired')).toBe(10)
 })
 
-test('a restored file is as it was, and can be read', async () => {
+test('a restored file is unchanged and can be read', async () => {
   const upload = await withTrash('back')
   const fileId = await upload()
   const { updated_at: _, ...before } = dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))
@@ -99,7 +99,7 @@ test('a restored file is as it was, and can be read', async () => {
   expect(dataOf(await tenant.admin.post('/contexts/back/preview', {}))).toMatchObject({ files: 1, undecided: 0 })
 })
 
-test('a file is restored into an active context only', async () => {
+test('restores a file only into an active context', async () => {
   const upload = await withTrash('closed')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -109,7 +109,7 @@ test('a file is restored into an active context only', async () => {
   dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
 })
 
-test('nothing is purged before its time, everything after it; lowering the days holds for what is there', async () => {
+test('purges a file only after its time, and a lower number of days does not affect files in the trash', async () => {
   const upload = await withTrash('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -166,7 +166,7 @@ test('does not list or restore a file whose time in the trash has ended, before 
   expect(await verified()).toEqual(healthy)
 })
 
-test('a sweep leaves the blobs of the trash alone, whatever the journal says', async () => {
+test('a sweep keeps the blobs of the trash, even if the journal lists them', async () => {
   const upload = await withTrash('swept')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -180,7 +180,7 @@ test('a sweep leaves the blobs of the trash alone, whatever the journal says', a
   expect(await verified()).toEqual(healthy)
 })
 
-test('restoring and purging are audited, and are events', async () => {
+test('restores and purges are audited and create events', async () => {
   const upload = await withTrash('told')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -198,7 +198,7 @@ test('restoring and purging are audited, and are events', async () => {
   expect(rows.map(({ type }) => type)).toEqual(['file.accepted', 'file.deleted', 'file.restored', 'file.deleted', 'file.purged'])
 })
 
-test('where there is no trash, a deletion is for good at once', async () => {
+test('without a trash, a deletion is permanent and immediate', async () => {
   const upload = await withTrash('plain', { trash_days: 0 })
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -207,7 +207,7 @@ test('where there is no trash, a deletion is for good at once', async () => {
   expect((await auditOf(fileId)).map(([action]: [string]) => action)).toEqual(['deleted', 'created'])
 })
 
-test('a context with files in the trash cannot be deleted', async () => {
+test('rejects the deletion of a context with files in the trash', async () => {
   const upload = await withTrash('clinging')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -218,7 +218,7 @@ test('a context with files in the trash cannot be deleted', async () => {
   dataOf(await tenant.admin.delete('/contexts/clinging'))
 })
 
-test('several files at once go to the trash too, and the list is followed by its link', async () => {
+test('bulk deletions move files to the trash, and the list has links to the next page', async () => {
   const upload = await withTrash('many')
   const ids = [await upload(), await upload(), await upload()]
   dataOf(await tenant.admin.post('/files/delete', { file_ids: ids }))
@@ -233,7 +233,7 @@ test('several files at once go to the trash too, and the list is followed by its
   expect(faultyFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
 })
 
-test('a key that is restricted to other contexts sees nothing of it', async () => {
+test('a key restricted to other contexts does not see the trash', async () => {
   const upload = await withTrash('hidden')
   await tenant.context('elsewhere', bin)
   const fileId = await upload()
@@ -245,7 +245,7 @@ test('a key that is restricted to other contexts sees nothing of it', async () =
   expect(await trashOf('hidden')).toHaveLength(1)
 })
 
-test('GraphQL has the same', async () => {
+test('GraphQL offers the same operations', async () => {
   const upload = await withTrash('queried')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-test('a scanner that is down is 503: never clean, never a virus; nothing is stored or counted as blocked, and the call is logged', async () => {
+test('returns 503 for an unavailable scanner, stores nothing, counts nothing as blocked, and logs the call', async () => {
   const tenant = await world.tenant()
   await tenant.context('scanned')
   await tenant.context('trusting', { scan_for_viruses: false })
@@ -42,7 +42,7 @@ test('a scanner that is down is 503: never clean, never a virus; nothing is stor
   expect((await fetch(`${world.url}/health/live`)).status).toBe(200)
 })
 
-test('no scanner on purpose is no outage: files that want scanning are refused, and the service is ready and says so', async () => {
+test('without a scanner, rejects files that require a scan, stays ready and reports the configuration', async () => {
   const unscanned = await World.open({ SCANNER_URL: 'none:' }, world)
   try {
     const tenant = await unscanned.tenant()

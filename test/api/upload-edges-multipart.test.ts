@@ -41,25 +41,25 @@ describe('the parts of the body', () => {
     ['a field too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
     ['no end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
-  ])('%s is 400, and in the log', async (_what, parts, ...[options]) => {
+  ])('rejects %s with 400 and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
-  test('a body that does not know its own boundary is 400', async () => {
+  test('rejects a body that does not match its boundary with 400', async () => {
     const { body } = multipart([context, file])
     for (const type of ['multipart/form-data; boundary=other', 'multipart/form-data'])
       expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('a truncated part header is 400', async () => {
+  test('rejects a truncated part header with 400', async () => {
     const body = Buffer.from('--test-boundary\r\nContent-Disposition: form-da')
     const type = 'multipart/form-data; boundary=test-boundary'
     expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('metadata may come first, last or not at all', async () => {
+  test('metadata is accepted first, last or not at all', async () => {
     const metadata = { name: 'metadata', content: '{"a":1}' }
     for (const parts of [
       [metadata, file, context],
@@ -91,7 +91,7 @@ describe('GraphQL uploads', () => {
   const codes = (answer: { body: { errors?: { extensions: { code: string } }[] } }) =>
     answer.body.errors?.map(({ extensions }) => extensions.code)
 
-  test('take a file, small or large, and no temporary file of their own', async () => {
+  test('accept a small or large file without extra temporary files', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
     const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
     expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
@@ -102,7 +102,7 @@ describe('GraphQL uploads', () => {
     ])
   })
 
-  test('take several files, whatever the order in which they are sent', async () => {
+  test('accept several files in any order', async () => {
     const query =
       'mutation ($a: Upload!, $b: Upload!) { first: uploadFile(file: $a, context: "raw") { originalFilename } second: uploadFile(file: $b, context: "raw") { originalFilename } }'
     const both = { name: 'operations', content: JSON.stringify({ query, variables: { a: null, b: null } }) }
@@ -135,7 +135,7 @@ describe('GraphQL uploads', () => {
       'there are too many files',
       [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
     ],
-  ])('are told what is wrong where %s', async (_what, parts, ...[options]) => {
+  ])('are rejected with the reason if %s', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
     const answer = await graphql(parts, options)
     expect(answer.status).toBeLessThan(500)
@@ -143,7 +143,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
-  test('are refused before their body is read: without a credential, without the preflight header, beyond MAX_UPLOAD_MB', async () => {
+  test('are rejected before the body is read: without a credential, without the preflight header, above MAX_UPLOAD_MB', async () => {
     const refused = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {
@@ -166,7 +166,7 @@ describe('GraphQL uploads', () => {
   test.each([
     ['hangs up', (client: RawClient) => client.reset()],
     ['falls silent', () => {}],
-  ])('of a client that %s leave a line in the log and nothing else', async (_how, leave) => {
+  ])('of a client that %s leave a log entry and no data', async (_how, leave) => {
     const before = await uploads.uploadCalls()
     const client = await uploads.connect()
     await client.head('POST', '/graphql', {

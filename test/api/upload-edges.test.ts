@@ -36,27 +36,27 @@ describe('before the body is read', () => {
   test.each([
     ['nobody', () => undefined, 401, 'unauthenticated'],
     ['a stranger', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
-  ])('%s is refused, and not asked for the body', async (_who, caller, status, code) => {
+  ])('rejects %s without 100 Continue', async (_who, caller, status, code) => {
     const client = await announce(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.answer()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
     expect(await client.ended).toBe('end')
   })
 
-  test('a key without the scope is refused before its body is read, and that is in the log', async () => {
+  test('rejects a key without the scope, and logs the call', async () => {
     const key = await tenant.key(['metadata'])
     const client = await announce(key, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.answer()).toMatchObject({ status: 403, body: { error: { code: 'forbidden' } } })
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('a Content-Length beyond MAX_UPLOAD_MB is refused at once, to a client that waits for 100 Continue', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB immediately if the client waits for 100 Continue', async () => {
     const client = await announce(tenant.admin, (maxUploadMb + 1) * megabyte, { Expect: '100-continue' })
     expect(await client.answer()).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
     expect(client.rest).toBe('')
     expect(await client.ended).toBe('end')
   })
 
-  test('and to one that goes on sending 50 MB, which gets the JSON and no reset', async () => {
+  test('sends the error and no reset to a client that continues to send 50 MB', async () => {
     const client = await announce(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)
@@ -65,7 +65,7 @@ describe('before the body is read', () => {
     expect((await tenant.admin.get('/stats')).body.data.security.by_reason.size_exceeded).toBeGreaterThan(0)
   })
 
-  test('one beyond what the tenant’s quota leaves is refused', async () => {
+  test('rejects an upload larger than the remaining quota of the tenant', async () => {
     const small = await uploads.world.tenant({ quotaMb: 1 })
     await small.context('notes', { max_file_size_mb: 1 })
     const client = await announce(small.admin, 2 * megabyte, { Expect: '100-continue' })
@@ -73,7 +73,7 @@ describe('before the body is read', () => {
     expect((await small.admin.get('/stats/logs?operation=upload')).body.data.data).toMatchObject([{ status: 'failure' }])
   })
 
-  test('a sound upload that waits for 100 Continue is told to go on', async () => {
+  test('sends 100 Continue for a valid upload', async () => {
     const { body } = multipart([
       { name: 'context', content: 'notes' },
       { name: 'file', filename: 'a.txt', content: 'hello' },
@@ -85,7 +85,7 @@ describe('before the body is read', () => {
   })
 })
 
-describe('while it streams', () => {
+describe('while the body is streamed', () => {
   const head = (context: boolean) =>
     multipart([...(context ? [{ name: 'context', content: 'raw' }] : []), { name: 'file', filename: 'a.bin', content: '' }], {
       end: false,
@@ -111,7 +111,7 @@ describe('while it streams', () => {
   test.each([
     ['the context’s limit', true, 3],
     ['the limit of all contexts where the context is not known yet', false, 6],
-  ])('a chunked body without a length is cut off at %s', async (_limit, context, size) => {
+  ])('a chunked body without a length is rejected at %s', async (_limit, context, size) => {
     const client = await begin()
     await chunked(client, head(context))
     for (let sent = 0; sent < size; sent++) await chunked(client, randomBytes(megabyte))
@@ -122,7 +122,7 @@ describe('while it streams', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])('exactly the limit passes, one byte more does not, the context being %s the file', async (_place, first) => {
+  ])('accepts exactly the limit and rejects one more byte, if the context is %s the file', async (_place, first) => {
     const parts = (size: number) => {
       const context = { name: 'context', content: 'raw' }
       const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
@@ -132,7 +132,7 @@ describe('while it streams', () => {
     expect(await uploads.send(parts(2 * megabyte + 1))).toMatchObject({ status: 413, body: { error: { code: 'size_exceeded' } } })
   })
 
-  test('a client that stops sending is dropped with a JSON answer, and its call is in the log', async () => {
+  test('rejects a client that stops sending with a JSON error, and logs its call', async () => {
     const before = await uploads.uploadCalls()
     const client = await announce(tenant.admin, 2 * megabyte)
     await client.send(head(true))
@@ -146,7 +146,7 @@ describe('while it streams', () => {
     ['closes its side', 'in memory', (client: RawClient) => client.socket.end()],
     ['cuts the connection', 'in a file', (client: RawClient) => client.reset()],
     ['closes its side', 'in a file', (client: RawClient) => client.socket.end()],
-  ])('a client that %s in mid-upload, which is %s, leaves a line in the log and nothing else', async (_how, place, leave) => {
+  ])('a client that %s during an upload, which is %s, leaves a log entry and no data', async (_how, place, leave) => {
     const before = await uploads.uploadCalls()
     const inFile = place === 'in a file'
     const client = inFile ? await begin() : await announce(tenant.admin, 2 * megabyte)
@@ -159,7 +159,7 @@ describe('while it streams', () => {
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('a file that is announced touches no temporary file, a large one that is not does', async () => {
+  test('a file of known size uses no temporary file, and a large one of unknown size does', async () => {
     const seen: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
     const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => seen.push(String(name)))
@@ -180,8 +180,8 @@ describe('while it streams', () => {
   })
 })
 
-describe('the connection after an early answer', () => {
-  test('lives on where little of the body was left', async () => {
+describe('the connection after an early response', () => {
+  test('stays open if little of the body is left', async () => {
     const client = await announce(undefined, 10_000)
     expect(await client.answer()).toMatchObject({ status: 401 })
     await client.send(Buffer.alloc(10_000))
@@ -189,7 +189,7 @@ describe('the connection after an early answer', () => {
     expect(await client.answer()).toMatchObject({ status: 200, body: { status: 'live' } })
   })
 
-  test('ends where much was left: a request that is pipelined behind it is not carried out', async () => {
+  test('closes if much of the body is left, and a pipelined request is not executed', async () => {
     const before = await uploads.uploadCalls()
     const { type, body } = multipart([
       { name: 'context', content: 'notes' },
@@ -209,7 +209,7 @@ describe('the connection after an early answer', () => {
     expect(await uploads.uploadCalls()).toBe(before)
   })
 
-  test('two uploads that are pipelined are both answered, in their order', async () => {
+  test('two pipelined uploads are answered in order', async () => {
     const client = await uploads.connect()
     for (const name of ['a.txt', 'b.exe']) {
       const { type, body } = multipart([
@@ -227,7 +227,7 @@ describe('the connection after an early answer', () => {
     expect((await client.answer()).status).toBe(422)
   })
 
-  test('a slow validation is not mistaken for a silent client', async () => {
+  test('does not treat a client as silent during a slow validation', async () => {
     // As many as make the last of them wait longer than a client may be silent.
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),

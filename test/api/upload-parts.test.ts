@@ -27,7 +27,7 @@ describe('parts', () => {
   const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
   const context: Part = { name: 'context', content: 'notes' }
 
-  test('in any order, metadata with them', async () => {
+  test('are accepted in any order, with metadata', async () => {
     const own = await world.tenant()
     await own.context('notes')
     const metadata: Part = { name: 'metadata', content: '{"page":7}' }
@@ -41,7 +41,7 @@ describe('parts', () => {
     }
   })
 
-  test('context and metadata as Blobs, which have file names, as browsers send parts with a content type', async () => {
+  test('accept context and metadata as Blobs with file names, as browsers send typed parts', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },
@@ -58,7 +58,7 @@ describe('parts', () => {
     expect(faultyFields(await send(tenant.admin, [...blobs, context, file]))).toEqual(['context'])
   })
 
-  test('an unknown part is told with the known one that is nearest', async () => {
+  test('reports an unknown part and suggests the nearest name', async () => {
     for (const part of [
       { name: 'contxt', content: 'notes' },
       { name: 'contxt', filename: 'blob', content: 'notes' },
@@ -111,12 +111,12 @@ describe('parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(faults)('%s is 400, and a failed call', async (_what, parts, fields) => {
+  test.each(faults)('rejects %s with 400, and logs a failed call', async (_what, parts, fields) => {
     expect(faultyFields(await send(key, parts))).toEqual(fields)
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 
-  test('an unknown context is 404, and no context of the call', async () => {
+  test('rejects an unknown context with 404, and logs a call without a context', async () => {
     for (const unknown of ['unknown', 'No Key', 'x'.repeat(200)]) {
       expect(refusal(await send(key, [{ name: 'context', content: unknown }, file]))).toEqual([404, 'not_found'])
       expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', context_key: null })
@@ -134,7 +134,7 @@ describe('names and types', () => {
     ['a b;c=d.txt', 'a b;c=d.txt'],
     ['ARCHIVE.TXT', 'ARCHIVE.TXT'],
   ]
-  test.each(names)('%j is kept as %j', async (given, kept) => {
+  test.each(names)('%j is stored as %j', async (given, kept) => {
     const answer = await send(tenant.admin, [
       { name: 'context', content: 'notes' },
       { name: 'file', filename: given.replace(/\\/g, '\\\\'), content: 'text' },
@@ -143,7 +143,7 @@ describe('names and types', () => {
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
   })
 
-  test('control characters and those that turn text around are taken out', async () => {
+  test('removes control characters and bidirectional overrides', async () => {
     const answer = await send(tenant.admin, [
       { name: 'context', content: 'notes' },
       { disposition: 'form-data; name="file"; filename*=UTF-8\'\'a%01b%0D%0A%00%7F%E2%80%AEc.txt', content: 'text' },
@@ -151,7 +151,7 @@ describe('names and types', () => {
     expect(nameOf(answer)).toBe('abc.txt')
   })
 
-  test('the type is what the content is, never what the client claims', async () => {
+  test('the type is detected from the content, not from the client', async () => {
     const claim = async (filename: string, content: Uint8Array | string) =>
       dataOf(
         await send(tenant.admin, [

@@ -27,7 +27,7 @@ const send = (caller: Caller, parts: Part[], path = '/files/upload'): Promise<An
 const lastCall = async () => itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}&page_size=1`))[0]
 const security = async () => dataOf(await tenant.admin.get('/stats')).security
 
-describe('a file that is refused', () => {
+describe('a rejected file', () => {
   const cases: { reason: string; status: number; name: string; content: () => Uint8Array | string; says: string[] }[] = [
     { reason: 'invalid_extension', status: 422, name: 'a.exe', content: () => 'text', says: ["'exe'", "'notes'", 'txt', 'pdf'] },
     { reason: 'invalid_extension', status: 422, name: 'noextension', content: () => 'text', says: ["'notes'"] },
@@ -69,14 +69,14 @@ describe('a file that is refused', () => {
     expect(dataOf(await tenant.admin.get('/tenant')).storage_used_bytes).toBe(0)
   })
 
-  test('the first check that fails decides', async () => {
+  test('reports the first check that fails', async () => {
     const tooLargeAndForeign = await key.upload('notes', 'a.exe', 'x'.repeat(megabyte + 1))
     expect(refusal(tooLargeAndForeign)[1]).toBe('invalid_extension')
     expect(refusal(await key.upload('notes', 'a.txt', ' '.repeat(megabyte + 1)))[1]).toBe('size_exceeded')
     expect(refusal(await key.upload('notes', 'a.pdf', ' '))[1]).toBe('blank_file')
   })
 
-  test('a context takes what its switched-off checks would refuse', async () => {
+  test('a context accepts files that its disabled checks would reject', async () => {
     await tenant.context('lenient', { reject_blank_files: false, reject_corrupt_files: false, scan_for_viruses: false })
     for (const [name, content] of [
       ['blank.txt', ''],
@@ -91,14 +91,14 @@ describe('a file that is refused', () => {
 })
 
 describe('sizes', () => {
-  test('a file of exactly the limit passes, one byte more does not', async () => {
+  test('accepts a file of exactly the limit and rejects one more byte', async () => {
     const own = await world.tenant()
     await own.context('notes', { max_file_size_mb: 1 })
     expect(dataOf(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)
     expect(refusal(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
   })
 
-  test('the limit holds also where the context comes after the file, and without a Content-Length', async () => {
+  test('enforces the limit if the context follows the file, and without a Content-Length', async () => {
     const parts = [
       { name: 'file', filename: 'a.txt', content: 'x'.repeat(2 * megabyte) },
       { name: 'context', content: 'notes' },
@@ -119,7 +119,7 @@ describe('sizes', () => {
     expect(refusal(chunked)).toEqual([413, 'size_exceeded'])
   })
 
-  test('a Content-Length beyond MAX_UPLOAD_MB is refused before the body is read, and counted', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts it', async () => {
     const before = await security()
     expect(refusal(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
     expect((await security()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
@@ -128,7 +128,7 @@ describe('sizes', () => {
 })
 
 describe('quotas', () => {
-  test('a context’s quota is filled to the last byte, and not beyond', async () => {
+  test('the quota of a context can be filled exactly', async () => {
     const own = await world.tenant()
     await own.context('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
     await own.context('large')
@@ -142,7 +142,7 @@ describe('quotas', () => {
     expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('the tenant’s quota goes over all its contexts; deleting gives room again', async () => {
+  test('the quota of a tenant includes all its contexts, and a deletion releases its bytes', async () => {
     const own = await world.tenant({ quotaMb: 1 })
     await own.context('one')
     await own.context('two')
@@ -152,14 +152,14 @@ describe('quotas', () => {
     dataOf(await own.admin.upload('two', 'b.txt', 'x'.repeat(700_000)), uploaded)
   })
 
-  test('checks decide before quota', async () => {
+  test('reports a failed check before an exceeded quota', async () => {
     const own = await world.tenant({ quotaMb: 1 })
     await own.context('notes')
     dataOf(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded)
     expect(refusal(await own.admin.upload('notes', 'a.exe', 'x'))[1]).toBe('invalid_extension')
   })
 
-  test('of many at once at the edge of a quota exactly as many pass as fit', async () => {
+  test('accepts exactly as many concurrent uploads as the quota allows', async () => {
     const own = await world.tenant()
     await own.context('edge', { storage_quota_mb: 1 })
     const answers = await Promise.all(
@@ -172,7 +172,7 @@ describe('quotas', () => {
 })
 
 describe('Idempotency-Key', () => {
-  test('the same upload twice is one file, and another body under the key is a mismatch', async () => {
+  test('stores a repeated upload once, and rejects another body with the same key', async () => {
     const own = await world.tenant()
     await own.context('notes')
     const headers = { 'idempotency-key': 'k-1' }
@@ -183,7 +183,7 @@ describe('Idempotency-Key', () => {
     expect(itemsOf(await own.admin.get('/files'))).toHaveLength(1)
   })
 
-  test('contexts are replayed; a key is not made twice, and its secret not told again', async () => {
+  test('replays the creation of a context, but neither repeats that of a key nor shows its secret again', async () => {
     const own = await world.tenant()
     const headers = { 'idempotency-key': 'k-2' }
     const body = { context_key: 'once', display_name: 'Once', allowed_extensions: ['txt'], max_file_size_mb: 1 }

@@ -23,8 +23,8 @@ const status = async (url: string, init: RequestInit = {}) => {
   return answer.status
 }
 
-describe('a download URL dies with', () => {
-  test.each(['disable', 'revoke'])('the key that made it: %s', async (move) => {
+describe('a download URL stops working with', () => {
+  test.each(['disable', 'revoke'])('the key that created it: %s', async (move) => {
     const key = await tenant.key(['download'])
     const [url, others] = [await urlBy(key), await urlBy(tenant.admin)]
     expect(await status(url)).toBe(200)
@@ -49,7 +49,7 @@ describe('a download URL dies with', () => {
     expect(await status(url)).toBe(403)
   })
 
-  test('the user that made it, and lives on when its key is rotated', async () => {
+  test('the user that created it, but not with a rotation of its key', async () => {
     const user = await tenant.user(['download'])
     const url = await urlBy(user)
     expect(await status(url)).toBe(200)
@@ -64,8 +64,8 @@ describe('a download URL dies with', () => {
   })
 })
 
-describe('a download URL of use once', () => {
-  test('gives the file once, to one of many that come at once, and to a HEAD beforehand', async () => {
+describe('a single-use download URL', () => {
+  test('returns the file to one of many concurrent requests, after any HEAD requests', async () => {
     const url = await urlBy(tenant.admin, '?once=true')
     expect(await status(url, { method: 'HEAD' })).toBe(200)
     const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
@@ -75,7 +75,7 @@ describe('a download URL of use once', () => {
     expect(await status(await urlBy(tenant.admin, '?once=true'))).toBe(200)
   })
 
-  test('is not one where it is not asked for, and exists in GraphQL', async () => {
+  test('is optional, and is available in GraphQL', async () => {
     for (const query of ['', '?once=false']) {
       const url = await urlBy(tenant.admin, query)
       expect([await status(url), await status(url)]).toEqual([200, 200])
@@ -89,7 +89,7 @@ describe('a download URL of use once', () => {
     expect([await status(downloadUrl), await status(downloadUrl)]).toEqual([200, 403])
   })
 
-  test('is told not to be had where a bucket serves its own URLs', async () => {
+  test('is rejected if a bucket serves its own URLs', async () => {
     const bucket = await openBucketWorld()
     const other = await World.open(bucket.env)
     try {
@@ -105,7 +105,7 @@ describe('a download URL of use once', () => {
   })
 })
 
-test('every use is in our log with its address and agent, and in the metrics, and the URL in neither', async () => {
+test('logs and counts every use with its address and user agent, but never the URL', async () => {
   const key = await tenant.key(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
@@ -126,7 +126,7 @@ test('every use is in our log with its address and agent, and in the metrics, an
   expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
-test('what is counted is the URL, made once; each fetch of it is a line of the log', async () => {
+test('a download URL is counted once, and each of its fetches is logged', async () => {
   const own = await world.tenant()
   await own.context('notes')
   const uploaded = (await own.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id

@@ -63,8 +63,8 @@ async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Pro
 const deliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.data
 const webhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
 
-describe('an attempt that fails', () => {
-  test('is made again under the same id, and what follows waits for it', async () => {
+describe('a failed delivery attempt', () => {
+  test('is repeated with the same id, and later events wait', async () => {
     sender([0.05, 0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
     const id = await hook()
@@ -83,7 +83,7 @@ describe('an attempt that fails', () => {
     expect(await webhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
   })
 
-  test('is given up after the last, and the next event has its turn', async () => {
+  test('is abandoned after the last attempt, and the next event is sent', async () => {
     sender([0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
     const id = await hook()
@@ -100,7 +100,7 @@ describe('an attempt that fails', () => {
     ])
   })
 
-  test('waits as the contract says: 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours, by the database’s clock', async () => {
+  test('is repeated after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
     sender()
     receiver.reply = replyWith(500)
     const id = await hook()
@@ -132,7 +132,7 @@ describe('an attempt that fails', () => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('a 410 disables at once; enabled again, the webhook goes on with that event', async () => {
+  test('with status 410 disables the webhook immediately, which resumes with that event once enabled', async () => {
     sender([0.05])
     receiver.reply = replyWith(410)
     const id = await hook()
@@ -157,7 +157,7 @@ describe('an attempt that fails', () => {
     expect(receiver.sequences).toEqual([last - 1, last - 1, last])
   })
 
-  test('five days of nothing but failures disable too, four days and a success do not', async () => {
+  test('disables the webhook after five days of failures, but not after four days and a success', async () => {
     sender([0.05])
     receiver.reply = replyWith(500)
     const id = await hook()
@@ -186,7 +186,7 @@ describe('an attempt that fails', () => {
     expect(off).toMatchObject({ disabled_reason: 'failing' })
   })
 
-  test('a redirect is not followed', async () => {
+  test('does not follow a redirect', async () => {
     sender([60])
     const other = await receive()
     receiver.reply = replyWith(302, { location: other.url })
@@ -226,7 +226,7 @@ describe('an attempt that fails', () => {
     }
   })
 
-  test('an answer without an end is not read to it, and what it holds is kept nowhere', async () => {
+  test('stops reading an endless response and stores nothing of it', async () => {
     sender([60])
     let sent = 0
     receiver.reply = (_, response) => {
@@ -248,7 +248,7 @@ describe('an attempt that fails', () => {
     expect(sent).toBeLessThan(50_000_000)
   })
 
-  test('a receiver that never answers delays no other, of the tenant or of another', async () => {
+  test('a receiver that never responds delays no other receiver of any tenant', async () => {
     sender([60])
     receiver.reply = () => {}
     const good = await receive()
@@ -328,7 +328,7 @@ describe('several replicas', () => {
     for (const each of receivers) expect(each.sequences).toEqual(all)
   })
 
-  test('nothing is sent for a tenant that is suspended, and all of it afterwards', async () => {
+  test('send nothing for a suspended tenant, and all its events afterwards', async () => {
     sender()
     const id = await hook()
     const { tenants } = world.app.services
@@ -352,7 +352,7 @@ describe('several replicas', () => {
   })
 })
 
-test('the latest thousand deliveries are kept', async () => {
+test('stores the latest thousand deliveries', async () => {
   const id = await hook()
   await world.database.pool.query(
     `INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, event_id, type, status, attempts, created_at, attempted_at)

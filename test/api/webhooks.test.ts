@@ -32,8 +32,8 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 }
 const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
 
-describe('what a webhook is', () => {
-  test('it is made with a secret that is shown once, and stands encrypted', async () => {
+describe('management of webhooks', () => {
+  test('creation shows the secret once and stores it encrypted', async () => {
     const created = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -66,7 +66,7 @@ describe('what a webhook is', () => {
     expect(Buffer.from(rows[0].secret_encrypted).includes(secret)).toBe(false)
   })
 
-  test('its faults are named all at once', async () => {
+  test('reports all invalid fields together', async () => {
     const { status, body } = await tenant.admin.post('/webhooks', {
       url: 'http://user:password@127.0.0.1/',
       contexts: ['nowhere'],
@@ -84,7 +84,7 @@ describe('what a webhook is', () => {
     ])
   })
 
-  test('it is changed, disabled and enabled, each with an audit entry that holds the host and no more of the address', async () => {
+  test('audits changes, disabling and enabling with the host of the address only', async () => {
     await tenant.context('invoices')
     const { webhook_id: id } = await hook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -117,15 +117,15 @@ describe('what a webhook is', () => {
     expect(changed.body.data.url).toBe(`${origin}/`)
   })
 
-  test('a tenant has twenty at most', async () => {
+  test('limits a tenant to twenty webhooks', async () => {
     for (let made = 0; made < 20; made++) await hook()
     const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url })
     expect([status, body.error.code]).toEqual([409, 'conflict'])
   })
 })
 
-describe('what is sent', () => {
-  test('what happens in the service: an upload, a refused one, a deletion, a change of the webhook itself', async () => {
+describe('sent events', () => {
+  test('include uploads, rejected uploads, deletions and changes of the webhook', async () => {
     await tenant.context('notes')
     const { webhook_id: id, secret } = await hook()
     const uploaded = await tenant.admin.upload('notes', 'a.txt', 'text')
@@ -148,7 +148,7 @@ describe('what is sent', () => {
     )
   })
 
-  test('every event that comes after it, in order, signed so that the standard’s own package takes it', async () => {
+  test('are sent in order, with signatures that the reference package of the standard accepts', async () => {
     await events({}, {})
     const { secret } = await hook({ types: ['file.*'] })
     const last = await events({ data: { file_id: 'file_1' } }, { data: { file_id: 'file_2' } }, { data: { file_id: 'file_3' } })
@@ -166,7 +166,7 @@ describe('what is sent', () => {
     ).toThrow()
   })
 
-  test('of the wanted types and contexts alone, and events without a context in any case', async () => {
+  test('are limited to the selected types and contexts, and include events without a context', async () => {
     await tenant.context('invoices')
     await tenant.context('photos')
     await hook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
@@ -181,7 +181,7 @@ describe('what is sent', () => {
     expect(receiver.sequences).toEqual([last - 3, last - 1, last])
   })
 
-  test('each delivery is in its log, newest first, and of a webhook that was deleted nothing is left', async () => {
+  test('are listed in the delivery log newest first, which is deleted with the webhook', async () => {
     const { webhook_id: id } = await hook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -212,7 +212,7 @@ describe('what is sent', () => {
     expect(rows).toEqual([{ left: 0 }])
   })
 
-  test('a test is sent at once, also to one that is disabled, and is in no journal', async () => {
+  test('a test is sent immediately, also to a disabled webhook, and is not in the journal', async () => {
     const { webhook_id: id, secret } = await hook({ types: ['file.*'] })
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
     const { body } = await tenant.admin.post(`/webhooks/${id}/test`)
@@ -234,7 +234,7 @@ describe('what is sent', () => {
     expect((await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.pagination.total_items).toBe(2)
   })
 
-  test('after a rotation both secrets sign for a day, then the new one alone', async () => {
+  test('both secrets sign for a day after a rotation, then only the new one', async () => {
     const { webhook_id: id, secret: before } = await hook({ types: ['file.*'] })
     const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
     const { secret: after, previous_secret_expires_at: until } = body.data
@@ -261,7 +261,7 @@ describe('what is sent', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).body.data.previous_secret_expires_at).toBeNull()
   })
 
-  test('a replay sends again from an event on, under the same ids', async () => {
+  test('a replay sends events again from a position, with the same ids', async () => {
     const { webhook_id: id } = await hook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -274,7 +274,7 @@ describe('what is sent', () => {
     expect([beyond.status, beyond.body.error.details.fields[0].field]).toEqual([400, 'from_sequence'])
   })
 
-  test('GraphQL has all of it', async () => {
+  test('GraphQL offers all operations', async () => {
     const made = await tenant.admin.graphql(
       'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },

@@ -53,14 +53,14 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       return paths
     }
 
-    test('what was put is read, whole', async () => {
+    test('reads the complete content of a stored blob', async () => {
       const bytes = noise(300_000)
       await put('ten_a/invoices/2026/11/file_1', bytes)
       expect((await read('ten_a/invoices/2026/11/file_1')).equals(bytes)).toBe(true)
       expect(await storage.size('ten_a/invoices/2026/11/file_1')).toBe(300_000)
     })
 
-    test('a content in a temporary file is put whole, and stays readable until its owner removes it', async () => {
+    test('stores a temporary file completely and leaves it readable until its owner deletes it', async () => {
       const file = join(tmpdir(), newId('req'))
       for (const [path, size] of [
         ['a/small', 100_000],
@@ -73,7 +73,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('ranges, inclusive at both ends', async () => {
+    test('reads ranges, inclusive at both ends', async () => {
       const bytes = noise(1000)
       await put('a/b', bytes)
       expect(await read('a/b', { start: 10, end: 19 })).toEqual(bytes.subarray(10, 20))
@@ -83,19 +83,19 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/b', { start: 1000, end: 1000 })).toHaveLength(0)
     })
 
-    test('an empty content is a blob', async () => {
+    test('stores an empty blob', async () => {
       await put('a/empty', '')
       expect(await storage.size('a/empty')).toBe(0)
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('what is not there is not found, has no size, and is removed without complaint', async () => {
+    test('a missing blob is not found, has no size, and can be deleted without an error', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.size('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
-    test('removed is gone; removing twice is no fault', async () => {
+    test('a deleted blob is not found, and a second deletion succeeds', async () => {
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')
@@ -104,7 +104,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test('a copy is whole, stays when the first is removed, and is made of nothing that is not there', async () => {
+    test('a copy is complete and outlives its source, and a missing source is not copied', async () => {
       await put('a/b', 'first')
       await storage.copy('a/b', 'c/d')
       await storage.remove('a/b')
@@ -113,14 +113,14 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual(['c/d'])
     })
 
-    test('nothing is ever overwritten, small or large', async () => {
+    test('never overwrites a blob, small or large', async () => {
       await put('a/b', 'first')
       await expect(put('a/b', 'second')).rejects.toBeInstanceOf(BlobExistsError)
       await expect(put('a/b', noise(9 * 1024 * 1024))).rejects.toBeInstanceOf(BlobExistsError)
       expect((await read('a/b')).toString()).toBe('first')
     })
 
-    test('of twenty at once for the same path, one wins, whole', async () => {
+    test('one of twenty concurrent uploads to the same path succeeds completely', async () => {
       const contents = Array.from({ length: 20 }, (_, index) => noise(50_000, index + 1))
       const outcomes = await Promise.allSettled(contents.map((bytes) => put('a/same', bytes)))
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
@@ -129,14 +129,14 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(BlobExistsError)
     })
 
-    test('twenty at once, each whole', async () => {
+    test('stores twenty concurrent uploads completely', async () => {
       const paths = Array.from({ length: 20 }, () => `ten_a/invoices/${newId('file')}`)
       await Promise.all(paths.map((path, index) => put(path, noise(40_000, index + 1))))
       for (const [index, path] of paths.entries()) expect((await read(path)).equals(noise(40_000, index + 1))).toBe(true)
       expect(await listed()).toEqual(paths.sort(comparePaths))
     })
 
-    test('more than a thousand are listed in order, with their sizes, from anywhere', async () => {
+    test('lists more than a thousand blobs in order, with their sizes, from any position', async () => {
       const paths = Array.from({ length: 1100 }, (_, index) => `many/${index % 7}/file_${String(index).padStart(20, '0')}`).sort(
         comparePaths,
       )
@@ -150,7 +150,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('neighbours in name are kept apart, and listed by their bytes', async () => {
+    test('distinguishes paths with common prefixes, and orders them by bytes', async () => {
       const paths = [
         'images/a',
         'images-2/a',
@@ -183,7 +183,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       '+assay-store',
       `a/${'x'.repeat(200)}`,
       'single',
-    ])('an odd but legal path: %s', async (path) => {
+    ])('accepts the unusual path %s', async (path) => {
       await put(path)
       expect((await read(path)).toString()).toBe(path)
       expect(await listed()).toEqual([path])
@@ -192,7 +192,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
     })
 
     test.each(['', '/a', 'a/', 'a//b', '../a', 'a/../../b', 'a/./b', 'a\0b', 'a\nb', '.assay/x', `a/${'x'.repeat(201)}`])(
-      'an illegal path is refused by every call: %j',
+      'every call rejects the illegal path %j',
       async (path) => {
         await expect(put(path, 'x')).rejects.toThrow(TypeError)
         await expect(storage.open(path)).rejects.toThrow(TypeError)
@@ -201,7 +201,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       },
     )
 
-    test.each([300_000, 20_000_000])('an upload of %d bytes whose source breaks leaves nothing', async (size) => {
+    test.each([300_000, 20_000_000])('an upload of %d bytes whose source fails leaves no blob', async (size) => {
       await expect(storage.put('a/broken', breaking(noise(size), Math.floor(size * 0.7)), type)).rejects.toThrow(
         'the source broke',
       )
@@ -209,7 +209,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await listed()).toEqual([])
     })
 
-    test.each([300_000, 20_000_000])('an upload of %d bytes whose caller gives up leaves nothing', async (size) => {
+    test.each([300_000, 20_000_000])('an upload of %d bytes that its caller aborts leaves no blob', async (size) => {
       const giveUp = new AbortController()
       const putting = storage.put('a/given-up', { ...breaking(noise(size), size), size }, { ...type, signal: giveUp.signal })
       setImmediate(() => giveUp.abort(new Error('given up')))
@@ -217,7 +217,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.size('a/given-up')).toBeNull()
     })
 
-    test('down: everything is unavailable in bounded time; up again: all is well without reopening', async () => {
+    test('fails within a bounded time while the store is down, and works afterwards without reopening', async () => {
       await put('a/before')
       await storage.ready()
       await store.down()
@@ -237,7 +237,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/before')).toString()).toBe('a/before')
     })
 
-    test('a reader that stops early leaves nothing open', async () => {
+    test('a reader that stops early leaves no open handle', async () => {
       await put('a/large', noise(5_000_000))
       const stream = await storage.open('a/large')
       for await (const chunk of stream) {

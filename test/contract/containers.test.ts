@@ -83,7 +83,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
 }
 
 const only = Object.keys(samples) as Container[]
-test.each(only)('%s is recognised', async (container) => {
+test.each(only)('recognizes %s', async (container) => {
   const bytes = await samples[container](thrice)
   expect(recognise(bytes) ?? recogniseTail(bytes)).toBe(container)
 })
@@ -93,7 +93,7 @@ const incomplete = { verdict: 'incomplete', reason: expect.any(String) }
 /** In a Flash film and an object of a rich text the string stands where the one signature of these tests does not look. */
 const elsewhere = new Set<Container>(['swf', 'rtf'])
 
-describe('under the built-in scanner', () => {
+describe('the built-in scanner', () => {
   let scanner: VirusScanner
   beforeAll(async () => {
     scanner = await openScanner('yara:', { workers: 1 })
@@ -101,7 +101,7 @@ describe('under the built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), { signal: new AbortController().signal })
 
-  test.each(only)('what is in it is found, or the scan is incomplete: %s', async (container) => {
+  test.each(only)('finds the virus, or reports an incomplete scan: %s', async (container) => {
     const seen = containers[container].builtIn === 'reader'
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(seen ? found : incomplete)
@@ -109,13 +109,13 @@ describe('under the built-in scanner', () => {
     if (container !== 'rpm') expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(seen ? found : incomplete)
   })
 
-  test('a frame of Zstandard that readers skip hides nothing behind it', async () => {
+  test('finds a virus behind a skippable Zstandard frame', async () => {
     const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip')])
     expect(await scan(Buffer.concat([skipped, Buffer.from(ofZstd, 'hex')]))).toMatchObject(found)
   })
 
   test.each(only.filter((container) => containers[container].sevenZipType && container !== '7z' && container !== 'z'))(
-    'a damaged one is incomplete: %s',
+    'reports a damaged container as incomplete: %s',
     async (container) => {
       const whole = await samples[container](noise(3000))
       const cut = container === 'iso' ? whole.subarray(0, 35_000) : whole.subarray(0, Math.floor(whole.length / 2))
@@ -124,13 +124,13 @@ describe('under the built-in scanner', () => {
   )
 })
 
-describeWith('clamd')('under ClamAV', () => {
+describeWith('clamd')('ClamAV', () => {
   test.each<[string, () => Promise<Buffer>]>([
     ['zip', async () => zipOf({ name: 'a.zst', bytes: Buffer.from(ofZstd, 'hex') })],
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => tarOf([{ name: 'a.wim', data: begun('MSWIM\0\0\0') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofZstd, 'hex') })],
-  ])('what it passes over in a .%s makes the scan incomplete', async (extension, make) => {
+  ])('reports content of a .%s that ClamAV skips as incomplete', async (extension, make) => {
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(submission(`a.${extension}`, await make(), { scanForViruses: true }))
     await inspector.close()
@@ -150,7 +150,7 @@ describeWith('clamd')('under ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'what is in it is found, or the scan is incomplete: %s',
+    'finds the virus, or reports an incomplete scan: %s',
     async (container) => {
       const verdict = await scanner.scan(inMemory(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,

@@ -32,15 +32,15 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
 
     const scan = (bytes: Buffer) => opened.scanner.scan(inMemory(bytes), never())
 
-    test('calls a sound file clean', async () => {
+    test('reports a valid file as clean', async () => {
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('calls an empty file clean', async () => {
+    test('reports an empty file as clean', async () => {
       expect(await scan(Buffer.alloc(0))).toEqual(clean)
     })
 
-    test('finds the EICAR string, and names it', async () => {
+    test('finds and names the EICAR string', async () => {
       expect(await scan(eicar)).toMatchObject({ verdict: 'infected', signature: expect.stringMatching(/eicar/i) })
     })
 
@@ -50,12 +50,12 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(zipOf({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
-    test('calls a zip with an encrypted member incomplete, and says why', async () => {
+    test('reports a zip with an encrypted member as incomplete, with the reason', async () => {
       const zip = zipOf({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 
-    test('looks at a file as well as at memory', async () => {
+    test('scans a file and memory', async () => {
       const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
       const harmless = await inFile(Buffer.alloc(700_000, 'x'))
       try {
@@ -67,7 +67,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       }
     })
 
-    test('looks at many at a time, and mixes up none', async () => {
+    test('scans many contents concurrently without confusing them', async () => {
       const files = Array.from({ length: opened.atOnce ?? 60 }, (_, index) =>
         index % 3 === 0 ? eicar : Buffer.alloc(index * 5_000, `clean ${index} `),
       )
@@ -85,7 +85,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('says who it is', async () => {
+    test('reports its identity', async () => {
       const identity = await opened.scanner.identity()
       expect(identity.name).toMatch(/^(ClamAV|YARA-X)/)
       expect(identity.version).toMatch(/^\d+\.\d+/)
@@ -97,7 +97,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     // The last one: it closes the scanner.
-    test('once closed it has no verdicts, and holds nothing open', async () => {
+    test('rejects scans after it is closed, and leaves no open handles', async () => {
       await opened.scanner.close()
       await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',

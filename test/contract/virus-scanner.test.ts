@@ -18,7 +18,7 @@ for (const listen of ['tcp', 'unix'] as const) {
   })
 }
 
-virusScannerContract('two scripted clamd, one of them dead, with rules beside them', async () => {
+virusScannerContract('two scripted clamd, one of them dead, with additional rules', async () => {
   const daemon = await startScriptedClamd()
   const dead = await startScriptedClamd()
   await dead.close()
@@ -32,7 +32,7 @@ virusScannerContract('two scripted clamd, one of them dead, with rules beside th
   return { scanner, release }
 })
 
-describeWith('clamd')('on a real clamd', () => {
+describeWith('clamd')('real clamd', () => {
   for (const listen of ['tcpUrl', 'unixUrl'] as const) {
     virusScannerContract(`real clamd over ${listen}`, async () => {
       const daemon = await startRealClamd()
@@ -41,7 +41,7 @@ describeWith('clamd')('on a real clamd', () => {
   }
 })
 
-describeWith('clamscan')('on the real command line', () =>
+describeWith('clamscan')('real clamscan', () =>
   virusScannerContract('clamscan', async () => {
     const database = await mkdtemp(join(tmpdir(), 'assay-clamscan-'))
     await writeFile(join(database, 'test.ndb'), eicarSignature)
@@ -50,7 +50,7 @@ describeWith('clamscan')('on the real command line', () =>
   }),
 )
 
-describeWith('clamdscan')('on the real command line of a daemon', () =>
+describeWith('clamdscan')('real clamdscan', () =>
   virusScannerContract('clamdscan --fdpass', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(`clamscan:?program=clamdscan&config=${daemon.configFile}`)
@@ -58,7 +58,7 @@ describeWith('clamdscan')('on the real command line of a daemon', () =>
   }),
 )
 
-describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('on the native engine', () =>
+describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('native engine', () =>
   virusScannerContract('yara, native', async () => ({
     scanner: await YaraScanner.open({ kind: 'native', workers: 2 }),
     release: nothing,

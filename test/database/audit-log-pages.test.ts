@@ -81,50 +81,47 @@ const horizons = [
   new Date(Math.floor(Date.now() / day) * day - 10 * day),
 ]
 
-test.each(horizons)(
-  'pages, connections and exports of any filter are what skipping row by row gives, back to %s',
-  async (horizon) => {
-    const log = new AuditLogService({ db: books.database, horizon: () => horizon })
-    for (let times = 0; times < 80; times++) {
-      const filter = anyFilter()
-      const expected = bruteForce(filter, horizon)
-      const pageSize = pick([1, 7, 20, 100])
-      const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
-      const found = await log.list(books.key, { ...filter, page, pageSize })
-      expect({
-        filter,
-        page,
-        pageSize,
-        total: found.pagination.totalItems,
-        ids: found.data.map(({ auditId }) => auditId),
-      }).toEqual({
-        filter,
-        page,
-        pageSize,
-        total: expected.length,
-        ids: expected.slice((page - 1) * pageSize, page * pageSize),
-      })
+test.each(horizons)('pages, connections and exports of any filter equal skipping row by row, back to %s', async (horizon) => {
+  const log = new AuditLogService({ db: books.database, horizon: () => horizon })
+  for (let times = 0; times < 80; times++) {
+    const filter = anyFilter()
+    const expected = bruteForce(filter, horizon)
+    const pageSize = pick([1, 7, 20, 100])
+    const page = 1 + Math.floor(random() * (expected.length / pageSize + 1))
+    const found = await log.list(books.key, { ...filter, page, pageSize })
+    expect({
+      filter,
+      page,
+      pageSize,
+      total: found.pagination.totalItems,
+      ids: found.data.map(({ auditId }) => auditId),
+    }).toEqual({
+      filter,
+      page,
+      pageSize,
+      total: expected.length,
+      ids: expected.slice((page - 1) * pageSize, page * pageSize),
+    })
+  }
+  for (let times = 0; times < 5; times++) {
+    const filter = anyFilter()
+    const expected = bruteForce(filter, horizon)
+    const exported: string[] = []
+    for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
+      exported.push(...batch.map(({ auditId }) => auditId))
+    expect(exported).toEqual(expected)
+    const walked: string[] = []
+    for (let after: string | undefined; ; ) {
+      const { edges, pageInfo } = await log.connection(books.key, { ...filter, first: 100, ...(after && { after }) })
+      walked.push(...edges.map(({ node }) => node.auditId))
+      if (!pageInfo.hasNextPage) break
+      after = pageInfo.endCursor!
     }
-    for (let times = 0; times < 5; times++) {
-      const filter = anyFilter()
-      const expected = bruteForce(filter, horizon)
-      const exported: string[] = []
-      for await (const batch of log.batches(books.database.pool, books.key, filter, 77))
-        exported.push(...batch.map(({ auditId }) => auditId))
-      expect(exported).toEqual(expected)
-      const walked: string[] = []
-      for (let after: string | undefined; ; ) {
-        const { edges, pageInfo } = await log.connection(books.key, { ...filter, first: 100, ...(after && { after }) })
-        walked.push(...edges.map(({ node }) => node.auditId))
-        if (!pageInfo.hasNextPage) break
-        after = pageInfo.endCursor!
-      }
-      expect(walked).toEqual(expected)
-    }
-  },
-)
+    expect(walked).toEqual(expected)
+  }
+})
 
-test('a page within a busy day skips no more than an hour of it, whatever the filter', async () => {
+test('a page within a busy day skips at most an hour of it, with any filter', async () => {
   const busy = await Books.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({

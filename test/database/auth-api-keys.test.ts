@@ -26,7 +26,7 @@ const present = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
-  test('is who it is, with the origin of the call', async () => {
+  test('authenticates as its actor, with the origin of the call', async () => {
     const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await present(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -43,7 +43,7 @@ describe('an API key', () => {
     })
   })
 
-  test('costs no call to the database when warm', async () => {
+  test('needs no database query if cached', async () => {
     const key = await world.apiKey(tenantId)
     // A machine that stalls for most of a second costs look-ups, rightly: nothing is believed for longer than it is proved.
     await until(async () => {
@@ -63,7 +63,7 @@ describe('an API key', () => {
       "update api_keys set expires_at = now() - interval '1 second' where api_key_id = $1",
       'This API key has expired.',
     ],
-  ])('that is %s is refused, and known', async (_, sql, message) => {
+  ])('that is %s is rejected and identified', async (_, sql, message) => {
     const key = await world.apiKey(tenantId)
     await present(here, key.secret)
     await world.change('api_key', key.id, sql)
@@ -72,7 +72,7 @@ describe('an API key', () => {
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message, known })
   })
 
-  test('that expires while it is warm is refused from that moment', async () => {
+  test('that expires in the cache is rejected from that time on', async () => {
     const key = await world.apiKey(tenantId, { expiresAt: new Date(Date.now() + 3_600_000) })
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
     setClock(Date.now() + 3_700_000)
@@ -83,11 +83,11 @@ describe('an API key', () => {
     }
   })
 
-  test('that nobody has is refused, and known to nobody', async () => {
+  test('that does not exist is rejected and not identified', async () => {
     expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'refused', message: 'This API key is unknown.' })
   })
 
-  test('of a suspended tenant is forbidden, and works again when the tenant does', async () => {
+  test('of a suspended tenant is forbidden, and works again after the tenant resumes', async () => {
     const tenant = await world.tenant()
     const key = await world.apiKey(tenant)
     await present(here, key.secret)
@@ -99,7 +99,7 @@ describe('an API key', () => {
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
   })
 
-  test('that was rotated: the old secret lives on until its grace ends', async () => {
+  test('accepts the old secret after a rotation until the end of the grace period', async () => {
     const key = await world.apiKey(tenantId)
     const fresh = newApiKeySecret()
     const rotate = `update api_keys set previous_secret_hash = secret_hash,
@@ -117,7 +117,7 @@ describe('an API key', () => {
   })
 })
 
-describe('the header', () => {
+describe('the Authorization header', () => {
   test.each([
     ['none at all', [], 'none'],
     ['two of them, though both are right', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'refused'],
@@ -135,7 +135,7 @@ describe('the header', () => {
 })
 
 describe('two replicas', () => {
-  test('a key disabled on one is refused on the other as soon as it hears of it', async () => {
+  test('reject a disabled key as soon as the notification arrives', async () => {
     const there = await world.replica()
     const key = await world.apiKey(tenantId)
     await until(() => there.listener.trusted())
@@ -148,7 +148,7 @@ describe('two replicas', () => {
     })
   })
 
-  test('with its connection cut it asks the database from that moment, and hears again later', async () => {
+  test('query the database while the notification connection is broken, and cache again afterwards', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -162,12 +162,12 @@ describe('two replicas', () => {
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
   })
 
-  describe('that was held up for seconds reads what came meanwhile, and keeps its connection', () => {
+  describe('a replica that was paused for seconds reads pending notifications and keeps its connection', () => {
     const hold = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * trustMs)
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
-    test('at any moment', async () => {
+    test('at any time', async () => {
       const there = await world.replica({ onError })
       for (let times = 0; times < 3; times++) {
         await until(() => there.listener.trusted())
@@ -177,7 +177,7 @@ describe('two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('while its echo is under way', async () => {
+    test('while it waits for its echo', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
@@ -200,7 +200,7 @@ describe('two replicas', () => {
     })
   })
 
-  test('with its connection dead without a word it notices within a second', async () => {
+  test('with a silently dead connection detects it within a second', async () => {
     expect(trustMs).toBeLessThan(1_000)
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
@@ -217,8 +217,8 @@ describe('two replicas', () => {
   })
 })
 
-describe('what a replica could not hear of', () => {
-  test('is not believed away when it hears again', async () => {
+describe('changes that a replica missed', () => {
+  test('still apply after it receives notifications again', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -233,8 +233,8 @@ describe('what a replica could not hear of', () => {
   })
 })
 
-describe('rotation of what protects them', () => {
-  test('a new MASTER_KEY changes no key and no secret', async () => {
+describe('rotation of master and signing keys', () => {
+  test('a new MASTER_KEY changes no API key and no secret', async () => {
     const key = await world.apiKey(tenantId)
     const before = await here.signing.download_url.current()
     const renewed = Buffer.alloc(32, 9)
@@ -248,14 +248,14 @@ describe('rotation of what protects them', () => {
     await reencryptSecrets(world.pool, new MasterKey([old, renewed]))
   })
 
-  test('replicas that start at once agree on their keys', async () => {
+  test('replicas that start at the same time use the same keys', async () => {
     await world.pool.query('delete from signing_keys where purpose = $1', ['download_url'])
     const replicas = await Promise.all([world.replica(), world.replica(), world.replica()])
     const ids = await Promise.all(replicas.map(async (replica) => (await replica.signing.download_url.current()).id))
     expect(new Set(ids).size).toBe(1)
   })
 
-  test('a rotated download key verifies until its time is over, a leaked one at no time', async () => {
+  test('a rotated download key verifies until its expiry, and a leaked one never does', async () => {
     const old = await here.signing.download_url.current()
     await here.signing.download_url.rotate()
     const next = await here.signing.download_url.current()
@@ -269,7 +269,7 @@ describe('rotation of what protects them', () => {
 })
 
 describe('last use', () => {
-  test('is written for many calls at once, the latest of each key', async () => {
+  test('is written in batches with the latest use of each key', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)
@@ -280,7 +280,7 @@ describe('last use', () => {
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
   })
 
-  test('is told also to who read the row before it was written, and hears of it after; a later one of another replica stands', async () => {
+  test('is also updated for a cached key after it is written, but never replaces a later one of another replica', async () => {
     const replica = await world.replica()
     const key = await world.apiKey(tenantId)
     await present(replica, key.secret)

@@ -44,7 +44,7 @@ afterAll(async () => {
 const present = (identity: Identity, token: string) => identity.authenticate(['Authorization', `Bearer ${token}`], origin)
 const now = () => Math.floor(Date.now() / 1000)
 
-describe('an outside provider', () => {
+describe('an external provider', () => {
   const claims = () => ({
     iss: provider.issuer,
     aud: 'files',
@@ -65,7 +65,7 @@ describe('an outside provider', () => {
     return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}), ...header }).sign(provider.keys[by])
   }
 
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('its tokens by %s are accepted', async (by) => {
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts its tokens by %s', async (by) => {
     expect(await present(here, await signed({}, by))).toEqual({
       outcome: 'actor',
       actor: {
@@ -82,7 +82,7 @@ describe('an outside provider', () => {
     })
   })
 
-  test.each(['PS256', 'RS512', 'ES384'] as const)('its tokens by %s are not', async (by) => {
+  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects its tokens by %s', async (by) => {
     expect(await present(here, await signed({}, by))).toMatchObject({
       message: 'This token is signed in a way that is not accepted.',
     })
@@ -103,22 +103,22 @@ describe('an outside provider', () => {
     expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'refused', message })
   })
 
-  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('of type %s are access tokens', async (typ) => {
+  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('accepts type %s as access tokens', async (typ) => {
     expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
   })
 
-  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('of type %j are none, though the key is right', async (typ) => {
+  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('rejects type %j, even with a valid key', async (typ) => {
     const message = 'This token is of another type.'
     expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'refused', message })
   })
 
-  test('within the skew of 60 s both ways', async () => {
+  test('accepts a skew of 60 s in both directions', async () => {
     expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
       outcome: 'actor',
     })
   })
 
-  test('an unknown kid is refused, and asks the provider no more than once in a while', async () => {
+  test('rejects an unknown kid, and rate-limits requests to the provider', async () => {
     await present(here, await signed())
     const asked = provider.requests()
     for (let guess = 0; guess < 20; guess++) {
@@ -129,7 +129,7 @@ describe('an outside provider', () => {
     expect(provider.requests() - asked).toBeLessThanOrEqual(1)
   })
 
-  test('HS256 with its public key', async () => {
+  test('rejects HS256 with its public key', async () => {
     const secret = createPublicKey(provider.keys.RS256).export({ format: 'pem', type: 'spki' })
     const token = await new SignJWT(claims())
       .setProtectedHeader({ alg: 'HS256', kid: 'RS256' })
@@ -138,7 +138,7 @@ describe('an outside provider', () => {
     expect(await present(here, token)).toMatchObject({ message: 'This token is signed in a way that is not accepted.' })
   })
 
-  test('cannot sign as us, nor we as it', async () => {
+  test('neither signs service tokens, nor does the service sign its tokens', async () => {
     const user = await world.session(tenantId)
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
     expect(await present(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
@@ -147,7 +147,7 @@ describe('an outside provider', () => {
     ).toThrow(/JWT_ISSUER/)
   })
 
-  test('is asked for a user once for each token, and again when the user changed', async () => {
+  test('looks up the user once per token, and again after a change of the user', async () => {
     const bea = { sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined }
     let token = ''
     // Where the machine stalls, nothing is believed that is not proved meanwhile: then a new token shows it.
@@ -166,7 +166,7 @@ describe('an outside provider', () => {
     expect(firstSights).toHaveLength(2)
   })
 
-  test('names of claims can be chosen, into objects as well; nothing is found on prototypes', async () => {
+  test('accepts configured claim names with paths into objects, but not properties of prototypes', async () => {
     const seen: OutsideUserFacts[] = []
     const tokens = new OutsideTokens({
       issuer: provider.issuer,
@@ -185,7 +185,7 @@ describe('an outside provider', () => {
     expect(seen[1]).toMatchObject({ scopes: null })
   })
 
-  test('that cannot be reached says nothing about its tokens: 503, and not 401', async () => {
+  test('returns 503 instead of 401 while the provider is unreachable', async () => {
     const away = new OutsideTokens({
       issuer: provider.issuer,
       audience: 'files',

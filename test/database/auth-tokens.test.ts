@@ -25,8 +25,8 @@ async function signedIn(identity = here, tenant = tenantId) {
   return { ...user, ...(await identity.sessions.issue(user, user.sessionId)) }
 }
 
-describe('the service’s own sign-in', () => {
-  test('gives a token of twelve hours that stands for its user', async () => {
+describe('sign-in with a password', () => {
+  test('returns a token of twelve hours that authenticates its user', async () => {
     const { token, expiresAt, userId, sessionId } = await signedIn()
     expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(12)
     expect(await present(here, token)).toEqual({
@@ -46,7 +46,7 @@ describe('the service’s own sign-in', () => {
     })
   })
 
-  test('is on every replica, and over on every replica when its session is revoked', async () => {
+  test('is valid on every replica, and ends on every replica when its session is revoked', async () => {
     const there = await world.replica()
     const { token, sessionId } = await signedIn()
     await until(() => there.listener.trusted())
@@ -57,7 +57,7 @@ describe('the service’s own sign-in', () => {
     await until(async () => (await present(there, token)).outcome === 'refused')
   })
 
-  test('a disabled user is refused, a suspended tenant forbidden', async () => {
+  test('rejects a disabled user, and forbids a suspended tenant', async () => {
     const tenant = await world.tenant()
     const { token, userId } = await signedIn(here, tenant)
     await present(here, token)
@@ -69,7 +69,7 @@ describe('the service’s own sign-in', () => {
     expect(await present(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
 
-  test('its keys are published without their secret halves, and rotate without signing anyone out', async () => {
+  test('publishes its keys without the private halves, and rotates them without ending sessions', async () => {
     const { token } = await signedIn()
     await here.signing.session.rotate()
     const after = await signedIn()
@@ -90,7 +90,7 @@ describe('the service’s own sign-in', () => {
     expect((await ofSessions()).length).toBe(1)
   })
 
-  test('a key of receipts or of the log stays published for ever when it rotates, unless it leaked', async () => {
+  test('publishes rotated keys of receipts and of the log permanently, unless leaked', async () => {
     for (const purpose of ['receipt', 'log'] as const) {
       const keys = here.signing[purpose]
       const kidsAfter = async (leaked: boolean) => {
@@ -107,7 +107,7 @@ describe('the service’s own sign-in', () => {
     }
   })
 
-  test('a receipt is no token, though its key is published beside that of tokens', async () => {
+  test('rejects a receipt as a token, although its key is published with those of tokens', async () => {
     const { token } = await signedIn()
     const { id, secret } = await here.signing.receipt.current()
     const stolen = await new SignJWT(decodeJwt(token))
@@ -116,7 +116,7 @@ describe('the service’s own sign-in', () => {
     expect(await present(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
-  test('a key rotated on one replica is known on the other at once', async () => {
+  test('a key rotated on one replica is known to the other immediately', async () => {
     const there = await world.replica()
     await present(there, (await signedIn()).token)
     await here.signing.session.rotate()
@@ -125,7 +125,7 @@ describe('the service’s own sign-in', () => {
   })
 })
 
-describe('forged tokens of our own issuer', () => {
+describe('forged tokens of the service', () => {
   const claims = (user: { userId: string; sessionId: string }) => ({
     sid: user.sessionId,
     tid: tenantId,
@@ -144,7 +144,7 @@ describe('forged tokens of our own issuer', () => {
       .sign(key ?? createPrivateKey(own))
   }
 
-  test('the same, unchanged, is accepted: what follows fails for its own reason', async () => {
+  test('the unchanged token is accepted, so that others fail only because of their change', async () => {
     expect(await present(here, await forged({}, undefined))).toMatchObject({ outcome: 'actor' })
   })
 
@@ -162,7 +162,7 @@ describe('forged tokens of our own issuer', () => {
     expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'refused', message })
   })
 
-  test('alg none', async () => {
+  test('alg none is rejected', async () => {
     const user = await world.session(tenantId)
     const token = new UnsecuredJWT(claims(user)).setExpirationTime('1h').encode()
     expect(await present(here, token)).toMatchObject({ outcome: 'refused' })
@@ -173,7 +173,7 @@ describe('forged tokens of our own issuer', () => {
     }
   })
 
-  test('HS256 with the public key, in every form in which it is known', async () => {
+  test('HS256 with the public key in any form is rejected', async () => {
     const { id, publicJwk } = await here.signing.session.current()
     const publicKey = createPublicKey({ key: publicJwk as JsonWebKey, format: 'jwk' })
     const forms = [
@@ -191,7 +191,7 @@ describe('forged tokens of our own issuer', () => {
     }
   })
 
-  test('a key of the forger’s own, under an unknown kid, under ours, and under none', async () => {
+  test('a foreign key is rejected under an unknown kid, under a known kid, and without one', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
     const unknown = { outcome: 'refused', message: 'This token was signed with an unknown key.' }
@@ -204,7 +204,7 @@ describe('forged tokens of our own issuer', () => {
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 
-  test('the key of another purpose does not sign tokens', async () => {
+  test('the key of another purpose is rejected', async () => {
     const { id } = await here.signing.download_url.current()
     const mine = generateKeyPairSync('ed25519').privateKey
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({
@@ -212,7 +212,7 @@ describe('forged tokens of our own issuer', () => {
     })
   })
 
-  test('100 KB of it, and things that are no token', async () => {
+  test('100 KB of token, and malformed tokens are rejected', async () => {
     const before = world.queries.count
     expect(await present(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({ outcome: 'refused' })
     for (const junk of [

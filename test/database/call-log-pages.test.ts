@@ -89,7 +89,7 @@ function anyFilter(): CallLogFilter {
 
 const idsOf = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
-test('any page of any filter is what skipping row by row gives', async () => {
+test('every page of every filter equals skipping row by row', async () => {
   for (let times = 0; times < 250; times++) {
     const filter = anyFilter()
     const pageSize = pick([1, 3, 20, 100])
@@ -106,7 +106,7 @@ test('any page of any filter is what skipping row by row gives', async () => {
   }
 })
 
-test('a connection walks the whole of any filter, once', async () => {
+test('a connection returns every entry of a filter once', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = anyFilter()
     const first = pick([37, 100])
@@ -122,7 +122,7 @@ test('a connection walks the whole of any filter, once', async () => {
   }
 })
 
-test('an export is the whole of any filter, in order', async () => {
+test('an export returns every entry of a filter in order', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = anyFilter()
     const ids: string[] = []
@@ -131,7 +131,7 @@ test('an export is the whole of any filter, in order', async () => {
   }
 })
 
-test('what retention has put out is in no page, no total, no connection and no export', async () => {
+test('entries deleted by retention are in no page, total, connection or export', async () => {
   for (const retentionDays of [1, 39, 100]) {
     const horizon = Math.floor((Date.now() - retentionDays * day) / hour) * hour
     const short = new CallLogService({ db: books.database, horizon: () => new Date(horizon) })
@@ -153,7 +153,7 @@ test('what retention has put out is in no page, no total, no connection and no e
   }
 })
 
-test('the newest calls of several keys, each with its own', async () => {
+test('returns the newest calls of several keys separately', async () => {
   const found = await log.recentByKeys(books.tenantId, [...keys, newId('key')], 5)
   expect([...found].map(([key, calls]) => [key, idsOf(calls)])).toEqual(
     [...found.keys()].map((key) => [
@@ -165,7 +165,7 @@ test('the newest calls of several keys, each with its own', async () => {
   )
 })
 
-test('another tenant sees none of it', async () => {
+test('returns no calls to another tenant', async () => {
   const stranger = { ...books.key, tenantId: newId('ten') }
   expect((await log.list(stranger, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
   expect((await log.connection(stranger, { first: 20 })).edges).toEqual([])

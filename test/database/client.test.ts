@@ -23,15 +23,15 @@ afterAll(async () => {
   await place.drop()
 })
 
-describe('numbers', () => {
-  test('of 64 bits come exact, alone and in arrays, as far as they can', async () => {
+describe('values', () => {
+  test('of 64 bits are exact up to 2^53, also in arrays', async () => {
     const { rows } = await database.pool.query(
       'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
     )
     expect(rows).toEqual([{ big: 9007199254740991, many: [1, null, -9007199254740991] }])
   })
 
-  test('beyond 2^53 are a fault, never a rounded figure, and the connection lives on', async () => {
+  test('above 2^53 are an error instead of a rounded number, and the connection stays usable', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
       '9007199254740993, which exceeds the exact range',
     )
@@ -39,7 +39,7 @@ describe('numbers', () => {
   })
 })
 
-test('moments go and come as UTC, with and without a zone', async () => {
+test('of type timestamp are sent and received as UTC, with and without a zone', async () => {
   const moment = new Date('2026-07-01T23:30:00.123Z')
   const { rows } = await database.pool.query(
     'SELECT $1::timestamp AS plain, $1::timestamptz AS zoned, $1::timestamp::text AS text',
@@ -48,7 +48,7 @@ test('moments go and come as UTC, with and without a zone', async () => {
   expect(rows).toEqual([{ plain: moment, zoned: moment, text: '2026-07-01 23:30:00.123' }])
 })
 
-test('moments of any year and fraction are read to the millisecond', async () => {
+test('of type timestamp are read to the millisecond, in any year and with any fraction', async () => {
   const texts = ['2026-07-01T23:30:00Z', '2026-02-28T01:02:03.5Z', '2026-07-01T23:59:59.999999Z', '1969-12-31T23:59:59.0409Z']
   const all = [...texts, '0099-03-01T00:00:00.25Z', '9999-12-31T23:59:59.99Z', '+010001-01-01T00:00:00.001Z']
   const { rows } = await database.pool.query('SELECT t::timestamptz AS moment FROM unnest($1::text[]) t', [
@@ -57,7 +57,7 @@ test('moments of any year and fraction are read to the millisecond', async () =>
   expect(rows).toEqual(all.map((text) => ({ moment: new Date(text) })))
 })
 
-test('Prisma works on the same pool', async () => {
+test('Prisma uses the same pool', async () => {
   expect(await database.prisma.tenant.count()).toBe(0)
   expect(database.pool.totalCount).toBeLessThanOrEqual(2)
   expect(
@@ -80,7 +80,7 @@ test('plans a named statement with an array parameter once per connection', asyn
   expect(rows).toEqual([{ generic: 10, custom: 0 }])
 })
 
-test('one tenant’s statements hold half of the connections at most: those of another never wait for them', async () => {
+test('one tenant uses at most half of the connections, and others do not wait for it', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
   const holder = await wide.dedicated('assay test')
@@ -106,7 +106,7 @@ const waitingFor = async (event: string) =>
     .rowCount
 
 describe('an outage', () => {
-  test('that cuts every connection ends neither the process nor the pool', async () => {
+  test('that closes every connection ends neither the process nor the pool', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
     const other = await database.dedicated('assay test')
     await other.query(
@@ -120,7 +120,7 @@ describe('an outage', () => {
     expect(await database.prisma.tenant.count()).toBe(0)
   })
 
-  test('is no news where the service closes: PostgreSQL may be quicker', async () => {
+  test('during shutdown is not logged', async () => {
     const told: string[] = []
     const ending = createDatabase(place.url, { poolSize: 2, logger: { warn: (_facts, message) => void told.push(message) } })
     await ending.pool.query('SELECT 1')
@@ -130,7 +130,7 @@ describe('an outage', () => {
     expect(told).toEqual([])
   })
 
-  test('of a server that takes connections and says nothing fails each call, and reads as an outage', async () => {
+  test('of a server that accepts connections and does not respond fails each call as unavailable', async () => {
     // One that reads notices when its client is gone; one that does not stays open for ever.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -142,7 +142,7 @@ describe('an outage', () => {
     mute.close()
   })
 
-  test('of a server that is not there fails at once, through Prisma as well', async () => {
+  test('of an unreachable server fails immediately, through Prisma as well', async () => {
     const none = createDatabase('postgresql://me@127.0.0.1:1/x', { poolSize: 2, logger })
     expect(isDatabaseOutage(await none.pool.query('SELECT 1').catch((fault) => fault))).toBe(true)
     expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)
@@ -150,7 +150,7 @@ describe('an outage', () => {
   })
 })
 
-test('a statement that its server leaves unanswered is given up as an outage, and its connection with it', async () => {
+test('of a statement without a response times out and closes its connection', async () => {
   const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 2000, Client: StatementClient } as pg.PoolConfig)
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   const processes = async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id as number
@@ -165,7 +165,7 @@ test('a statement that its server leaves unanswered is given up as an outage, an
   await pool.end()
 })
 
-test('a dedicated connection has no limit on its statements, the pool has', async () => {
+test('a dedicated connection has no statement time-out, and the pool has one', async () => {
   const dedicated = await database.dedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([

@@ -32,7 +32,7 @@ async function withClient<T>(work: (client: Awaited<ReturnType<Books['database']
 const drift = () => withClient((client) => counterDrift(client, { tenantId: null, ...all }))
 const repair = () => withClient((client) => repairCounters(client, all))
 
-test('what agrees is left alone', async () => {
+test('does not change correct counters', async () => {
   expect(await repair()).toEqual([])
 })
 
@@ -65,7 +65,7 @@ test.each([
     /^audit entries, day of .*, file deleted: 1$/,
   ],
   ['a total of audit entries', `DELETE FROM audit_counters WHERE grain = 'total'`, /^audit entries, total, file created: 3$/],
-])('%s is set right by a recount, which says so', async (_what, broken, said) => {
+])('repairs %s by a recount and reports it', async (_what, broken, said) => {
   await books.rows(broken)
   expect(await drift()).toBeGreaterThan(0)
   const repairs = await repair()
@@ -75,7 +75,7 @@ test.each([
   await books.expectExact()
 })
 
-test('after 400 days the hours of statistics are dropped: their days, totals, lists and charts stay', () =>
+test('deletes hourly statistics after 400 days, and keeps days, totals, lists and charts', () =>
   inOneWindow(3600, async () => {
     const old = await Books.open()
     const at = (days: number, hour: number) =>
@@ -130,7 +130,7 @@ test('after 400 days the hours of statistics are dropped: their days, totals, li
     await old.close()
   }))
 
-test('hours of audit entries, which only tell where a page begins, are no drift, and are counted anew with the rest', async () => {
+test('hourly counts of audit entries are not reported as drift, and are recounted with the rest', async () => {
   const hours = () =>
     books.rows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()

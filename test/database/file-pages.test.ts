@@ -78,7 +78,7 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
 }
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test.each([1, 7, 100])('come page by page as they lie, %d on a page', async (pageSize) => {
+  test.each([1, 7, 100])('are returned in order, with %d per page', async (pageSize) => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const expected = matching(filter)
     const list = new FileList(books.database.pool)
@@ -99,7 +99,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     }
   })
 
-  test('come each once when they are followed', async () => {
+  test('are returned once each when the links are followed', async () => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const list = new FileList(books.database.pool)
     const seen: string[] = []
@@ -165,7 +165,7 @@ test('does not plan the statements of common reads on every execution', async ()
   client.release()
 })
 
-test('a file’s downloads that are not folded yet are found by the index, though nearly all are of one other', async () => {
+test('finds unfolded downloads of a file by index, although nearly all belong to another file', async () => {
   const client = await books.database.dedicated('assay test')
   await client.query('BEGIN')
   await client.query(
@@ -182,7 +182,7 @@ test('a file’s downloads that are not folded yet are found by the index, thoug
   await client.end()
 })
 
-test('a page far behind the end asks for the total alone', async () => {
+test('a page far past the end queries only the total', async () => {
   const asked: string[] = []
   const watched = {
     query: (statement: { name: string; text: string; values: unknown[] }) => {

@@ -21,7 +21,7 @@ async function rescanned(client: ClientBase, contextId: string, reports: Record<
   await client.query('SELECT rescan_keep($1, $2, $3, $4, true)', [books.tenantId, contextId, 'token', JSON.stringify(results)])
 }
 
-test('what a report says of its file is kept without reading other files, however many reports came first', async () => {
+test('stores the traits of a report without reading other files or earlier reports', async () => {
   const { contextId } = await books.context('notes')
   const client = await books.database.dedicated('assay test')
   const add = async (count: number) => {
@@ -42,7 +42,7 @@ test('what a report says of its file is kept without reading other files, howeve
   expect(rows).toEqual([{ scans: 0 }])
 })
 
-test('a file has the traits of its first report from the start, without being read again, and those of the next one after', async () => {
+test('a file has the traits of its first report immediately, and those of a later report afterwards', async () => {
   const upload = await books.upload(await books.context('traits'), 1)
   const { file } = upload.upload!
   file.validation = { rulesVersion: 1, checks: [{ check: 'virus_detected', outcome: 'incomplete' }] }

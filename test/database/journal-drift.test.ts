@@ -31,7 +31,7 @@ async function drift(whole: boolean): Promise<number> {
   }
 }
 
-test('a sound journal has none, recomputed or by its end', async () => {
+test('a valid journal has no drift, recomputed or checked at its end', async () => {
   expect([await drift(true), await drift(false)]).toEqual([0, 0])
 })
 
@@ -55,19 +55,19 @@ const changes: [string, string][] = [
   ['a length that is not that of its entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
-test.each(changes)('%s is found', async (_what, statement) => {
+test.each(changes)('finds %s', async (_what, statement) => {
   await books.rows(statement)
   expect(await drift(true)).toBeGreaterThan(0)
 })
 
-test('what is wrong at the end is found without recomputing the whole', async () => {
+test('finds an error at the end without recomputing the whole journal', async () => {
   await books.rows(
     `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = ${entries - 1}`,
   )
   expect(await drift(false)).toBeGreaterThan(0)
 })
 
-test('a node that is not that of its leaves is found', async () => {
+test('finds a node that does not match its leaves', async () => {
   await books.rows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
   expect([await drift(true), await drift(false)]).toEqual([1, 1])
 })

@@ -59,12 +59,12 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
 
 const places = [0, events / 2, events - 100]
 
-describe('a page reads no more rows than it has, at any depth', () => {
-  test.each(places)('of all types, behind %d', async (after) => {
+describe('a page reads no more rows than it returns, at any depth', () => {
+  test.each(places)('of all types, after %d', async (after) => {
     expect(await read(after, null)).toBeLessThanOrEqual(limit)
   })
 
-  test.each(places)('of two types, of which one is rare, behind %d', async (after) => {
+  test.each(places)('of two types, one of them rare, after %d', async (after) => {
     // Of each type a page at most, and the page itself.
     expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
     expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
@@ -74,7 +74,7 @@ describe('a page reads no more rows than it has, at any depth', () => {
 const page = (asked: { after: number; types?: EventType[]; contexts?: string[] }) =>
   journal.page({ tenantId: books.tenantId, limit, ...asked })
 
-test('a page tells how far it looked, so that nothing is looked at twice', async () => {
+test('a page returns the position that it read to, so that no event is read twice', async () => {
   const all = await page({ after: 0 })
   expect([all.events.map(({ sequence }) => sequence), all.through, all.lastSequence]).toEqual([
     Array.from({ length: limit }, (_, n) => n + 1),
@@ -86,13 +86,13 @@ test('a page tells how far it looked, so that nothing is looked at twice', async
   expect(await page({ after: events })).toEqual({ events: [], through: events, lastSequence: events })
 })
 
-test('events of other contexts are left out, and counted as looked at', async () => {
+test('events of other contexts are omitted, and the position advances past them', async () => {
   const { events: some, through } = await page({ after: 0, contexts: ['c1'] })
   expect(new Set(some.map(({ contextKey }) => contextKey))).toEqual(new Set(['c1']))
   expect(through).toBe(limit)
 })
 
-test('a reader that follows has everything once, what was and what comes', async () => {
+test('a reader that follows receives all past and new events once', async () => {
   const abort = new AbortController()
   const following = await Books.open()
   const ours = new JournalService(following.database)

@@ -62,7 +62,7 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
   ...more,
 })
 
-test('an upload is one event, a deletion another, each with what it is about', async () => {
+test('an upload is one event and a deletion another, each with its object', async () => {
   const context = await books.context('events')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)
@@ -91,7 +91,7 @@ test('an upload is one event, a deletion another, each with what it is about', a
   })
 })
 
-test('members are in the order of their names, and a long value stands as its hash', async () => {
+test('members are ordered by name, and a long value is replaced by its hash', async () => {
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
@@ -105,7 +105,7 @@ test('members are in the order of their names, and a long value stands as its ha
   )
 })
 
-test('four ledgers write one journal without a gap, and what is refused leaves nothing in it', async () => {
+test('four ledgers write one journal without gaps, and rejected entries leave no rows', async () => {
   const before = (await rows()).length
   const context = await books.context('full', 1)
   const uploads = await books.uploads(context, Array(300).fill(4096))
@@ -122,7 +122,7 @@ test('four ledgers write one journal without a gap, and what is refused leaves n
   )
 })
 
-test('a threshold that is left can be reached again, and each has one event', async () => {
+test('each crossing of a quota threshold is one event', async () => {
   const small = await Books.open({ quotaMb: 1 })
   const context = await small.context('wide')
   const commit = async (entry: Entry) => small.ledger().commit(entry)
@@ -140,7 +140,7 @@ test('a threshold that is left can be reached again, and each has one event', as
   await small.close()
 })
 
-test('a deleted file goes to the trash of its context with its report, and its bytes still count', async () => {
+test('a deleted file moves to the trash of its context with its report, and its bytes still count', async () => {
   const context = await books.context('kept')
   await books.rows('UPDATE file_contexts SET trash_days = 3 WHERE context_id = $1', [context.contextId])
   const upload = await books.upload(context, 7)
@@ -159,7 +159,7 @@ test('a deleted file goes to the trash of its context with its report, and its b
 test.each([
   ['on_hold', `INSERT INTO holds VALUES ($1, $2, 'A case', 'usr_1', 'user', now())`],
   ['quarantined', 'UPDATE files SET quarantined_at = now() WHERE tenant_id = $1 AND file_id = $2'],
-])('a file that is %s is not deleted', async (code, statement) => {
+])('does not delete a file that is %s', async (code, statement) => {
   const context = await books.context(code)
   const upload = await books.upload(context, 7)
   await books.ledger().commit(upload)

@@ -28,7 +28,7 @@ async function whileAnotherLeads(
 }
 const transactions = (contextId: string) => books.rows('SELECT DISTINCT xmin::text FROM files WHERE context_id = $1', [contextId])
 
-test('what four ledgers have pending is moved in one transaction, and each has its own answer', async () => {
+test('moves the pending entries of four ledgers in one transaction, and each receives its own results', async () => {
   const context = await books.context('shared', 1)
   const uploads = await Promise.all([1, 2, 4, 2_000_000].map((size) => books.upload(context, size)))
   const { outcomes, end } = await whileAnotherLeads(uploads)
@@ -39,7 +39,7 @@ test('what four ledgers have pending is moved in one transaction, and each has i
   expect(await transactions(context.contextId)).toHaveLength(1)
 })
 
-test('a pending entry that cannot be written fails alone', async () => {
+test('a pending entry that cannot be written fails without affecting others', async () => {
   const context = await books.context('pending')
   const uploads = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   uploads[1]!.upload!.file.checksum = 'none'
@@ -49,7 +49,7 @@ test('a pending entry that cannot be written fails alone', async () => {
   expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('a file that two ledgers delete in one transaction is deleted once', async () => {
+test('deletes a file once if two ledgers delete it in one transaction', async () => {
   const context = await books.context('twice')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)
@@ -61,7 +61,7 @@ test('a file that two ledgers delete in one transaction is deleted once', async 
   expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
-test('what a process left pending when it died is moved with the next, and not when it is old', async () => {
+test('moves pending entries of a dead process with the next move, however old they are', async () => {
   const context = await books.context('orphans')
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   for (const entry of [young!, old!]) {
@@ -80,7 +80,7 @@ test('what a process left pending when it died is moved with the next, and not w
   expect(await books.held(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
-test('an upload looks for its own path in the journal of garbage, however much its tenant has there', async () => {
+test('an upload finds its own path in the garbage journal, however large it is', async () => {
   const context = await books.context('garbage')
   const entry = await books.upload(context, 1)
   await books.rows(
@@ -101,7 +101,7 @@ test('an upload looks for its own path in the journal of garbage, however much i
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('work that a move was expected of holds no other up, whether it ends without one or never', async () => {
+test('work that was expected to create a move delays no other, whether it ends or not', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
   const failed = ledger.before('move', Promise.reject(new Error('no room')))

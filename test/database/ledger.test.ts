@@ -22,7 +22,7 @@ const transactions = async () =>
     await books.rows<{ n: number }>('SELECT count(DISTINCT xmin::text) AS n FROM call_logs WHERE user_agent = $1', ['grouped'])
   )[0]!.n
 
-test('calls that arrive together are committed together, and each is in the log once', async () => {
+test('commits concurrent calls together and logs each once', async () => {
   const ledger = books.ledger()
   await commitAll(
     ledger,
@@ -33,7 +33,7 @@ test('calls that arrive together are committed together, and each is in the log 
   expect(await transactions()).toBe(1)
 })
 
-test('a poisoned group is tried one by one, and only the culprits fail', async () => {
+test('retries the entries of a failed group separately, and only the invalid ones fail', async () => {
   const ledger = books.ledger()
   const circular: Record<string, unknown> = {}
   circular.itself = circular
@@ -47,7 +47,7 @@ test('a poisoned group is tried one by one, and only the culprits fail', async (
   expect(await callsOf('poison')).toBe(2)
 })
 
-test('a poisoned upload leaves the others of its group whole', async () => {
+test('an invalid upload does not affect the others in its group', async () => {
   const context = await books.context('poisoned')
   const [sound, culprit, also] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   culprit!.upload!.file.checksum = 'none'
@@ -56,7 +56,7 @@ test('a poisoned upload leaves the others of its group whole', async () => {
   expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
-test('beyond its bound the queue refuses at once, and what it took is committed', async () => {
+test('rejects entries immediately when the queue is full, and commits the accepted ones', async () => {
   const ledger = books.ledger({ maxWaiting: 10 })
   const outcomes = await commitAll(
     ledger,
@@ -68,7 +68,7 @@ test('beyond its bound the queue refuses at once, and what it took is committed'
   expect(await callsOf('crowd')).toBe(10)
 })
 
-test('a month without a partition gets one on the spot', async () => {
+test('creates a missing partition of a month when needed', async () => {
   const [{ name }] = (await books.rows<{ name: string }>(
     `SELECT tableoid::regclass::text AS name FROM call_logs ORDER BY call_id DESC LIMIT 1`,
   )) as [{ name: string }]
@@ -90,7 +90,7 @@ test('a month without a partition gets one on the spot', async () => {
   expect((await books.rows<{ n: number }>(`SELECT count(*) AS n FROM ${name}`))[0]!.n).toBe(kept[0]!.n + 2)
 })
 
-test('a connection that breaks in mid-group fails its callers, who find nothing half there', async () => {
+test('a connection lost during a group fails its callers, and nothing is partially committed', async () => {
   const context = await books.context('cut')
   const ledger = books.ledger()
   const holder = await books.database.pool.connect()
@@ -126,7 +126,7 @@ test('a connection that breaks in mid-group fails its callers, who find nothing 
   expect(await commitAll(ledger, [await books.upload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
 })
 
-test('the quota is never overrun and never refused while there is room, with four ledgers on one database', async () => {
+test('four ledgers fill the quota exactly and reject no upload that fits', async () => {
   const context = await books.context('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
   // 16 of 65,536 bytes fill one megabyte to the last byte.
@@ -148,7 +148,7 @@ test('the quota is never overrun and never refused while there is room, with fou
   expect((await books.held(context.contextId)).bytes).toBe(1_048_576)
 })
 
-test('smaller files still fit where a larger one did not', async () => {
+test('accepts smaller files after a larger one exceeded the quota', async () => {
   const context = await books.context('odd', 1)
   const sizes = [600_000, 600_000, 400_000, 48_576, 1, 0]
   const uploads = await Promise.all(sizes.map((size) => books.upload(context, size)))
@@ -162,7 +162,7 @@ test('smaller files still fit where a larger one did not', async () => {
   ])
 })
 
-test('uploads, deletions and downloads of the same files from four ledgers never wait for each other in a circle', async () => {
+test('concurrent uploads, deletions and downloads of the same files from four ledgers do not deadlock', async () => {
   const context = await books.context('busy')
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
   const uploads = await books.uploads(context, Array(40).fill(7))
@@ -182,7 +182,7 @@ test('uploads, deletions and downloads of the same files from four ledgers never
   expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
 })
 
-test('a download by a user is counted once, and is no call', async () => {
+test('counts a download by a user once, without a call', async () => {
   const context = await books.context('read')
   const upload = await books.upload(context, 11)
   const ledger = books.ledger()
@@ -199,7 +199,7 @@ test('a download by a user is counted once, and is no call', async () => {
   expect(await count()).toEqual([before! + 1, 1])
 })
 
-test('a file is counted in the hour that its row shows, even where its upload ended in the next', async () => {
+test('counts a file in the hour of its row, even if its upload ended in the next hour', async () => {
   const context = await books.context('midnight')
   const upload = await books.upload(context, 5)
   upload.upload!.file.createdAt = new Date(Date.now() - 3 * 3_600_000)
@@ -212,7 +212,7 @@ test('a file is counted in the hour that its row shows, even where its upload en
   ).toEqual([{ files_uploaded: 1 }])
 })
 
-test('an upload whose key was disabled meanwhile is refused and logged, one whose path was swept can go on with another; both leave nothing', async () => {
+test('rejects and logs an upload whose key was disabled, and retries one whose path was swept under a new path; both leave no data', async () => {
   const context = await books.context('gone')
   const key = await books.addKey()
   const [disabled, swept] = [await books.upload(context, 1, key), await books.upload(context, 1)]

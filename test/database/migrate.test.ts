@@ -56,8 +56,8 @@ async function rows(url: string, sql: string): Promise<Record<string, unknown>[]
   )
 }
 
-describe('migrating', () => {
-  test('two replicas that start at once migrate once, and leave what prisma migrate deploy leaves', async () => {
+describe('migrations', () => {
+  test('run once if two replicas start together, with the result of prisma migrate deploy', async () => {
     const database = await emptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
@@ -71,7 +71,7 @@ describe('migrating', () => {
     await database.drop()
   })
 
-  test('a migration with functions and semicolons in strings is applied as PostgreSQL reads it', async () => {
+  test('with functions and semicolons in strings are applied as PostgreSQL parses them', async () => {
     const database = await emptyDatabase()
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
     const applied = await migrate(database.url, withMore('function', sql))
@@ -80,7 +80,7 @@ describe('migrating', () => {
     await database.drop()
   })
 
-  test('a migration that fails is told with its name, changes nothing, and is not passed over the next time', async () => {
+  test('that fail are reported by name, change nothing, and are retried the next time', async () => {
     const database = await emptyDatabase()
     const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -91,7 +91,7 @@ describe('migrating', () => {
     await database.drop()
   })
 
-  test('a migration that was edited after it had been applied is refused by name', async () => {
+  test('that were edited after they were applied are rejected by name', async () => {
     const database = await emptyDatabase()
     const folder = withMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
@@ -104,7 +104,7 @@ describe('migrating', () => {
 })
 
 describe('a database of another version', () => {
-  test('is refused in one sentence where it is newer', async () => {
+  test('is rejected in one sentence if it is newer', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, withMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
@@ -113,7 +113,7 @@ describe('a database of another version', () => {
     await database.drop()
   })
 
-  test('that prisma migrate deploy made is current for ours, and the other way round', async () => {
+  test('is accepted if prisma migrate deploy created it, and the reverse', async () => {
     const [theirs, made] = [await emptyDatabase(), await emptyDatabase()]
     const names = await prismaDeploy(theirs.url)
     expect(await migrate(theirs.url)).toEqual([])
@@ -128,7 +128,7 @@ describe('a database of another version', () => {
   })
 })
 
-describe('a migration of a big table', () => {
+describe('a migration of a large table', () => {
   const table =
     'CREATE TABLE big AS SELECT n AS id, NULL::int AS twice FROM generate_series(1, 12000) n; CREATE TABLE done (id int);'
   const index = '-- assay: outside a transaction\nCREATE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
@@ -138,21 +138,21 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   const outcome = `SELECT count(*)::int AS rows, count(twice)::int AS filled, count(DISTINCT xmin::text)::int AS commits,
     (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
 
-  test('builds its index outside a transaction and fills its column batch by batch', async () => {
+  test('builds its index outside a transaction and fills its column in batches', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, only('steps', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
     await database.drop()
   })
 
-  test('is whole under prisma migrate deploy too, in one batch', async () => {
+  test('is applied by prisma migrate deploy in one batch', async () => {
     const database = await emptyDatabase()
     await prismaDeploy(database.url, only('prisma', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
     await database.drop()
   })
 
-  test('drops an index that was cut off, and builds it anew', async () => {
+  test('drops an interrupted index and rebuilds it', async () => {
     const database = await emptyDatabase()
     const unique = '-- assay: outside a transaction\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS big_id_idx ON big (id);'
     const folder = only('cut', `${table} INSERT INTO big VALUES (1);`, unique)
@@ -165,7 +165,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('of a marker that means nothing is refused before anything is changed', async () => {
+  test('with an unknown marker is rejected before any change', async () => {
     const database = await emptyDatabase()
     await expect(migrate(database.url, only('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
       "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
@@ -173,7 +173,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('waits for a transaction that holds the table without holding up others behind it for long', async () => {
+  test('waits for a transaction that locks the table without blocking others for long', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, only('held', table))
     const holder = new pg.Client({ connectionString: database.url })
@@ -192,7 +192,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('that is killed nine times on its way, each time somewhere else, ends whole', async () => {
+  test('completes after it was killed nine times at different statements', async () => {
     const database = await emptyDatabase()
     const slowly = (to: number) =>
       `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`
@@ -224,20 +224,20 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 })
 
 describe('the schema and its migrations', () => {
-  test('say the same', async () => {
+  test('are equal', async () => {
     const database = await emptyDatabase()
     expect(statements(await schemaDrift(database.url))).toEqual([])
     await database.drop()
   })
 
-  test('are told apart when a migration goes its own way', async () => {
+  test('are reported as different if a migration differs', async () => {
     const database = await emptyDatabase()
     const drift = await schemaDrift(database.url, withMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'))
     expect(statements(drift)).toEqual(['DROP TABLE "forgotten";'])
     await database.drop()
   })
 
-  test('leave no shadow database behind', async () => {
+  test('leave no shadow database', async () => {
     const database = await emptyDatabase()
     await schemaDrift(database.url)
     // Other test files may have theirs open at this moment; ours would be without a connection.

@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, awayFromMidnightMs)
 afterAll(() => books.close())
 
-test('expired rows leave the logs and their totals, expired months leave whole, and statistics keep them', async () => {
+test('removes expired rows from the logs and totals, drops expired months, and keeps statistics', async () => {
   const { database, key } = books
   const horizons = await LogHorizons.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })
@@ -90,7 +90,7 @@ test('expired rows leave the logs and their totals, expired months leave whole, 
   expect((await dropExpired(database.pool, horizons)).rows).toBe(0)
 })
 
-test('a month that is being read is left to the next turn, and nobody waits', async () => {
+test('skips a month that is being read until the next run without waiting', async () => {
   const month = monthStart(new Date(), 2)
   const { name } = partitionOf(month)
   const reader = await books.database.pool.connect()

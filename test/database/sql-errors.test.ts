@@ -33,7 +33,7 @@ test('a statement that PostgreSQL cancels is an outage, through pg and through P
     expect([sqlFault(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })
 
-test('a transaction that outlives its time is an outage', async () => {
+test('a transaction that exceeds its time-out is an outage', async () => {
   const late = database.prisma.$transaction(
     async (tx) => {
       await new Promise((resolve) => setTimeout(resolve, 60))
@@ -44,14 +44,14 @@ test('a transaction that outlives its time is an outage', async () => {
   expect(told(await failureOf(late))).toBe('database_unavailable')
 })
 
-test('a connection that the server ends is an outage, through pg and through Prisma', async () => {
+test('a connection that the server closes is an outage, through pg and through Prisma', async () => {
   const kill = 'SELECT pg_terminate_backend(pg_backend_pid())::text'
   expect(told(await failureOf(database.pool.query(kill)))).toBe('database_unavailable')
   expect(told(await failureOf(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
   expect(told(await failureOf(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe('database_unavailable')
 })
 
-test('a query of Prisma’s own that waits too long for a lock is an outage', async () => {
+test('a lock time-out in a query of Prisma is an outage', async () => {
   const other = await database.dedicated('assay test')
   await other.query('BEGIN; LOCK TABLE tenants')
   expect(told(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
@@ -59,7 +59,7 @@ test('a query of Prisma’s own that waits too long for a lock is an outage', as
   await other.end()
 })
 
-test('what a unique key refuses is a duplicate, and a statement at fault is its own', async () => {
+test('a unique violation is a duplicate, and an invalid statement is an internal error', async () => {
   // None of these is to be cancelled, however busy the machine is.
   const patient = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
@@ -73,7 +73,7 @@ test('what a unique key refuses is a duplicate, and a statement at fault is its 
   await patient.close()
 })
 
-test('an error of our own is told as it is, whatever caused it', () => {
+test('an error of the service is returned unchanged, whatever its cause', () => {
   const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
   expect(told(storageUnavailable('The store is away.', refused))).toBe('storage_unavailable')
   expect(told(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')

@@ -36,13 +36,13 @@ function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorag
 
 const inJournal = async () => Number((await pool.query('SELECT count(*) AS n FROM blob_garbage')).rows[0].n)
 
-test('what is due is removed, and forgotten', async () => {
+test('deletes due blobs and their journal entries', async () => {
   const { storage, asked } = storeOf(async () => {})
   expect(await new Sweeper(pool, storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect([asked.length, await inJournal()]).toEqual([64, 0])
 })
 
-test('what a sweep has taken no upload can claim, also where its connections are lost before it has removed anything', async () => {
+test('an upload cannot claim a path that a sweep has taken, even if the sweep loses its connections', async () => {
   let ended: Promise<unknown> | undefined
   const { storage } = storeOf(async () => {
     ended ??= pool.query(
@@ -61,7 +61,7 @@ test('what a sweep has taken no upload can claim, also where its connections are
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('no transaction is open while the store removes', async () => {
+test('no transaction is open while the store deletes', async () => {
   let open: number | undefined
   const { storage } = storeOf(async () => {
     const { rowCount } = await pool.query(
@@ -73,13 +73,13 @@ test('no transaction is open while the store removes', async () => {
   expect(open).toBe(0)
 })
 
-test('what a sweep that died had taken is removed by a later one', async () => {
+test('a later sweep deletes the paths of a sweep that died', async () => {
   await pool.query('UPDATE blob_garbage SET taken = true')
   expect(await new Sweeper(pool, storeOf(async () => {}).storage).sweep()).toEqual({ removed: 64, failed: 0 })
   expect(await inJournal()).toBe(0)
 })
 
-test('what the store does not remove is due again in a minute, and its reason is told', async () => {
+test('a blob that the store fails to delete is due again in a minute, with the reason', async () => {
   const { storage } = storeOf(async (path) => {
     if (path === 'ten_x/7') throw new Error('no answer within 10 ms')
   })
@@ -91,7 +91,7 @@ test('what the store does not remove is due again in a minute, and its reason is
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('a sweep that is told to stop ends after its batch', async () => {
+test('a sweep that is stopped ends after its batch', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )
@@ -101,7 +101,7 @@ test('a sweep that is told to stop ends after its batch', async () => {
   expect(await inJournal()).toBe(136)
 })
 
-test('the blob of a file that there is is never taken, whatever the journal says', async () => {
+test('never deletes the blob of an existing file, even if it is in the journal', async () => {
   await pool.query(`INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ('ten_x', 'X', now(), now())`)
   await pool.query(
     `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, created_at, updated_at)

@@ -40,7 +40,7 @@ async function traces(tenantId: string): Promise<string[]> {
   return found.filter((name) => name !== '')
 }
 
-test('a tenant of many files goes in batches, with all that names it, and its blobs are due', async () => {
+test('deletes a tenant with many files in batches, with all references, and its blobs become due', async () => {
   const tenant = await tenantOf(3_500)
   const deleted = await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
   expect(deleted).toEqual({ tenantId: tenant.tenantId, files: 3_500 })
@@ -53,7 +53,7 @@ test('a tenant of many files goes in batches, with all that names it, and its bl
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })
 
-test('beside live calls it leaves nothing that names the tenant, and no count that is wrong', async () => {
+test('concurrent calls leave no rows of the tenant and no wrong counters', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await tenantOf(1_200)
@@ -81,7 +81,7 @@ test('beside live calls it leaves nothing that names the tenant, and no count th
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
-test('others are not held by a deletion that is, nor is its tenant served meanwhile', async () => {
+test('other tenants are not blocked, and the tenant is not served during its deletion', async () => {
   const [tenant, other] = [await tenantOf(10), await world.tenant()]
   await other.context('notes')
   const holder = await locked(tenant)
@@ -97,7 +97,7 @@ test('others are not held by a deletion that is, nor is its tenant served meanwh
   expect((await deleting).files).toBe(10)
 })
 
-test('a deletion that was cut off is not resumed as a tenant, and is gone on with', async () => {
+test('an interrupted deletion cannot be resumed as a tenant, and continues', async () => {
   const tenant = await tenantOf(1_500)
   const { tenants } = world.app.services
   const holder = await locked(tenant)

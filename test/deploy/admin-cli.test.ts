@@ -37,7 +37,7 @@ async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcom
   }
 }
 
-describe('beside a running service', () => {
+describe('with a running service', () => {
   let world: World
   let env: NodeJS.ProcessEnv
   beforeAll(async () => {
@@ -51,7 +51,7 @@ describe('beside a running service', () => {
   })
   afterAll(() => world.close())
 
-  test('a tenant is made with a key of all scopes, suspended, resumed, and deleted with all it owns', async () => {
+  test('creates, suspends, resumes and deletes a tenant with all its data', async () => {
     const made = await typed(env, 'tenant', 'create', '--name', 'Acme & Söhne', '--quota-mb', '7')
     expect(made).toMatchObject({
       status: 0,
@@ -128,7 +128,7 @@ describe('beside a running service', () => {
     expect((await admin(env, 'verify', '--deep')).status).toBe(0)
   })
 
-  test('a user is made, signs in, and is listed', async () => {
+  test('creates and lists a user, who can sign in', async () => {
     const tenant = await world.tenant()
     const words = ['user', 'create', '--tenant', tenant.tenantId, '--name', 'Ada', '--scopes', 'metadata,upload', '--email']
     const made = await admin(env, ...words, 'Ada@Example.com')
@@ -151,7 +151,7 @@ describe('beside a running service', () => {
     ])
   })
 
-  test('secrets are rotated under the feet of the service, which goes on', async () => {
+  test('rotates secrets while the service continues', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
@@ -175,7 +175,7 @@ describe('beside a running service', () => {
     })
   })
 
-  test('a lost first key or password has a way back', async () => {
+  test('replaces a lost first key or password', async () => {
     const tenant = await world.tenant()
     const made = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
     expect(made.result).toEqual({
@@ -216,7 +216,7 @@ describe('beside a running service', () => {
     expect((await key.get('/tenant')).body.data.storage_quota_mb).toBe(9)
   })
 
-  test('verify tells by its exit status that something does not agree', async () => {
+  test('verify reports a mismatch by its exit status', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data
@@ -265,7 +265,7 @@ describe('beside a running service', () => {
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['destroy'], "Unknown command 'destroy'."],
     [[], 'Missing command.'],
-  ])('%j is told in one sentence', async (words, sentence) => {
+  ])('reports %j in one sentence', async (words, sentence) => {
     const attempt = async () => {
       const { command, values } = parseCommand(words)
       await command.run({ config: world.config, database: world.database, services: world.app.services }, values)
@@ -273,7 +273,7 @@ describe('beside a running service', () => {
     await expect(attempt()).rejects.toThrow(sentence)
   })
 
-  test('a fault of the operator’s is a sentence on standard error, nothing on standard output, and exit status 1', async () => {
+  test('prints a usage error to standard error only, with exit status 1', async () => {
     for (const [words, sentence] of [
       [['destroy'], "Unknown command 'destroy'.\n"],
       [['tenant', 'suspend', '--tenant', 'ten_none'], "Tenant 'ten_none' was not found.\n"],
@@ -284,7 +284,7 @@ describe('beside a running service', () => {
     }
   })
 
-  test('a database that is away, and one without its MASTER_KEY, are a sentence each', async () => {
+  test('reports an unreachable database and a missing MASTER_KEY in one sentence each', async () => {
     const away = await typed({ ...env, DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/none' }, 'tenant', 'list')
     expect(away).toMatchObject({ status: 1, result: undefined, stderr: expect.stringContaining('is unreachable') })
     expect(await typed({ ...env, MASTER_KEY: '' }, 'tenant', 'list')).toMatchObject({
@@ -294,11 +294,11 @@ describe('beside a running service', () => {
   })
 })
 
-describe('on the embedded database', () => {
+describe('with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('a command works before the first start, beside the running service, and after it; the master key is renewed under it', async () => {
+  test('a command works before the first start, with a running service and after it, and replaces the master key', async () => {
     const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
     const early = await typed(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
@@ -322,8 +322,8 @@ describe('on the embedded database', () => {
   })
 })
 
-describe('on a database of which nothing was made yet', () => {
-  test('two commands at once both succeed', async () => {
+describe('with a new database', () => {
+  test('two concurrent commands succeed', async () => {
     const { url } = await testDatabase()
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }

@@ -24,7 +24,7 @@ function knownVariables(): Set<string> {
 
 // What needs an engine (compose up, kubectl apply, terraform plan, Grafana) runs nowhere here: docs/deploy.md says so.
 describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are not installed (npm ci --prefix test/deploy)')(
-  "the operator's files",
+  'deployment files',
   () => {
     let files: Yaml
     beforeAll(() => {
@@ -33,11 +33,11 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       )
     })
 
-    test('are what the parsers and schemas of their tools take, with no member that these do not know', () => {
+    test('are accepted by the parsers and schemas of their tools, without unknown members', () => {
       expect(files.faults).toEqual([])
     })
 
-    test('compose.yaml: every service has a health check, a time to stop and a policy; secrets are files that must be there', () => {
+    test('compose.yaml defines a health check, a stop time-out and a policy per service, and requires secret files', () => {
       const { services, secrets } = files.compose
       expect(Object.keys(services)).toEqual(['assay', 'postgres', 'clamav', 'redis', 'bucket'])
       for (const service of Object.values<Yaml>(services))
@@ -65,7 +65,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       for (const ignored of ['.gitignore', '.dockerignore']) expect(text(ignored)).toMatch(/^secrets\/?$/m)
     })
 
-    test('compose.yaml and Kubernetes set no variable that the service does not read', () => {
+    test('compose.yaml and Kubernetes set only variables that the service reads', () => {
       const known = knownVariables()
       const literals = files.kubernetes['kustomization.yaml'][0].configMapGenerator[0].literals.map(
         (each: string) => each.split('=')[0],
@@ -79,7 +79,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       expect(named).toContain('MASTER_KEY_FILE')
     })
 
-    test('Kubernetes: every file is a resource, runs as a number without rights, and has the time that a restart takes', () => {
+    test('Kubernetes files are resources that run unprivileged with a numeric user and enough time for a restart', () => {
       const { resources } = files.kubernetes['kustomization.yaml'][0]
       expect([...resources, 'kustomization.yaml'].sort()).toEqual(Object.keys(files.kubernetes).sort())
       const objects: Yaml[] = Object.values<Yaml[]>(files.kubernetes).flat()
@@ -105,7 +105,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       expect(files.monitoring[1].spec.endpoints[0].port).toBe(files.kubernetes['service.yaml'][1].spec.ports[0].name)
     })
 
-    test('Terraform: every variable and resource that is named is declared', () => {
+    test('Terraform declares every variable and resource that it references', () => {
       const all = Object.values<Yaml>(files.terraform)
       const declared = new Set<string>(all.flatMap((file) => Object.keys(file.variable ?? {}).map((name) => `var.${name}`)))
       for (const file of all)
@@ -117,7 +117,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       expect(JSON.stringify(all)).toContain('soft_delete_policy')
     })
 
-    test('the dashboard and the alerts ask for metrics and labels that the service has', async () => {
+    test('dashboards and alerts query only metrics and labels that the service exports', async () => {
       const none = {
         poolSize: () => ({ total: 0, idle: 0, waiting: 0 }),
         ledgerWaiting: () => 0,
@@ -150,7 +150,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
 )
 
 describe('the image', () => {
-  test('runs as a number, and has the operator’s commands', async () => {
+  test('runs as a numeric user and contains the operator commands', async () => {
     const dockerfile = text('Dockerfile')
     expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
     const { imageScripts } = (await import(path('scripts/prune.mjs'))) as { imageScripts: Record<string, string> }
@@ -163,7 +163,7 @@ describe('the image', () => {
     }
   })
 
-  test('contains the packages and files that run, and none that build', async () => {
+  test('contains runtime packages and files, and no build tools', async () => {
     const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean
@@ -186,7 +186,7 @@ describe('the image', () => {
 })
 
 describeWith('clamd')('clamd.conf', () => {
-  test('is one that clamd starts with', async () => {
+  test('is accepted by clamd', async () => {
     // Its own places and databases are the test's.
     const settings = text('deploy/kubernetes/clamd.conf')
       .split('\n')

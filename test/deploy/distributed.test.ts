@@ -159,7 +159,7 @@ async function sendEvents(): Promise<void> {
   await receiver.close()
 }
 
-test('every table is distributed by its tenant or a copy on every node, and each key of what is distributed begins with the tenant', async () => {
+test('every table is distributed by tenant or replicated to every node, and each key of a distributed table begins with the tenant', async () => {
   const tables = await world.database.pool.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> '_prisma_migrations' ORDER BY 1`,
   )
@@ -172,7 +172,7 @@ test('every table is distributed by its tenant or a copy on every node, and each
   expect(keys.rows).toEqual([])
 })
 
-test('where the extension is missing, nothing is distributed and the sentence says so', async () => {
+test('without the extension nothing is distributed, and the message says so', async () => {
   const client = await world.database.dedicated('distribute')
   await expect(distribute(client)).rejects.toThrow(/^The database has no extension citus, /)
   await client.end()
@@ -223,16 +223,16 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
     const isListed = (list: Record<string, RegExp>, { statement }: { statement: string }) =>
       Object.values(list).some((known) => known.test(statement.trim()))
 
-    test('name one tenant wherever they touch what is distributed, also in functions, but for those that are listed', () => {
+    test('name one tenant for distributed tables, also in functions, except the listed statements', () => {
       expect(findings.filter((each) => !isListed(acrossTenants, each))).toEqual([])
     })
 
-    test('change and lock the rows of one tenant', () => {
+    test('change and lock rows of one tenant', () => {
       const changing = findings.filter((each) => each.found.some((what) => !what.startsWith('reads ')))
       expect(changing).toEqual([])
     })
 
-    test('and what is listed is needed', () => {
+    test('are listed as exceptions only if needed', () => {
       const unused = Object.entries(acrossTenants).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )

@@ -50,7 +50,7 @@ async function contents(): Promise<Record<string, unknown>> {
   return all
 }
 
-test('a start on a pre-release database is refused in one sentence that names the command, and changes nothing', async () => {
+test('a start on a pre-release database is rejected in one sentence with the command, and changes nothing', async () => {
   const before = await contents()
   const start = await Service.run({
     DATABASE_URL: database.url,
@@ -67,7 +67,7 @@ test('a start on a pre-release database is refused in one sentence that names th
   expect(await contents()).toEqual(before)
 })
 
-test('the conversion keeps every row and gives the schema of a new database; a second run changes nothing', async () => {
+test('the conversion keeps every row and creates the schema of a new database, and a second run changes nothing', async () => {
   const before = await contents()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
@@ -86,7 +86,7 @@ test('the conversion keeps every row and gives the schema of a new database; a s
   expect(await contents()).toEqual(converted)
 })
 
-test('the service goes on with a converted database: files, counters, journal, uploads and deletions', async () => {
+test('a converted database serves files, counters, journal, uploads and deletions', async () => {
   expect((await convert()).status).toBe(0)
   // The dump's own date: its file leaves the trash after 30 days.
   await query('UPDATE trash SET deleted_at = now()')
@@ -108,7 +108,7 @@ test('the service goes on with a converted database: files, counters, journal, u
   }
 })
 
-test('a database that cannot be converted is refused in one sentence, and stays as it is', async () => {
+test('a database that cannot be converted is rejected in one sentence and unchanged', async () => {
   const refused = async (sql: string, sentence: string) => {
     await query(sql)
     const before = await contents()

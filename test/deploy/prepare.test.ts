@@ -26,7 +26,7 @@ const gone = (pid: number) => !existsSync(`/proc/${pid}`) || readFileSync(`/proc
 test.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('one %s stops the installation, npm and all, and says that the next start does it anew', async (signal, expected) => {
+] as const)('a failed %s stops the installation with an error, and the next start repeats the step', async (signal, expected) => {
   for (const path of ['package.json', 'package-lock.json', 'scripts'])
     cpSync(join(root, path), join(clone, path), { recursive: true })
   const npm = join(clone, 'npm.js')
@@ -48,7 +48,7 @@ test.each([
   while (!gone(npmPid)) await new Promise(setImmediate)
 })
 
-test('a step runs only if its sources changed, and needs no network', async () => {
+test('runs a step only if its sources changed, without network access', async () => {
   const folder = join(clone, 'build')
   mkdirSync(folder)
   for (const path of [

@@ -14,7 +14,7 @@ let folder: string
 beforeAll(async () => (folder = await mkdtemp(join(tmpdir(), 'assay-prune-'))))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('prisma generate needs only the files that the installation keeps, and no network', async () => {
+test('prisma generate needs only the installed files and no network', async () => {
   const { neededPackages } = await script<{ neededPackages(packages: object, skips: Skips): Set<string> }>('package-tree.mjs')
   const { isUnusedDependency, isUnusedFile } = await script<{
     isUnusedDependency: Skips
@@ -50,7 +50,7 @@ test('prisma generate needs only the files that the installation keeps, and no n
     expect(await readFile(join(generated, name), 'utf8')).toBe(await readFile(join(built, name), 'utf8'))
 })
 
-test('a dependency that is nested, optional or a peer is needed; an optional peer is not', async () => {
+test('nested, optional and peer dependencies are needed, and optional peers are not', async () => {
   const { neededPackages } = await script<{ neededPackages(packages: object, skips: Skips): Set<string> }>('package-tree.mjs')
   const packages = {
     '': { dependencies: { a: '1' }, devDependencies: { d: '1' } },

@@ -45,7 +45,7 @@ async function status(service: Service, key: string, path = '/api/v1/contexts'):
 }
 
 describe('the first start', () => {
-  test('shows a key, a user and a curl line that work; the next start shows none of them, and they still do', async () => {
+  test('prints a working key, user and curl command, and later starts do not print them', async () => {
     const env = await environment()
     const first = await start(env)
     const key = keyIn(first.stdout)!
@@ -66,7 +66,7 @@ describe('the first start', () => {
     expect(await status(second, key)).toBe(200)
   })
 
-  test('is on the disk before a database is answered from it: a power cut loses no folder', async () => {
+  test('flushes new folders to disk before the database is used, so that a power failure loses none', async () => {
     const steps = join(scratch, 'steps')
     const env = await environment({
       DISK_STEPS: steps,
@@ -88,7 +88,7 @@ describe('the first start', () => {
   describe.each([
     ['a variable', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD'],
     ['a file', 'BOOTSTRAP_API_KEY_FILE', 'BOOTSTRAP_ADMIN_PASSWORD_FILE'],
-  ])('with the operator’s own key and password in %s', (_, keyVariable, passwordVariable) => {
+  ])('with key and password of the operator in %s', (_, keyVariable, passwordVariable) => {
     const key = 'chosen-by-the-operator-0000000000'
     const password = 'correct horse battery'
     const inFile = (name: string, value: string) => {
@@ -97,7 +97,7 @@ describe('the first start', () => {
       return path
     }
 
-    test('uses both, and prints the names of their variables instead, at every log level', async () => {
+    test('uses both and prints the names of their variables instead, at every log level', async () => {
       const secrets = {
         [keyVariable]: keyVariable.endsWith('_FILE') ? inFile('key', key) : key,
         [passwordVariable]: passwordVariable.endsWith('_FILE') ? inFile('password', password) : password,
@@ -125,7 +125,7 @@ describe('the first start', () => {
     })
   })
 
-  test('prints no key of the operator’s with LOG_LEVEL=silent either', async () => {
+  test('prints no key of the operator with LOG_LEVEL=silent either', async () => {
     const key = 'chosen-by-the-operator-0000000000'
     const service = await start(await environment({ BOOTSTRAP_API_KEY: key, LOG_LEVEL: 'silent' }))
     expect(service.stdout).toContain('BOOTSTRAP_API_KEY')
@@ -134,7 +134,7 @@ describe('the first start', () => {
   })
 })
 
-describe('what cannot start says why in one sentence, ends with status 1, and leaves nothing behind', () => {
+describe('a failed start prints one sentence, ends with status 1, and leaves no files or processes', () => {
   test('a port in use', async () => {
     const env = await environment()
     const other = createServer().listen(Number(env.PORT), '127.0.0.1')
@@ -159,14 +159,14 @@ describe('what cannot start says why in one sentence, ends with status 1, and le
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
 
-  test('a bad variable', async () => {
+  test('an invalid variable', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
     expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('a database that is not there', async () => {
+  test('an unreachable database', async () => {
     const env = await environment({
       DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -177,8 +177,8 @@ describe('what cannot start says why in one sentence, ends with status 1, and le
   })
 })
 
-describe('the end', () => {
-  test('SIGTERM: no new calls, the running one is answered, PostgreSQL stops cleanly, status 0', async () => {
+describe('the shutdown', () => {
+  test('SIGTERM: rejects new calls, completes the running one, stops PostgreSQL and ends with status 0', async () => {
     const env = await environment()
     const service = await start(env)
     const body = JSON.stringify({ context_key: 'last', display_name: 'Last', allowed_extensions: ['txt'], max_file_size_mb: 1 })
@@ -217,7 +217,7 @@ describe('the end', () => {
     expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
   })
 
-  test('SIGTERM while it is still starting', async () => {
+  test('SIGTERM during the start', async () => {
     const env = await environment()
     const service = Service.run(env)
     services.push(service)
@@ -228,7 +228,7 @@ describe('the end', () => {
     expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
   })
 
-  test('kill -9: the next start has everything, beside a second service of the same clone', async () => {
+  test('kill -9: the next start has all data, with a second service of the same clone running', async () => {
     const env = await environment()
     const first = await start(env)
     const neighbour = await start(await environment())

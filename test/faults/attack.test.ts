@@ -15,16 +15,16 @@ beforeAll(async () => {
   })
 })
 
-test('beside stalled downloads, dripping uploads, one-byte chunks and idle sockets every good call is answered', () => {
+test('answers every valid call during stalled downloads, slow uploads, one-byte chunks and idle sockets', () => {
   expect(attacked.refused).toEqual([])
 })
 
-test('memory and event loop stay within their ceilings', () => {
+test('memory and event loop delay stay below their limits', () => {
   expect(attacked.memoryMb).toBeLessThan(600)
   expect(attacked.worstHold).toBeLessThan(100)
 })
 
-test('one URL and one credential have their share and no more, and what only holds the process is cut off', () => {
+test('limits each URL and credential to its share, and closes idle connections', () => {
   const { stalled, drips, chunks } = attacked.statuses
   expect(stalled).toMatchObject({ 200: 32, 429: 28 })
   expect(drips?.[429]).toBe(16)

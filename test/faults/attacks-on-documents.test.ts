@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-describe('GraphQL bombs', () => {
+describe('GraphQL documents of excessive cost', () => {
   const spread = (count: number, write: (at: number) => string) => Array.from({ length: count }, (_, at) => write(at)).join(' ')
   const nested = (levels: number, open: string, close = '}') => `${open.repeat(levels)} x ${close.repeat(levels)}`
   const bombs: [string, string][] = [
@@ -89,7 +89,7 @@ describe('GraphQL bombs', () => {
     await expectWell(world, tenant)
   })
 
-  test('batches, bodies that are too large, and things that are no request', async () => {
+  test('rejects batches, oversized bodies and malformed requests', async () => {
     const post = (body: string, type = 'application/json') =>
       tenant.admin.raw('/graphql', { method: 'POST', headers: { 'content-type': type }, body })
     const request = { query: '{ me { id } }' }
@@ -112,7 +112,7 @@ describe('GraphQL bombs', () => {
     await expectWell(world, tenant)
   })
 
-  test('what is within the limits passes: twenty root fields, twelve levels, the standard introspection', async () => {
+  test('accepts twenty root fields, twelve levels and the standard introspection', async () => {
     const many = await tenant.admin.graphql(
       `{ ${spread(20, (at) => `a${at}: files(pageSize: 100) { data { fileId context { contextKey } } pagination { totalItems } }`)} }`,
     )
@@ -131,7 +131,7 @@ describe('GraphQL bombs', () => {
     expect(year.body.errors).toBeUndefined()
   })
 
-  test('a year of hours is one document’s share of chart points, however little of each is asked for', async () => {
+  test('limits one document to a year of hourly chart points, whatever fields it selects', async () => {
     const years = (count: number) =>
       tenant.admin.graphql(
         `{ ${Array.from({ length: count }, (_, at) => `y${at}: uploadsChart(period: hourly, days: 365) { __typename dataPoints { __typename } }`)} }`,
@@ -146,13 +146,13 @@ describe('GraphQL bombs', () => {
     expect((await tenant.admin.graphql(`{ ${months} }`)).body.errors).toBeUndefined()
   })
 
-  test('a bomb leaves as many rows in the log as a request may ask for, and no more', async () => {
+  test('an expensive document adds at most the allowed number of log entries per request', async () => {
     const fresh = await world.tenant()
     await fresh.admin.graphql(`{ ${spread(1500, (at) => `a${at}: files { pagination { page } }`)} }`)
     expect((await fresh.admin.get('/stats/logs')).body.data.pagination.total_items).toBeLessThanOrEqual(20)
   })
 
-  test('in production nobody is told the schema', async () => {
+  test('does not reveal the schema in production', async () => {
     const production = await World.open({ NODE_ENV: 'production' }, world)
     try {
       const stranger = production.stranger
@@ -168,7 +168,7 @@ describe('GraphQL bombs', () => {
   })
 })
 
-describe('patterns that backtrack', () => {
+describe('regular expressions do not backtrack', () => {
   // Each against its own shape: long runs that match a part and fail at the end.
   const long = 100_000
   const strings = [

@@ -26,11 +26,11 @@ test.each([
   '/api/v1//contexts',
   '/api/v1/Contexts',
   '/api/v1/stats/logs/export/',
-])('%s is no path here: a proxy’s rule for the right one must not be slipped past', async (path) => {
+])('rejects the path %s, so that it cannot bypass the rule of a proxy', async (path) => {
   expect((await tenant.admin.raw(path)).status).toBe(404)
 })
 
-describe('what a client may say of itself', () => {
+describe('headers of a client', () => {
   const answerTo = async (lines: string[]) => {
     const client = await RawClient.connect(world.url)
     await client.send(`${lines.join('\r\n')}\r\n\r\n`)
@@ -39,7 +39,7 @@ describe('what a client may say of itself', () => {
     return answer
   }
 
-  test('two Host headers are refused', async () => {
+  test('rejects two Host headers', async () => {
     const answer = await answerTo(['GET /api/v1/contexts HTTP/1.1', 'Host: a.example', 'Host: b.example'])
     expect([answer.status, answer.body.error]).toEqual([
       400,
@@ -47,7 +47,7 @@ describe('what a client may say of itself', () => {
     ])
   })
 
-  test('also where two thousand other headers stand between them', async () => {
+  test('rejects two Host headers between two thousand others', async () => {
     const between = Array.from({ length: 2_100 }, () => 'a:b')
     const answer = await answerTo(['GET /health/live HTTP/1.1', 'Host: a.example', ...between, 'Host: b.example'])
     expect([answer.status, answer.body.error?.details]).toEqual([
@@ -56,7 +56,7 @@ describe('what a client may say of itself', () => {
     ])
   })
 
-  test('chunks by HTTP/1.0 are refused, and end the connection', async () => {
+  test('rejects chunks by HTTP/1.0 and closes the connection', async () => {
     const client = await RawHttp.open(world.url)
     const chunked = [
       'Transfer-Encoding: chunked',
@@ -75,7 +75,7 @@ describe('what a client may say of itself', () => {
     expect(whole).toContain('must not be sent with HTTP/1.0')
   })
 
-  test.each(['gzip', 'br', 'x'])('an upload with Content-Encoding %s is 415, by both doors', async (encoding) => {
+  test.each(['gzip', 'br', 'x'])('rejects an upload with Content-Encoding %s with 415, by REST and GraphQL', async (encoding) => {
     const headers = { 'content-encoding': encoding }
     expect(refusal(await tenant.admin.upload('inbox', 'a.txt', 'a', { headers }))).toEqual([415, 'unsupported_media_type'])
     const form = new FormData()
@@ -88,12 +88,12 @@ describe('what a client may say of itself', () => {
 describe('names', () => {
   const hidden = '\u202e\u2066\u200b\u{e0041}\u{e007f}\u061c'
 
-  test('of files lose what is invisible or turns text around', async () => {
+  test('of files lose invisible characters and bidirectional overrides', async () => {
     const answer = await tenant.admin.upload('inbox', `in${hidden}voice.txt`, 'a')
     expect(dataOf(answer, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
-  test('of contexts, users and tenants are one line without it; descriptions keep their lines', async () => {
+  test('of contexts, users and tenants are one line without such characters, and descriptions keep their lines', async () => {
     const own = await world.tenant()
     const name = ` Month${hidden}\r\nend `
     const context = await own.context('shown', { display_name: name, description: `one${hidden}\ntwo` })
@@ -113,7 +113,7 @@ describe('names', () => {
     expect(graphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
   })
 
-  test('of keys are one line without it, and there must be something left', async () => {
+  test('of keys are one line without such characters, and must not be empty', async () => {
     const made = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = dataOf(made, { status: 201, message: true })
     expect([name, dataOf(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
@@ -121,7 +121,7 @@ describe('names', () => {
   })
 })
 
-test('one Upload variable in two fields: the second is told to have its own, and nothing is our fault', async () => {
+test('one Upload variable in two fields is rejected as a client error', async () => {
   const twice = `mutation ($file: Upload!) {
     one: uploadFile(file: $file, context: "inbox") { originalFilename }
     two: uploadFile(file: $file, context: "inbox") { originalFilename }
@@ -134,7 +134,7 @@ test('one Upload variable in two fields: the second is told to have its own, and
   }
 })
 
-test('a key that is restricted to some contexts does not learn what its tenant holds', async () => {
+test('a key restricted to some contexts cannot read the totals of its tenant', async () => {
   const small = await world.tenant()
   await small.context('inbox')
   await small.admin.patch('/tenant', { storage_quota_mb: 1 })
@@ -147,7 +147,7 @@ test('a key that is restricted to some contexts does not learn what its tenant h
   }
 })
 
-describe('an address that a proxy tells', () => {
+describe('an address from a proxy', () => {
   let behind: World
   beforeAll(async () => {
     behind = await World.open({ TRUST_PROXY: '1' }, world)
@@ -169,8 +169,8 @@ describe('an address that a proxy tells', () => {
   })
 })
 
-describe('what is told to those who may not know', () => {
-  test('nobody is told where a scanner or a store is', async () => {
+describe('information for unauthorized clients', () => {
+  test('excludes the addresses of scanner and store', async () => {
     const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
       const ready = await lame.stranger.raw('/health/ready')
@@ -184,10 +184,10 @@ describe('what is told to those who may not know', () => {
   })
 })
 
-describe('the metrics', () => {
+describe('metrics', () => {
   const token = 'a-token-of-its-own'
 
-  test('want their token where there is one', async () => {
+  test('require their token if configured', async () => {
     const guarded = await World.open({ METRICS_TOKEN: token }, world)
     try {
       const get = (authorization?: string) =>
@@ -199,7 +199,7 @@ describe('the metrics', () => {
     }
   })
 
-  test('are nowhere else where they have a port of their own', async () => {
+  test('are served on their own port only, if configured', async () => {
     const apart = await World.open({ METRICS_PORT: '1', METRICS_TOKEN: token }, world)
     try {
       expect((await apart.stranger.raw('/metrics')).status).toBe(404)

@@ -37,7 +37,7 @@ describe('prototype pollution', () => {
     },
   )
 
-  test('in metadata it is a member like any other', async () => {
+  test('in metadata is an ordinary member', async () => {
     const made = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${evil}}`, {
       'content-type': 'application/json',
     })
@@ -99,7 +99,7 @@ describe('prototype pollution', () => {
   })
 })
 
-test('thousands of members that nobody knows are refused in few words', async () => {
+test('rejects thousands of unknown members in a short message', async () => {
   const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
   const answer = await tenant.admin.post('/contexts', members)
   expect(answer.status).toBe(400)
@@ -109,7 +109,7 @@ test('thousands of members that nobody knows are refused in few words', async ()
 })
 
 describe('names and headers', () => {
-  test('a forged Host has no part in a signed URL', async () => {
+  test('a forged Host does not change a signed URL', async () => {
     const { file_id: id } = dataOf(await tenant.admin.upload('inbox', 'a.txt', 'hello'), {
       status: 201,
       message: true,
@@ -128,7 +128,7 @@ describe('names and headers', () => {
     }
   })
 
-  test('an address in X-Forwarded-For is believed from a trusted proxy only', async () => {
+  test('trusts X-Forwarded-For only from a trusted proxy', async () => {
     const fresh = await world.tenant()
     await fresh.admin.get('/files', { 'x-forwarded-for': '203.0.113.9' })
     expect(itemsOf(await fresh.admin.get('/stats/logs'))[0].ip_address).toBe('127.0.0.1')
@@ -151,7 +151,7 @@ describe('names and headers', () => {
     '..\\..\\..\\etc\\passwd.txt',
     'a%0d%0aX: y.txt',
     `${'😀'.repeat(200)}.txt`,
-  ])('the file name %j breaks out of nothing', async (name) => {
+  ])('the file name %j causes no injection', async (name) => {
     const uploaded = await tenant.admin.upload('inbox', name, 'hello')
     const { file_id: id, original_filename: kept } = dataOf(uploaded, { status: 201, message: true, timestamp: false })
     expect(kept).not.toMatch(/[\r\n/\\]/)
@@ -166,7 +166,7 @@ describe('names and headers', () => {
     expect(answer.body).toBe('hello')
   })
 
-  test('CR and LF in names of things, in headers and in paths', async () => {
+  test('CR and LF in object names, headers and paths cause no injection', async () => {
     const made = await tenant.admin.post('/api-keys', { name: 'a\r\nX-Evil: 1' })
     expect(made.status).toBe(201)
     expect((await tenant.admin.get('/contexts/a%0d%0aX-Evil:%201')).headers.get('x-evil')).toBeNull()
@@ -190,7 +190,7 @@ describe('names and headers', () => {
     for (const line of world.log.lines) expect(line.trimEnd()).not.toContain('\n')
   })
 
-  test('what is no HTTP is answered in JSON, without a word on what answers', async () => {
+  test('answers malformed HTTP in JSON without naming the server software', async () => {
     const answers = await Promise.all(
       [
         'GARBAGE\r\n\r\n',
@@ -226,7 +226,7 @@ describe('names and headers', () => {
     await expectWell(world, tenant)
   })
 
-  test('a request that is cut in two is not two requests', async () => {
+  test('does not treat a truncated request as two requests', async () => {
     const raw = await RawHttp.open(world.url)
     const body = 'GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\n\r\n'
     raw.write(

@@ -34,7 +34,7 @@ async function sendUnended(path: string, headers: Record<string, string | number
   return client
 }
 
-describe('what is no request of the protocol', () => {
+describe('malformed requests for resumable uploads', () => {
   test.each([
     ['an offset that is not there', 5, {}, 409],
     ['a negative offset', '-1', {}, 400],
@@ -51,7 +51,7 @@ describe('what is no request of the protocol', () => {
     ['a compressed body', 0, { 'content-encoding': 'gzip' }, 415],
     ['more bytes than are left', 0, { body: 'x'.repeat(2_000_001) }, 400],
   ] as [string, number | string, Record<string, string | undefined>, number][])(
-    '%s is refused, and changes nothing',
+    'rejects %s without changes',
     async (_what, offset, { body = 'text', ...headers }, status) => {
       const path = await begun()
       const answer = await tus.patch(path, offset, body, headers)
@@ -80,11 +80,11 @@ describe('what is no request of the protocol', () => {
     ],
     ['no metadata', { 'upload-metadata': undefined }],
     ['an Idempotency-Key that is none', { 'idempotency-key': 'x'.repeat(256) }],
-  ] as [string, Record<string, string | undefined>][])('a creation with %s is refused', async (_what, headers) => {
+  ] as [string, Record<string, string | undefined>][])('rejects a creation with %s', async (_what, headers) => {
     expect(refusal(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
   })
 
-  test('metadata beyond what headers may have is refused before it is read', async () => {
+  test('rejects oversized metadata before reading it', async () => {
     const client = await uploads.connect()
     await client.head('POST', '/api/v1/uploads', {
       ...auth(),
@@ -94,7 +94,7 @@ describe('what is no request of the protocol', () => {
     expect((await client.answer()).status).toBe(431)
   })
 
-  test('another method is 405, and an id that is none is 404 whatever it holds', async () => {
+  test('rejects another method with 405 and a malformed id with 404', async () => {
     expect((await uploads.tenant.admin.rest('PUT', '/uploads')).headers.get('allow')).toBe('OPTIONS, POST')
     for (const id of ['x', '..%2f..%2fetc', '%00', 'upl_', `upl_${'0'.repeat(27)}`, "upl_'--", '%F0%9F%92%A9'])
       expect([id, (await tus.patch(`/api/v1/uploads/${id}`, 0, 'text')).status]).toEqual([id, 404])
@@ -103,7 +103,7 @@ describe('what is no request of the protocol', () => {
   })
 })
 
-test('a POST stands for what its override says, and for nothing but PATCH and DELETE', async () => {
+test('X-HTTP-Method-Override turns a POST into PATCH or DELETE only', async () => {
   const path = (await tus.begin('raw', 'b.bin', 4)).replace('/api/v1', '')
   const post = (method: string) =>
     uploads.tenant.admin.rest('POST', path, 'text', { ...tusHeaders.bytes, 'x-http-method-override': method })
@@ -113,7 +113,7 @@ test('a POST stands for what its override says, and for nothing but PATCH and DE
   expect((await tus.head(`/api/v1${path}`)).status).toBe(404)
 })
 
-test('of two PATCHes at once one goes on and one is told so; the file is one of them, whole', async () => {
+test('one of two concurrent PATCH requests succeeds, the other gets a conflict, and the file is complete', async () => {
   for (let rounds = 0; rounds < 5; ) {
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
@@ -132,7 +132,7 @@ test('of two PATCHes at once one goes on and one is told so; the file is one of 
   }
 })
 
-test('a newer request takes an upload over from one whose connection is dead, which keeps what came', async () => {
+test('a new request takes over an upload from a dead connection, and received bytes are stored', async () => {
   const path = await begun()
   const calls = () => uploads.uploadCalls()
   const before = await calls()
@@ -144,7 +144,7 @@ test('a newer request takes an upload over from one whose connection is dead, wh
   expect(await calls()).toBe(before + 1)
 })
 
-test('a client that stops sending is answered, and what came is kept', async () => {
+test('answers a client that stops sending, and stores the received bytes', async () => {
   const path = await begun()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
@@ -154,7 +154,7 @@ test('a client that stops sending is answered, and what came is kept', async () 
   expect(await tus.offset(path)).toBe(100_000)
 })
 
-test('a client that hangs up leaves what came, and no call', async () => {
+test('a client that disconnects leaves its received bytes and no call', async () => {
   const path = await begun()
   const before = await uploads.uploadCalls()
   const gone = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
@@ -163,7 +163,7 @@ test('a client that hangs up leaves what came, and no call', async () => {
   expect(await uploads.uploadCalls()).toBe(before)
 })
 
-test('of a body that is longer than what is left, nothing that is unsure is kept', async () => {
+test('stores no uncertain bytes of a body that is too long', async () => {
   const path = await tus.begin('raw', 'long.bin', 10)
   const liar = await uploads.connect()
   await liar.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })
@@ -172,7 +172,7 @@ test('of a body that is longer than what is left, nothing that is unsure is kept
   expect(await tus.offset(path)).toBe(0)
 })
 
-test('a PATCH with bytes beyond the length is rejected after completion too, and the last PATCH can be repeated', async () => {
+test('rejects a PATCH beyond the length after completion too, and the last PATCH can be repeated', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')
@@ -201,7 +201,7 @@ test('a PATCH with bytes beyond the length is rejected after completion too, and
   expect(await fileId(path)).toBe(id)
 })
 
-test('before a credential is known to be good not a byte of a body is wanted', async () => {
+test('reads no body before the credential is validated', async () => {
   const path = await begun()
   for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
     const client = await uploads.connect()
@@ -220,7 +220,7 @@ test('before a credential is known to be good not a byte of a body is wanted', a
   expect((await good.answer()).status).toBe(204)
 })
 
-test('a deferred length that never comes is no file, however much comes', async () => {
+test('an upload whose deferred length is never declared creates no file', async () => {
   const path = await tus.begin('raw', 'never.bin', null)
   for (let at = 0; at < 3; at++) expect((await tus.patch(path, at * 4, 'text')).status).toBe(204)
   expect(await fileId(path)).toBeNull()
@@ -228,7 +228,7 @@ test('a deferred length that never comes is no file, however much comes', async 
   expect(refusal(await tus.patch(path, 12, '', { 'upload-length': '11' }))).toEqual([400, 'bad_user_input'])
 })
 
-test('scripts of other origins read what they need, where CORS_ORIGINS lets them', async () => {
+test('scripts of the origins in CORS_ORIGINS can read the headers that they need', async () => {
   const answer = await tus.options('/api/v1/uploads', { origin: 'https://elsewhere.example' })
   expect(answer.headers.get('access-control-allow-origin')).toBeNull()
   const begunElsewhere = await tus.create('raw', 'a.bin', 4, { origin: 'https://elsewhere.example' })

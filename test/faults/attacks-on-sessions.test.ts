@@ -37,7 +37,7 @@ describe('forged sessions', () => {
     expect(graphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
   }
 
-  test('what is signed by the right key with the right claims passes: the rest fails for its own reason', async () => {
+  test('accepts a token with a valid key and claims, so that others fail only because of their change', async () => {
     expect((await world.as(await signed({})).get('/files')).status).toBe(200)
   })
 
@@ -75,7 +75,7 @@ describe('forged sessions', () => {
     for (const token of tokens) await refused(token)
   })
 
-  test('tokens of 8 KB are refused, of 100 KB with their headers, both in JSON', async () => {
+  test('rejects tokens of 8 KB, and of 100 KB with their headers, in JSON', async () => {
     expect(refusal(await world.as(`${'a'.repeat(4000)}.${'b'.repeat(4500)}.c`).get('/files'))).toEqual([401, 'unauthenticated'])
     const answer = await getRaw(world, '/api/v1/files', [`Authorization: Bearer ${'a'.repeat(50_000)}.${'b'.repeat(50_000)}.c`])
     expect(answer.status).toBe(431)
@@ -90,7 +90,7 @@ describe('forged sessions', () => {
     })
   })
 
-  test('two Authorization headers, in whatever order', async () => {
+  test('rejects two Authorization headers in any order', async () => {
     const good = `Authorization: Bearer ${tenant.admin.credential}`
     const bad = 'authorization: Bearer assay_nobody'
     for (const headers of [
@@ -103,7 +103,7 @@ describe('forged sessions', () => {
     expect((await getRaw(world, '/api/v1/files', [good])).status).toBe(200)
   })
 
-  test('other schemes, no scheme, the key in the query string or in a cookie', async () => {
+  test('rejects other schemes, no scheme, and the key in the query string or in a cookie', async () => {
     const key = tenant.admin.credential!
     for (const value of [key, `Basic ${key}`, `Bearer`, `Bearer ${key} ${key}`, `Bearer "${key}"`, `Bearer\t${key}`])
       expect((await getRaw(world, '/api/v1/files', [`Authorization: ${value}`])).status).toBe(401)
@@ -131,7 +131,7 @@ describe('cross-site requests', () => {
     expect(answer.body.data ?? null).toBeNull()
   })
 
-  test('to GraphQL by GET, as a picture would', async () => {
+  test('to GraphQL by GET, as from an image', async () => {
     expect((await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`)).status).toBe(400)
     const preflighted = { 'apollo-require-preflight': 'true' }
     expect(

@@ -88,7 +88,7 @@ const uploadSteps: [point: string, size: number][] = [
 ]
 
 test.each(uploadSteps)(
-  'killed at %s, an upload of %i bytes is there whole or not at all, and can be sent again',
+  'killed at %s, an upload of %i bytes is stored completely or not at all, and can be repeated',
   async (point, size) => {
     const content = randomBytes(size)
     const before = await filesHeld()
@@ -108,7 +108,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [large, 'chunk', 1, true],
 ]
 
-test('killed while the bucket has a request, its only one, its first chunk or its last, performed or not, each upload is whole or not at all', async () => {
+test('killed during a request to the bucket, each upload is stored completely or not at all', async () => {
   const before = await filesHeld()
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
@@ -143,7 +143,7 @@ test('killed while the bucket has a request, its only one, its first chunk or it
 
 const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
-test.each(sweepSteps)('killed at %s, a delete is finished by the next sweep', async (point) => {
+test.each(sweepSteps)('killed at %s, a deletion is completed by the next sweep', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
@@ -154,7 +154,7 @@ test.each(sweepSteps)('killed at %s, a delete is finished by the next sweep', as
 })
 
 // What comes before asks no store: kill-points.test.ts.
-test('killed at delete.committed, a delete is done', async () => {
+test('killed at delete.committed, a deletion is complete', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()
@@ -164,7 +164,7 @@ test('killed at delete.committed, a delete is done', async () => {
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(404)
 })
 
-test('afterwards every acknowledged file is there byte for byte, the journal is empty, no object is without its row, and the operator’s own look finds nothing', async () => {
+test('afterwards all acknowledged files are intact, the journal is empty, and verify finds no orphaned object', async () => {
   await sweepLater()
   await expectAgreement(kept)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
@@ -181,7 +181,7 @@ test('afterwards every acknowledged file is there byte for byte, the journal is 
   })
 })
 
-test('every point of a bucket has its test', () => {
+test('every kill point of a bucket has a test', () => {
   const tested = [...uploadSteps.map(([point]) => point), ...sweepSteps]
   expect(faultPoints.filter((point) => point.startsWith('bucket.') && !tested.includes(point))).toEqual([])
 })

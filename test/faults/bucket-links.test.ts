@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const upload = async () => (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
 
-test('a link into the bucket dies with its file, and waits for no sweep of every half minute', async () => {
+test('a bucket URL ends with the deletion of its file, before the next periodic sweep', async () => {
   const id = await upload()
   const { download_url } = (await tenant.admin.get(`/files/${id}`)).body.data
   expect((await fetch(download_url)).status).toBe(200)
@@ -32,7 +32,7 @@ test('a link into the bucket dies with its file, and waits for no sweep of every
   expect((await fetch(download_url)).status).toBe(404)
 })
 
-test('an object that is listed and cannot be read is found by verify --deep', async () => {
+test('verify --deep finds an object that is listed and cannot be read', async () => {
   const id = await upload()
   bucketWorld.bucket.faults.plan('media', { kind: 'status', status: 404 }, 50)
   const found = await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
@@ -43,7 +43,7 @@ test('an object that is listed and cannot be read is found by verify --deep', as
   ])
 })
 
-test('a bucket that is not there is told at the start, in readiness and in the log, in its own words', async () => {
+test('a missing bucket is reported at the start, in readiness and in the log, with the message of the bucket', async () => {
   const wrong = await World.open({ ...bucketWorld.env, STORAGE_URL: 'gs://blobz' })
   const words = "The bucket 'blobz' rejected the request: The specified bucket does not exist."
   expect(wrong.app.descriptions.storage).toContain(`(unavailable: ${words})`)

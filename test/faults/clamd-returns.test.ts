@@ -27,9 +27,9 @@ async function readinessBecomes(caller: Caller, status: number): Promise<Answer>
   }
 }
 
-describeWith('clamd')('a clamd that goes away and comes back', () => {
+describeWith('clamd')('an unavailable clamd that returns', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
-    '%s: 503 while it is away, and all is well without a restart of the service',
+    '%s: 503 while unavailable, and normal responses afterwards without a restart',
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())

@@ -25,7 +25,7 @@ async function repeat<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
   return results
 }
 
-describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s', (listen) => {
+describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator over %s', (listen) => {
   const opened: { close(): Promise<void> }[] = []
   afterEach(async () => {
     for (const each of opened.splice(0).reverse()) await each.close()
@@ -39,14 +39,14 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)('told after %d bytes, and a reset behind the word', async (limit) => {
+  test.each(limits)('reports the limit after %d bytes, with a reset after the message', async (limit) => {
     const { scanner } = await start({ limit, limitWord: 'reset behind' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
-  test.each(limits)('a reset in place of the word after %d bytes: asked again, it says so', async (limit) => {
+  test.each(limits)('a reset without a message after %d bytes is followed by a query of the limit', async (limit) => {
     const { daemon, scanner } = await start({ limit, limitWord: 'lost' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
@@ -54,7 +54,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
     expect(daemon.refused).toBe(24)
   })
 
-  test('a file of just so many bytes is scanned; one of a byte more is not', async () => {
+  test('scans a file of exactly the limit, and reports one more byte as incomplete', async () => {
     const { daemon, scanner } = await start({ limit: 100_000, limitWord: 'lost' })
     expect(await scanner.scan(inMemory(Buffer.alloc(100_000)), never())).toEqual(clean)
     expect(daemon.refused).toBe(0)
@@ -62,7 +62,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'a reset after %d bytes that no limit explains is no verdict',
+    'a reset after %d bytes that no limit explains returns no verdict',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
@@ -74,7 +74,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
     },
   )
 
-  test('a daemon that is gone when it is asked again has given no verdict', async () => {
+  test('a daemon that is unavailable for the second query returns no verdict', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000 })
     const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
     const scanned = expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
@@ -84,7 +84,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
     await scanned
   })
 
-  test('a client that leaves while it is asked again is heard', async () => {
+  test('detects a client that disconnects during the second query', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000, hold: true })
     const controller = new AbortController()
     const scan = scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), { signal: controller.signal })
@@ -95,7 +95,7 @@ describe.each(['tcp', 'unix'] as const)('over StreamMaxLength, scripted over %s'
   })
 })
 
-describeWith('clamd')('over StreamMaxLength, on a real clamd', () => {
+describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
   let daemon: RealClamd
   const scanners: VirusScanner[] = []
 
@@ -114,7 +114,7 @@ describeWith('clamd')('over StreamMaxLength, on a real clamd', () => {
     ['a chunk', mebibyte + 64 * 1024],
     ['much', 6 * mebibyte],
   ])(
-    '%s too long: incomplete, every time, from memory and from a file',
+    'reports %s that is too long as incomplete every time, from memory and from a file',
     async (_, size) => {
       const file = await inFile(Buffer.alloc(size, 'x'))
       try {
@@ -131,7 +131,7 @@ describeWith('clamd')('over StreamMaxLength, on a real clamd', () => {
     120_000,
   )
 
-  test('what is not too long is scanned meanwhile', async () => {
+  test('scans smaller files concurrently', async () => {
     for (const scanner of scanners) {
       const contents = Array.from({ length: 16 }, (_, index) => inMemory(Buffer.alloc((index % 2) * 2 * mebibyte + 1_000, 'x')))
       const verdicts = await Promise.all(contents.map((content) => scanner.scan(content, never())))

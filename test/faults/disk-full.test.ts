@@ -121,11 +121,11 @@ async function limitedFiles(what: 'store' | 'data'): Promise<void> {
   await stops()
 }
 
-test('a limit of file sizes: a clean 503, nothing left, and smaller ones go on', () => limitedFiles('data'))
+test('a file size limit returns 503, leaves no data, and still accepts smaller files', () => limitedFiles('data'))
 
 // Where nothing can be mounted, the limit of file sizes takes the disk's place.
 describe('a full disk', () => {
-  test('under the store: a clean 503, nothing left; smaller ones go on, and all when there is room again', async () => {
+  test('of the store returns 503 and leaves no data, accepts smaller files, and recovers', async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return limitedFiles('store')
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
@@ -163,7 +163,7 @@ describe('a full disk', () => {
     await stops()
   })
 
-  test('under the temporary files: the same, and what fits into memory, up to 4 MiB, never asks for the disk', async () => {
+  test('of temporary files does the same, and files up to 4 MiB in memory need no disk', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return limitedFiles('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })

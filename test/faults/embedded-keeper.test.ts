@@ -20,7 +20,7 @@ async function query(url: string, sql: string) {
 const postmaster = (dataDir: string) => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
 
 test.each([['data'], [`long ${'x'.repeat(120)}`]])(
-  'a PostgreSQL that is killed runs again at its old address, with what was committed; one that is stopped does not',
+  'restarts a killed PostgreSQL at its address with committed data, but not a stopped one',
   async (name) => {
     const dataDir = join(scratch, name)
     const said: string[] = []
@@ -50,7 +50,7 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
 /** One that ends as soon as it runs. */
 const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
 
-test('one that ends again and again is given up', async () => {
+test('gives up a PostgreSQL that ends repeatedly', async () => {
   let starts = 0
   const kept = await keepRunning(
     async () => {
@@ -63,7 +63,7 @@ test('one that ends again and again is given up', async () => {
   expect(starts).toBe(6)
 })
 
-test('one that is stopped while it is started again is not left running', async () => {
+test('does not leave PostgreSQL running if stopped during a restart', async () => {
   const stops: number[] = []
   let started = 0
   let goOn = () => {}

@@ -13,7 +13,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 })
 
-test('the embedded PostgreSQL killed under uploads: 503 for a while, then all is well, without a restart', async () => {
+test('a killed embedded PostgreSQL causes 503 during uploads, and the service recovers without a restart', async () => {
   const env = {
     DATA_DIR: dataDir,
     PORT: await freePort(),

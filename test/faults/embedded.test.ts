@@ -49,7 +49,7 @@ async function gone(pid: number) {
 }
 
 describe('the embedded PostgreSQL', () => {
-  test('is a real one, with fsync on, and keeps what it is given', async () => {
+  test('is a real server with fsync on, and stores data', async () => {
     const where = place()
     const said: string[] = []
     const first = await openDatabase(where, (what) => said.push(what))
@@ -77,7 +77,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 
-  test("lets nobody else in: its socket and its lock file are the owner's alone", async () => {
+  test('rejects other users: its socket and lock file belong to the owner', async () => {
     const where = place()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
@@ -85,7 +85,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('starts where the path is too long for a socket, and leaves no socket folder behind', async () => {
+  test('starts if the path is too long for a socket, and leaves no socket folder', async () => {
     const where = place('x'.repeat(120))
     mkdirSync(where.dataDir, { recursive: true })
     const database = await openDatabase(where)
@@ -96,7 +96,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(folder)).toBe(false)
   })
 
-  test('mends a cluster whose making was interrupted', async () => {
+  test('repairs a cluster whose creation was interrupted', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres.new'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres.new', 'PG_VERSION'), '18\n')
@@ -105,7 +105,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('of another major version is refused with what to do', async () => {
+  test('of another major version is rejected with instructions', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
@@ -117,7 +117,7 @@ describe('the embedded PostgreSQL', () => {
 })
 
 describe('one DATA_DIR', () => {
-  test('is for one service: a second is told which process has it', async () => {
+  test('is used by one service, and a second service reports the process that uses it', async () => {
     const where = place()
     const { child } = await otherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
@@ -125,7 +125,7 @@ describe('one DATA_DIR', () => {
     )
   })
 
-  test('serves a command beside the running service, and stays with the service after it', async () => {
+  test('serves a command with the running service, and stays with the service afterwards', async () => {
     const where = place()
     const { url } = await otherService(where.dataDir)
     const borrowed = await borrowDatabase(where)
@@ -134,7 +134,7 @@ describe('one DATA_DIR', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  test('serves a command alone: started for it, stopped after it', async () => {
+  test('serves a command without a service, and stops after it', async () => {
     const where = place()
     const borrowed = await borrowDatabase(where)
     const pid = postmaster(where.dataDir)
@@ -143,7 +143,7 @@ describe('one DATA_DIR', () => {
     await gone(pid)
   })
 
-  test('is free again after kill -9, with everything that was committed, and no second server', async () => {
+  test('is released after kill -9 with all committed data, and without a second server', async () => {
     const where = place()
     const { child, url } = await otherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -157,7 +157,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test("is free again where the dead service's process id has become another program's", async () => {
+  test('is released if the process id of the dead service belongs to another program', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(
@@ -172,7 +172,7 @@ describe('one DATA_DIR', () => {
     await second.stop()
   })
 
-  test('that a dead service left is taken by one of many that grasp it at the same moment', async () => {
+  test('of a dead service is acquired by one of many concurrent processes', async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)
@@ -193,7 +193,7 @@ describe('one DATA_DIR', () => {
     expect(held.filter((answer) => answer === 'true')).toHaveLength(1)
   })
 
-  test('that another container has, whose process ids say nothing here, is told in one sentence, and free when that one ends', async () => {
+  test('of another container is reported in one sentence, and released when that container ends', async () => {
     const where = place()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')
@@ -210,7 +210,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test('whose postgres folder is no cluster is left as it is', async () => {
+  test('whose postgres folder is not a cluster is unchanged', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'precious'), 'data')
@@ -218,7 +218,7 @@ describe('one DATA_DIR', () => {
     expect(readFileSync(join(where.dataDir, 'postgres', 'precious'), 'utf8')).toBe('data')
   })
 
-  test('that cannot be written is told in one sentence', async () => {
+  test('without write permission is reported in one sentence', async () => {
     writeFileSync(join(scratch, 'a file'), '')
     await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(
       /^DATA_DIR '.*' is not writable \((ENOTDIR|EEXIST)\)\. Set DATA_DIR to a directory that the service can write\.$/,
@@ -226,8 +226,8 @@ describe('one DATA_DIR', () => {
   })
 })
 
-describe('an outside database', () => {
-  test('is used as it is, touches no DATA_DIR, and is described without its password', async () => {
+describe('an external database', () => {
+  test('is used unchanged, needs no DATA_DIR, and is described without its password', async () => {
     const dataDir = join(scratch, 'never made')
     const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
     expect(database).toMatchObject({
@@ -243,6 +243,6 @@ describe('an outside database', () => {
 })
 
 // Threads and children run what is compiled.
-test('the compiled code is there', () => {
+test('the compiled code exists', () => {
   expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

@@ -74,7 +74,7 @@ const heavy: Record<string, () => Buffer | Promise<Buffer>> = {
   bin: () => randomBytes(40 * million),
 }
 
-test('the watching sees a callback that holds the loop', async () => {
+test('the watcher detects a callback that blocks the event loop', async () => {
   const { worstHold, worstTurn } = await service.watch(() => service.burn(30))
   expect(worstHold).toBeGreaterThanOrEqual(30)
   expect(worstTurn).toBeGreaterThanOrEqual(worstHold)
@@ -92,14 +92,14 @@ describe('no callback of an upload takes 10 ms', () => {
     expect(held).toBeLessThan(mostMs)
   })
 
-  test('a small file, kept', async () => {
+  test('a small accepted file', async () => {
     const held = await leastWorst(async () => {
       expect((await admin.upload('loop', 'a.txt', 'some text')).status).toBe(201)
     })
     expect(held).toBeLessThan(mostMs)
   })
 
-  test('a broken file', async () => {
+  test('a damaged file', async () => {
     const broken = (await photo().png({ compressionLevel: 1 }).toBuffer()).subarray(0, -100_000)
     const held = await leastWorst(async () => {
       expect((await admin.upload('loop', 'a.png', broken)).body.error.code).toBe('corrupt_file')
@@ -108,7 +108,7 @@ describe('no callback of an upload takes 10 ms', () => {
   })
 })
 
-describe('no body that a caller sends takes 10 ms', () => {
+describe('no request body takes 10 ms', () => {
   const values = (count: number) => Array(count).fill('')
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
   const create = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'
@@ -128,7 +128,7 @@ describe('no body that a caller sends takes 10 ms', () => {
     expect(held).toBeLessThan(mostMs)
   })
 
-  test('a chart of a year by hour', async () => {
+  test('an hourly chart of a year', async () => {
     const chart = async () => {
       const { body } = await admin.get('/stats/charts/api-calls?period=hourly&days=365')
       expect(body.data.data_points).toHaveLength(8760)

@@ -98,7 +98,7 @@ describe.each<[string, () => Promise<void>]>([
   ['workload identity, its token at an address', async () => federated({ url: `http://${identity.host}/subject` })],
   ['the metadata server', onMetadataServer],
 ])('without a key: %s', (_name, credentials) => {
-  test('every call carries a token, and URLs are signed by IAM with the account’s own key', async () => {
+  test('every call has a token, and IAM signs URLs with the key of the account', async () => {
     await credentials()
     const storage = open()
     await storage.ready()
@@ -117,7 +117,7 @@ describe.each<[string, () => Promise<void>]>([
     expect(bucket.objects.names).toEqual(['.assay/ready', 'a/large'])
   })
 
-  test('a bucket that knows no token of ours is unavailable, and says so', async () => {
+  test('reports a bucket that rejects the token as unavailable', async () => {
     await credentials()
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
@@ -130,7 +130,7 @@ describe.each<[string, () => Promise<void>]>([
 })
 
 describe('tokens', () => {
-  test('are asked for once while they are good, and again from the file when they are not', async () => {
+  test('are reused until they expire, and then read from the file again', async () => {
     identity.tokenSeconds = 1
     await federated(await subjectFile())
     const storage = open()
@@ -146,14 +146,14 @@ describe('tokens', () => {
     expect(calls('exchange')).toBe(exchanged)
   })
 
-  test('refused: unavailable, with what STS said', async () => {
+  test('that STS rejects make the bucket unavailable, with the message of STS', async () => {
     await federated(await subjectFile())
     identity.subjectToken = 'another'
     await expect(open().size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable', cause: { message: /invalid_grant/ } })
   })
 
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
-    'a mute %s is given up in time, and waited for no longer by the calls after it',
+    'a %s that does not respond times out, and later calls do not wait for it',
     async (call) => {
       await federated(await subjectFile())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
@@ -173,7 +173,7 @@ describe('signing by IAM', () => {
     ['out of order', { kind: 'status', status: 503 }, /as asked/],
     ['mute', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
-  ])('%s: unavailable in bounded time, with its reason; well again by itself', async (_name, fault, reason) => {
+  ])('%s: unavailable within a bounded time with the reason, and recovers automatically', async (_name, fault, reason) => {
     await federated(await subjectFile())
     const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
     await inTheEnd(() => storage.ready())
@@ -188,7 +188,7 @@ describe('signing by IAM', () => {
     expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
   })
 
-  test('an identity that stands for no account signs nothing, and says why', async () => {
+  test('fails with the reason if the identity impersonates no account', async () => {
     await federated(await subjectFile(), { impersonate: false })
     const failure = await open()
       .signDownload(grant)

@@ -46,21 +46,21 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
     ['half of the JSON, though the object is kept', { kind: 'half' }],
     ['a lost answer, though the object is kept', { kind: 'lost' }],
-  ])('outlives %s, and is there once', async (_what, fault) => {
+  ])('survives %s and is stored once', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
     expect(await kept('a/b', bytes)).toBe(true)
   })
 
-  test('waits as long as Retry-After asks', async () => {
+  test('waits as long as Retry-After requests', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' })
     const began = Date.now()
     await storage.put('a/b', inMemory(bytes), type)
     expect(Date.now() - began).toBeGreaterThanOrEqual(1000)
   })
 
-  test('does not wait for a Retry-After that is beyond its deadline', async () => {
+  test('does not wait for a Retry-After past its deadline', async () => {
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '86400' }, body: '' }, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeLessThanOrEqual(2)
@@ -69,13 +69,13 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   test.each<[string, Fault]>([
     ['another CRC32C', { kind: 'wrong-crc32c' }],
     ['another size', { kind: 'wrong-size' }],
-  ])('of which the bucket tells %s is refused, and taken away again', async (_what, fault) => {
+  ])('for which the bucket reports %s is rejected and deleted', async (_what, fault) => {
     bucket.faults.plan(call, fault, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('that finds another object at its path leaves it as it is, be its bytes the same or not', async () => {
+  test('that finds another object at its path keeps the object, whether its bytes are equal or not', async () => {
     for (const there of [noise(50, 9), bytes]) {
       const { generation } = bucket.objects.keep({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
@@ -84,7 +84,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     }
   })
 
-  test('whose path another takes while its own answers are lost does not overwrite, and does not claim it', async () => {
+  test('whose path another upload takes while its responses are lost neither overwrites nor claims it', async () => {
     // The first attempt arrives nowhere; by the second one the path is another's.
     bucket.faults.plan(call, {
       kind: 'held',
@@ -103,7 +103,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['pages of HTML with 502', page(502)],
     ['responses with status 101', switching],
     ['a redirection in a circle', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
-  ])('that meets nothing but %s is given up in its time, with a reason', async (_what, fault) => {
+  ])('that receives only %s times out with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
     expect(failure).toMatchObject({ ...unavailable, message: "The bucket currently cannot store 'a/b'. Retry later." })
@@ -116,7 +116,7 @@ describe('a large upload', () => {
   test.each<[string, Record<string, string>]>([
     ['nothing', {}],
     ['half of the first chunk', { Range: 'bytes=0-4194303' }],
-  ])('whose bucket always says 308 and %s is given up, not repeated for ever', async (_what, headers) => {
+  ])('stops if the bucket always returns 308 and %s', async (_what, headers) => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers, body: '' }, 10_000)
     const failure = await storage.put('a/b', inMemory(large), type).catch((error) => error)
     expect(failure).toMatchObject(unavailable)
@@ -124,13 +124,13 @@ describe('a large upload', () => {
     expect(calls('chunk')).toBeLessThan(12)
   })
 
-  test('whose bucket claims to have more than was sent is given up', async () => {
+  test('stops if the bucket reports more bytes than were sent', async () => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers: { Range: 'bytes=0-999999999' }, body: '' })
     await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
     expect(bucket.sessions.open).toBe(0)
   })
 
-  test.each([404, 410, 412])('whose session is gone (%i) after a lost last answer finds that it is there', async (status) => {
+  test.each([404, 410, 412])('whose session has ended (%i) after a lost last response finds its object', async (status) => {
     bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
     bucket.faults.plan('chunk', { kind: 'lost' })
     bucket.faults.plan('chunk', { kind: 'status', status })
@@ -138,7 +138,7 @@ describe('a large upload', () => {
     expect(await kept('a/b', large)).toBe(true)
   })
 
-  test.each([404, 410])('whose sessions are gone (%i) in the middle is given up', async (status) => {
+  test.each([404, 410])('stops if its sessions end (%i) in the middle', async (status) => {
     for (const _session of [1, 2]) {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'status', status })
@@ -148,7 +148,7 @@ describe('a large upload', () => {
   })
 })
 
-describe('what is asked', () => {
+describe('requests to the bucket', () => {
   const asking: [BucketCall, (store: GcsStorage) => Promise<unknown>][] = [
     ['metadata', (store) => store.size('a/b')],
     ['media', async (store) => bytesOf(await store.open('a/b'))],
@@ -157,7 +157,7 @@ describe('what is asked', () => {
   ]
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
-  test.each(asking)('%s: HTML, 429 and half of the JSON are asked again, never believed', async (call, ask) => {
+  test.each(asking)('%s: repeats the request after HTML, 429 and truncated JSON', async (call, ask) => {
     bucket.objects.keep({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
@@ -170,18 +170,18 @@ describe('what is asked', () => {
     if (call === 'delete') expect(bucket.objects.names).toEqual([])
   })
 
-  test.each(asking)('%s: refused for good (403) is told at once', async (call, ask) => {
+  test.each(asking)('%s: reports a permanent rejection (403) immediately', async (call, ask) => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
     await expect(ask(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('%s: fails in its time if the bucket answers 101', async (call, ask) => {
+  test.each(asking)('%s: fails within its time-out if the bucket responds with 101', async (call, ask) => {
     bucket.faults.plan(call, switching, 10_000)
     await expect(ask(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('%s: out of order for good is given up in time', async (call, ask) => {
+  test.each(asking)('%s: times out while the bucket is permanently out of order', async (call, ask) => {
     bucket.faults.plan(call, page(502), 10_000)
     await expect(ask(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)

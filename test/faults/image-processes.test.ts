@@ -60,13 +60,13 @@ const expectWorkerFailure = (report: ValidationReport, worker: string) => {
   })
 }
 
-describe('native code that goes wrong over an image takes only that image with it', () => {
+describe('a native crash during image decoding affects only that image', () => {
   test.each([
     ['crash', 'died'],
     ['spin', 'hung'],
     // What a process holds can be read on Linux; elsewhere the deadline ends it.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
-  ])('%s: refused after one retry, images in flight beside it are judged, and so are later ones', async (deed, worker) => {
+  ])('%s: rejects the image after one retry, and validates concurrent and later images', async (deed, worker) => {
     const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
     const bad = inspector.inspect(image(deed))
     const good = await Promise.all(Array.from({ length: 6 }, () => inspector.inspect(image())))
@@ -76,11 +76,11 @@ describe('native code that goes wrong over an image takes only that image with i
     expect(inspector.pool.threads).toBeLessThanOrEqual(2)
   })
 
-  test('one that crashes it once is forgiven: a fresh process decodes it', async () => {
+  test('an image that crashes the decoder once is decoded by a new process', async () => {
     expect(await start().inspect(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('a process killed from outside while nothing is under way is replaced unnoticed', async () => {
+  test('an idle process that is killed is replaced', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
     const before = inspector.pool.processes
@@ -103,24 +103,24 @@ describe('native code that goes wrong over an image takes only that image with i
     return pathToFileURL(path).href
   }
 
-  test('one that is killed as it starts is replaced, and the image judged', async () => {
+  test('a process that is killed at its start is replaced, and the image validated', async () => {
     const inspector = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('one that is killed at each start: an answer that invites to come back, and no verdict', async () => {
+  test('repeated kills at the start return a retryable error instead of a verdict', async () => {
     const inspector = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
     await expect(inspector.inspect(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
 
-  test('one that is being ended from outside as it is asked is replaced, and the image judged', async () => {
+  test('a process that is being killed when a request arrives is replaced, and the image validated', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
     for (const pid of inspector.pool.processes) process.kill(pid, 'SIGKILL')
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('where no process can be started no image is blamed: an error and no verdict', async () => {
+  test('returns an error instead of a verdict if no process can be started', async () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     const told = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
     await expect(inspector.inspect(image())).rejects.toMatchObject(told)
@@ -128,8 +128,8 @@ describe('native code that goes wrong over an image takes only that image with i
   })
 })
 
-describe('the processes', () => {
-  test('are no more than the workers, and none before the first image', async () => {
+describe('image processes', () => {
+  test('are at most as many as the workers, and start with the first image', async () => {
     const inspector = start()
     await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
@@ -146,7 +146,7 @@ describe('the processes', () => {
   })
 
   const onLinux = process.platform === 'linux' ? test : test.skip
-  onLinux('hold no more than they may together: of two images that are too much at once, one is tried again alone', async () => {
+  onLinux('share a memory limit: one of two images that exceed it together is retried separately', async () => {
     const inspector = start({ processMemoryMb: 600 })
     const held = image(`hold 350 ${await mkdtemp(join(folder, 'meeting-'))}`)
     const alive: number[] = []
@@ -158,7 +158,7 @@ describe('the processes', () => {
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 
-  test('end when there is nothing to do, and start again', async () => {
+  test('end when idle and start again', async () => {
     const inspector = start({ idleMs: 50 })
     await inspector.inspect(image())
     const pids = inspector.pool.processes
@@ -178,7 +178,7 @@ describe('the processes', () => {
     expect(pids.filter(isAlive)).toEqual([])
   })
 
-  test('end with a service that is killed with -9, in the middle of an image too', async () => {
+  test('end with a service that is killed with -9, also during an image', async () => {
     const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([whole, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -190,7 +190,7 @@ describe('the processes', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('know no secrets and none of our Node options', async () => {
+  test('receive no secrets and no Node options of the service', async () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
     const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
@@ -224,7 +224,7 @@ describe('the processes', () => {
     return report.checks[3]!.message
   }
 
-  test('see no file, no network and no other process in their sandbox; without one, what the service sees', async () => {
+  test('have no access to files, network and other processes in their sandbox, and without one have that of the service', async () => {
     expect(await taken({})).toMatch(/: done .* done done\.$/)
     // Where the kernel gives none the service says so at its start.
     const sandbox = await openSandbox(folder).catch(() => undefined)
@@ -236,7 +236,7 @@ describe('the processes', () => {
     expect(await real.inspect(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('leave no folder behind: what killed services left is removed, of the living, of other hosts and of other names it is not', async () => {
+  test('remove folders of killed services, but not of running ones, other hosts or other names', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
@@ -258,11 +258,11 @@ describe('the processes', () => {
     next.close()
   })
 
-  test('may print what they like: it reaches nobody and blocks nothing', async () => {
+  test('can print any output, which is discarded and does not block', async () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('read large images where they lie, brackets in the name or not', async () => {
+  test('read large images from their files, also with brackets in the name', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await onDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))

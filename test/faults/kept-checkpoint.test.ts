@@ -47,7 +47,7 @@ async function verifyFile(path: string): Promise<string | undefined> {
   }
 }
 
-test('a log that has grown since, or not at all, agrees with a checkpoint that was kept, also after its key was rotated', async () => {
+test('a grown or unchanged log is consistent with a stored checkpoint, also after a key rotation', async () => {
   const kept = await keptCheckpoint()
   expect(await verify(kept)).toBeUndefined()
   await growJournal(world.database.pool, tenant.tenantId, 700)
@@ -55,7 +55,7 @@ test('a log that has grown since, or not at all, agrees with a checkpoint that w
   expect(await verify(kept)).toBeUndefined()
 })
 
-test('an end that was cut off without a trace in the database is found', async () => {
+test('detects a truncated log', async () => {
   const { rows } = await query('SELECT journal_length, journal_frontier FROM tenant_heads WHERE tenant_id = $1')
   await growJournal(world.database.pool, tenant.tenantId, 700)
   const kept = await keptCheckpoint()
@@ -68,7 +68,7 @@ test('an end that was cut off without a trace in the database is found', async (
   expect(await verify(kept)).toContain('has 300 entries, and had 700 when the checkpoint was kept: its end was cut off.')
 })
 
-test('a history that was written anew, and agrees with itself, is found', async () => {
+test('detects a rewritten, consistent log', async () => {
   const kept = await keptCheckpoint()
   await query('DELETE FROM journal WHERE tenant_id = $1')
   await query('DELETE FROM journal_nodes WHERE tenant_id = $1')
@@ -76,7 +76,7 @@ test('a history that was written anew, and agrees with itself, is found', async 
   expect(await verify(kept)).toContain('The first 300 entries of the log')
 })
 
-test('what is no checkpoint, or none of ours, is told in a sentence', async () => {
+test('reports a malformed checkpoint, or one of another log, in a sentence', async () => {
   const kept = await keptCheckpoint()
   for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is no checkpoint of a log')
   const changed = kept.replace('\n300\n', '\n299\n')

@@ -87,7 +87,7 @@ async function expectAgreement(): Promise<void> {
 }
 
 test.each(uploadKills)(
-  'killed at %s, an upload of %i bytes is there whole or not at all, and can be sent again',
+  'killed at %s, an upload of %i bytes is stored completely or not at all, and can be repeated',
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
@@ -107,7 +107,7 @@ test.each(uploadKills)(
   },
 )
 
-test.each(refusalSteps.map((point) => [point]))('killed at %s, a file that is refused leaves nothing', async (point) => {
+test.each(refusalSteps.map((point) => [point]))('killed at %s, a rejected file leaves no data', async (point) => {
   const blank = Buffer.alloc(medium, ' ')
   const refuse = (caller: Caller) =>
     caller.upload('checked', 'a.txt', blank, { headers: { 'idempotency-key': `refused-${point}` } })
@@ -123,7 +123,7 @@ test.each(refusalSteps.map((point) => [point]))('killed at %s, a file that is re
   await expectAgreement()
 })
 
-test.each(deleteSteps.map((point) => [point]))('killed at %s, a delete is done or not', async (point) => {
+test.each(deleteSteps.map((point) => [point]))('killed at %s, a deletion is complete or has no effect', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
   const { file_id: fileId } = body.data
   const { service, caller } = await doomed(point)
@@ -137,7 +137,7 @@ test.each(deleteSteps.map((point) => [point]))('killed at %s, a delete is done o
   await expectAgreement()
 })
 
-test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is finished by the next', async (point) => {
+test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is completed by the next', async (point) => {
   const ids = await Promise.all(
     [1, 2, 3].map(async (at) => (await upload(tenant.admin, randomBytes(1000), `sweep-${point}-${at}`)).body.data.file_id),
   )
@@ -148,7 +148,7 @@ test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is fini
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test('an acknowledged upload outlives a kill at any moment after it, and what the dead left on disk goes at the next start', async () => {
+test('an acknowledged upload survives a later kill, and the next start removes leftover files', async () => {
   const { service, caller } = await doomed('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')
@@ -167,7 +167,7 @@ test('an acknowledged upload outlives a kill at any moment after it, and what th
   expect((await runCommand(['admin', 'verify', '--deep'], env)).status).toBe(0)
 })
 
-test('every point has its test', () => {
+test('every kill point has a test', () => {
   // Those of a bucket: bucket-kill-points.test.ts; of parts: resumable-replicas.test.ts; of the trash: life-kill-points.test.ts; of what
   // is scanned again: rescan-replicas.test.ts, quarantine-bucket.test.ts.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine']

@@ -65,7 +65,7 @@ const waiting = async (): Promise<number | undefined> =>
     )
   ).rows[0]?.pid
 
-test('a replica that is frozen for longer than its lease of an Idempotency-Key, while the client repeats elsewhere: one file', async () => {
+test('a replica frozen past its lease of an Idempotency-Key, while the client repeats elsewhere, stores one file', async () => {
   const headers = { 'idempotency-key': 'frozen' }
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
@@ -91,7 +91,7 @@ test('a replica that is frozen for longer than its lease of an Idempotency-Key, 
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('what a frozen replica left pending is moved by another, whose client is given that answer', async () => {
+test('pending entries of a frozen replica are moved by another, and the client gets that response', async () => {
   const headers = { 'idempotency-key': 'pending' }
   const release = await holding('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)
@@ -107,7 +107,7 @@ test('what a frozen replica left pending is moved by another, whose client is gi
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('a backend of PostgreSQL that is frozen in a move holds up its own tenant alone, and a repetition makes no second file', async () => {
+test('a PostgreSQL backend frozen in a move blocks only its tenant, and a repeated upload stores no second file', async () => {
   const headers = { 'idempotency-key': 'backend' }
   const neighbour = await world.tenant()
   await neighbour.context('notes', { scan_for_viruses: false })

@@ -45,7 +45,7 @@ async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journ
   return { refusals, ...after.rows[0] }
 }
 
-test('a group of uploads has the outcome of its uploads one by one', async () => {
+test('a group of uploads has the same result as its uploads one by one', async () => {
   const below = seeded(20261123)
   const oneOf = <T>(...values: T[]): T => values[below(values.length)]!
   const contexts = await Promise.all(['one', 'two'].map((name) => books.context(name, 1)))
@@ -91,7 +91,7 @@ test('a group of uploads has the outcome of its uploads one by one', async () =>
   for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
 })
 
-test('a rejected upload leaves the quota level of the tenant unchanged, so that no threshold is announced twice', async () => {
+test('a rejected upload does not change the quota level of the tenant, so that no threshold event is repeated', async () => {
   const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
   const { key: actor } = books
   const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }
@@ -105,7 +105,7 @@ test('a rejected upload leaves the quota level of the tenant unchanged, so that 
   await client.query('ROLLBACK')
 })
 
-test('an audit entry is counted in its hour, its day and the total', async () => {
+test('counts an audit entry in its hour, its day and the total', async () => {
   const { contextId, contextKey, rulesAt } = await books.context('counted')
   const entries = await Promise.all([1, 2, 3].map((size) => books.upload({ contextId, contextKey, rulesAt }, size)))
   await Promise.all(entries.map((entry) => books.ledger().commit(entry)))

@@ -38,7 +38,7 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))('killed at %s, what is due is gone on with, each file once', async (point) => {
+test.each(steps('expiry'))('killed at %s, a run is resumed and handles each file once', async (point) => {
   const [old, trashed] = [await aged(world, await upload(), 31), await upload()]
   await tenant.admin.delete(`/files/${trashed}`)
   await trashedFor(world, trashed, 7)
@@ -50,7 +50,7 @@ test.each(steps('expiry'))('killed at %s, what is due is gone on with, each file
   await expectAgreement()
 })
 
-test.each([...steps('restore'), ...steps('purge')])('killed at %s, it is done or not', async (point) => {
+test.each([...steps('restore'), ...steps('purge')])('killed at %s, the operation is complete or has no effect', async (point) => {
   const id = await upload()
   await tenant.admin.delete(`/files/${id}`)
   const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })

@@ -36,7 +36,7 @@ const placesOf = async (fileId: string): Promise<string[]> => {
   return rows.map(({ place }) => place)
 }
 
-test.each([7, 0])('a hold and a deletion at once: one of them wins, with %i days of trash', async (days) => {
+test.each([7, 0])('one of a concurrent hold and deletion succeeds, with %i days of trash', async (days) => {
   const upload = await context(`hold_${days}`, { trash_days: days })
   for (const at of rounds) {
     const id = await upload()
@@ -52,7 +52,7 @@ test.each([7, 0])('a hold and a deletion at once: one of them wins, with %i days
   }
 })
 
-test('a hold that was answered keeps a file that is due, whichever replica is deleting', async () => {
+test('an acknowledged hold prevents the expiry of a file on every replica', async () => {
   const upload = await context('due', { retention_days: 1 })
   const ids = await Promise.all(rounds.map(async () => aged(world, await upload(), 2)))
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
@@ -61,7 +61,7 @@ test('a hold that was answered keeps a file that is due, whichever replica is de
     expect(await placesOf(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
 
-test('restoring and purging at once: one of them wins', async () => {
+test('one of a concurrent restore and purge succeeds', async () => {
   const upload = await context('purged', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -72,7 +72,7 @@ test('restoring and purging at once: one of them wins', async () => {
   }
 })
 
-test('deleting and restoring at once leaves a file in one place', async () => {
+test('a concurrent deletion and restore leave a file in one place', async () => {
   const upload = await context('moved', { trash_days: 7 })
   for (const _ of rounds) {
     const id = await upload()
@@ -87,7 +87,7 @@ test('deleting and restoring at once leaves a file in one place', async () => {
   }
 })
 
-test('a restored file stays, whatever becomes of the trash at that moment', async () => {
+test('a restored file survives a concurrent purge of the trash', async () => {
   const upload = await context('lowered', { trash_days: 7 })
   for (const _ of rounds.slice(0, 4)) {
     const id = await upload()
@@ -99,7 +99,7 @@ test('a restored file stays, whatever becomes of the trash at that moment', asyn
   }
 })
 
-test('more days, once answered, hold for all that is there still', async () => {
+test('an acknowledged increase of the days applies to all files in the trash', async () => {
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })
@@ -112,7 +112,7 @@ test('more days, once answered, hold for all that is there still', async () => {
   expect(itemsOf(await tenant.admin.get('/trash?context=raised'))).toHaveLength(left)
 })
 
-test('a context is deleted when nothing of it is left, also in the trash, and not before', async () => {
+test('a context is deleted only if no files are left, including the trash', async () => {
   for (const at of rounds.slice(0, 6)) {
     const upload = await context(`dropped_${at}`, { trash_days: 7 })
     const id = await upload()
@@ -128,6 +128,6 @@ test('a context is deleted when nothing of it is left, also in the trash, and no
   }
 })
 
-test('whatever happened, rows and blobs agree', async () => {
+test('rows and blobs match after all races', async () => {
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 })

@@ -53,7 +53,7 @@ const asMount = (folder: string) => [
 ]
 
 describe('a store', () => {
-  test('that is another mount of the file system of DATA_DIR takes uploads of any size', async () => {
+  test('on another mount of the file system of DATA_DIR accepts uploads of any size', async () => {
     if (!(await canMount(store))) return
     const caller = await run({ under: asMount(store) })
     for (const bytes of [1000, 300_000, 5_000_000]) {
@@ -68,8 +68,8 @@ describe('a store', () => {
   })
 })
 
-describe('the spool', () => {
-  test('that vanishes is made again, and what it did not make is left there', async () => {
+describe('the folder of temporary files', () => {
+  test('is created again if deleted, and foreign files in it are kept', async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})
@@ -82,13 +82,13 @@ describe('the spool', () => {
 })
 
 describe('standard output and error on a full disk', () => {
-  test('stop neither the service nor its end', async () => {
+  test('stop neither the service nor its shutdown', async () => {
     const caller = await run({ under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await caller.upload('raw', 'a.bin', randomBytes(10))).status).toBe(201)
     expect((await service!.stop()).status).toBe(0)
   })
 
-  test('end a service that cannot start', async () => {
+  test('do not prevent the exit of a service that cannot start', async () => {
     service = Service.run({ PORT: 'many' }, { under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await service.ended).status).toBe(1)
   })

@@ -91,7 +91,7 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('a put whose every answer is lost: its blob is due soon, but not while its upload may still arrive', async () => {
+test('a put whose responses are all lost makes its blob due soon, but not while the upload can still arrive', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
     // The object is there, and neither the upload nor the question what became of it is answered.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
@@ -103,7 +103,7 @@ test('a put whose every answer is lost: its blob is due soon, but not while its 
   await expectSwept(await expectOneOrphan())
 })
 
-test('the database lost before the commit: the same, also where it stays away for a while', async () => {
+test('a database lost before the commit does the same, even if it stays unavailable for a while', async () => {
   const before = await held()
   await replica(async (upload, { app }) => {
     proxy.cutAtMove = 'before'
@@ -115,7 +115,7 @@ test('the database lost before the commit: the same, also where it stays away fo
   await expectSwept(await expectOneOrphan())
 })
 
-test('the answer of the commit lost: the file is kept, however much is swept', async () => {
+test('a lost response of the commit keeps the file through sweeps', async () => {
   const before = await held()
   await replica(async (upload) => {
     proxy.cutAtMove = 'after'
@@ -128,7 +128,7 @@ test('the answer of the commit lost: the file is kept, however much is swept', a
   expect(await verified()).toEqual(healthy)
 })
 
-test('a path is never put back into the journal, its time never put off, and a commit under way is not waited for', async () => {
+test('never adds a path to the journal again, postpones it, or waits for a commit in progress', async () => {
   // A second ago already, in whichever process the clock is read.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [gone, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [

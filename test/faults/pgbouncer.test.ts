@@ -29,14 +29,14 @@ const migrating = async (env: NodeJS.ProcessEnv) => {
   return [status, stderr]
 }
 
-describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one sentence what is missing', () => {
+describeWith('pgbouncer')('a start through an unsupported PgBouncer names the missing setting in one sentence', () => {
   let database: TestDatabase
   beforeAll(async () => {
     database = await emptyDatabase()
   })
   afterAll(() => database.drop())
 
-  test('the stock one, which refuses parameters at the start of a connection', async () => {
+  test('with default settings, which reject startup parameters', async () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -44,7 +44,7 @@ describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one 
     ])
   })
 
-  test('one in transaction mode, as DATABASE_URL alone and as DATABASE_DIRECT_URL', async () => {
+  test('in transaction mode, as the only DATABASE_URL and as DATABASE_DIRECT_URL', async () => {
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -56,7 +56,7 @@ describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one 
     ])
   })
 
-  test('two URLs of different databases', async () => {
+  test('with two URLs of different databases', async () => {
     const other = await testDatabase()
     const { url } = await bouncer(other.url, transactions)
     const [status, sentence] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
@@ -68,7 +68,7 @@ describeWith('pgbouncer')('a start through PgBouncer that cannot do says in one 
     ])
   })
 
-  test('one in session mode that takes the parameters needs no second URL', async () => {
+  test('in session mode with accepted parameters needs no second URL', async () => {
     const { url } = await bouncer(database.url, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([0, ''])
   })
@@ -96,7 +96,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     await world?.close()
   })
 
-  test('uploads, lists, signs, deletes, counts and exports, forty at a time on three connections', async () => {
+  test('uploads, lists, signs, deletes, counts and exports with forty concurrent clients on three connections', async () => {
     const uploads = await Promise.all(
       Array.from({ length: 40 }, (_each, n) =>
         tenant.admin.upload('notes', `${n}.txt`, `note ${n} ${randomBytes(8).toString('hex')}`),
@@ -114,7 +114,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(String(body).trim().split('\n')).toHaveLength(40)
   })
 
-  test('webhooks are sent everything in order, and what fails is tried again', async () => {
+  test('sends webhooks in order and retries failed ones', async () => {
     const receiver = await WebhookReceiver.open()
     open.push(receiver)
     for (const each of [world, replica]) each.app.services.webhookSender.start()
@@ -135,7 +135,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(again!.id).toBe(before!.id)
   })
 
-  test('a key that one replica disables is refused by the other within a second', async () => {
+  test('a key that one replica disables is rejected by the other within a second', async () => {
     const key = await tenant.key(['metadata'])
     const there = replica.as(key.credential)
     const status = async () => (await there.get('/files')).status
@@ -143,7 +143,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     expect(await effectiveWithin(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)
   })
 
-  test('a move waits a second for its lock, a transaction has its limits', async () => {
+  test('a move waits a second for its lock, and transactions have time-outs', async () => {
     await direct.query('BEGIN')
     await direct.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
     const group = JSON.stringify([{ tenant: tenant.tenantId, moves: { entries: 0 } }])

@@ -137,14 +137,14 @@ async function makeContext(service: Service): Promise<void> {
 
 jest.setTimeout(300_000)
 
-describe('two processes behind one port', () => {
+describe('two processes on one port', () => {
   let service: Service
   beforeAll(async () => {
     service = await Service.start(await environment({ LOG_LEVEL: 'error', SHUTDOWN_DELAY_SECONDS: '2' }))
   })
   afterAll(() => service?.stop('SIGKILL'))
 
-  test('are one service: one first key, one scrape with the metrics of both, one readiness', async () => {
+  test('act as one service: one first key, one scrape with the metrics of both, one readiness', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(serving(service)).toHaveLength(2)
@@ -159,7 +159,7 @@ describe('two processes behind one port', () => {
     expect((await health(service)).checks.processes).toEqual({ status: 'up', running: 2, of: 2 })
   })
 
-  test('one that is killed under load takes its own connections with it; it is replaced, and told', async () => {
+  test('a process killed under load closes only its own connections, is replaced, and is reported', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 6 }, () => caller(service))
     await until(async () => callers.every(({ seen }) => seen.answered > 5))
@@ -186,7 +186,7 @@ describe('two processes behind one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('a connection that was handed to one which ends before it took it is served by the other', async () => {
+  test('a connection accepted by a process that ends before handling it is served by the other', async () => {
     const was = await replacements(service)
     const victim = serving(service)[0]!
     process.kill(victim, 'SIGSTOP')
@@ -207,7 +207,7 @@ describe('two processes behind one port', () => {
     await replaced(service, was + 1)
   })
 
-  test('one after the other can be ended and replaced under load without a failed call', async () => {
+  test('each process can be ended and replaced under load without a failed call', async () => {
     const was = await replacements(service)
     const callers = Array.from({ length: 4 }, () => caller(service))
     for (const [at, pid] of serving(service).entries()) {
@@ -217,7 +217,7 @@ describe('two processes behind one port', () => {
     for (const each of callers) expect(await each.stop()).toMatchObject({ refused: [], lost: 0 })
   })
 
-  test('at last a SIGTERM lets each finish what it has begun, and no call fails', async () => {
+  test('SIGTERM lets each process complete its calls, and no call fails', async () => {
     await makeContext(service)
     const uploads = await Promise.all(Array.from({ length: 4 }, () => unfinishedUpload(service)))
     const callers = Array.from({ length: 4 }, () => caller(service))
@@ -236,14 +236,14 @@ describe('two processes behind one port', () => {
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('do not outlive what started them, nor does PostgreSQL', async () => {
+  test('end with their parent process, and so does PostgreSQL', async () => {
     const service = await start()
     const pids = serving(service)
     await service.stop('SIGKILL')
     await until(async () => pids.every((pid) => commandOf(pid) === ''))
   })
 
-  test('where one cannot start, none does: its sentence, status 1, and nothing is left behind', async () => {
+  test('all fail to start if one cannot, with one sentence, status 1 and no leftover processes', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }

@@ -66,7 +66,7 @@ async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: st
   expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
 }
 
-test('URLs made before die at once, and the file comes back whole when it is released', async () => {
+test('existing URLs end immediately, and the file is restored completely when released', async () => {
   const file = await infected()
   await clamd.learn(world)
   await rescanAll(world)
@@ -77,7 +77,7 @@ test('URLs made before die at once, and the file comes back whole when it is rel
   expect(await (await fetch(again)).text()).toContain(bad)
 })
 
-test('a bucket that is away at that moment is asked again; the file is refused meanwhile', async () => {
+test('retries an unavailable bucket, and rejects requests for the file in the meantime', async () => {
   const file = await infected()
   await clamd.learn(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
@@ -90,7 +90,7 @@ test('a bucket that is away at that moment is asked again; the file is refused m
   await expectOutOfReach(file)
 })
 
-test('an answer to the copy that is lost does no harm', async () => {
+test('a lost response to the copy has no effect', async () => {
   const file = await infected()
   await clamd.learn(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
@@ -99,7 +99,7 @@ test('an answer to the copy that is lost does no harm', async () => {
   await expectOutOfReach(file)
 })
 
-test('purged, it is gone from the bucket', async () => {
+test('a purge deletes the object from the bucket', async () => {
   const file = await infected()
   await clamd.learn(world)
   await rescanAll(world)
@@ -110,7 +110,7 @@ test('purged, it is gone from the bucket', async () => {
 })
 
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
-  'killed at %s, a replica leaves nothing that another does not finish',
+  'killed at %s, a replica leaves work that another one completes',
   async (faultPoint) => {
     const file = await infected()
     await clamd.learn(world)

@@ -53,7 +53,7 @@ async function fromReplica(path: string, caller = tenant.admin): Promise<Answer>
   }
 }
 
-describe('what is read from a replica', () => {
+describe('reads from a replica', () => {
   test.each([
     '/files?page_size=5',
     '/files?page=2&page_size=1',
@@ -65,7 +65,7 @@ describe('what is read from a replica', () => {
     '/audit-logs',
     '/stats/logs/export',
     '/audit-logs/export?format=csv',
-  ])('%s, and its age is told: no older than the request', async (path) => {
+  ])('%s, with an age not older than the request', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
     expect(age(await fromReplica(path))).toBe('0')
   })
@@ -75,13 +75,13 @@ describe('what is read from a replica', () => {
     await until(async () => age(await ask()) === '0')
   })
 
-  test('and counted, by who served it', async () => {
+  test('are counted by the server that answered', async () => {
     await fromReplica('/files')
     const counted = await tenant.admin.raw('/metrics')
     expect(counted.body).toMatch(/^assay_replica_reads_total\{server="replica"\} [1-9]/m)
   })
 
-  test('never what identifies, authorises or changes', async () => {
+  test('exclude authentication, authorization and changes', async () => {
     const { body } = await tenant.admin.upload('notes', 'one.txt', 'text')
     for (const path of ['/contexts', '/api-keys', `/files/${body.data.file_id}/metadata`, `/files/${body.data.file_id}`])
       expect(age(await tenant.admin.get(path))).toBeNull()
@@ -89,8 +89,8 @@ describe('what is read from a replica', () => {
   })
 })
 
-describe('what was written is read back', () => {
-  test('by whom and on whichever replica of the service it is read', async () => {
+describe('written data is read back', () => {
+  test('by any client on any replica of the service', async () => {
     let served = 0
     // One that is behind is not asked again for a second.
     for (let count = 0; count < 30 || served === 0; count++) {
@@ -101,7 +101,7 @@ describe('what was written is read back', () => {
     }
   })
 
-  test('also while the replica learns nothing: the primary serves it', async () => {
+  test('from the primary while the replica receives nothing', async () => {
     await databases.pause()
     await tenant.admin.upload('notes', 'paused.txt', 'text')
     for (const caller of [tenant.admin, elsewhere(tenant.admin)]) {
@@ -114,7 +114,7 @@ describe('what was written is read back', () => {
     expect(age(exported)).toBeNull()
   })
 
-  test('a key that is made or disabled counts at once, whatever the replica knows', async () => {
+  test('a created or disabled key applies immediately, whatever the state of the replica', async () => {
     await databases.pause()
     const key = await tenant.key(['metadata'])
     expect((await elsewhere(key).get('/files')).status).toBe(200)
@@ -123,8 +123,8 @@ describe('what was written is read back', () => {
   })
 })
 
-describe('what may be old', () => {
-  test('a request that allows it by Cache-Control is served by a replica that is behind, with its age', async () => {
+describe('stale reads', () => {
+  test('are served by a lagging replica with their age if Cache-Control allows it', async () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
     await until(async () => (await world.database.replica!.behindMs()) === 0)
     await databases.pause()
@@ -145,8 +145,8 @@ describe('what may be old', () => {
   })
 })
 
-describe('a replica that does not serve', () => {
-  test('is no outage: the primary does, readiness says degraded, and it serves again when it is back', async () => {
+describe('a replica that does not respond', () => {
+  test('is not an outage: the primary answers, readiness is degraded, and the replica is used again afterwards', async () => {
     await until(async () => (await replicaCheck()).status === 'up')
     await databases.replica.stop()
     const answer = await tenant.admin.get('/files?page_size=1')
@@ -160,7 +160,7 @@ describe('a replica that does not serve', () => {
     await until(async () => (await replicaCheck()).status === 'up')
   })
 
-  test('holds no request for long where it is frozen', async () => {
+  test('does not block requests for long if it is frozen', async () => {
     await fromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {

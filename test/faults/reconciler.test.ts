@@ -59,13 +59,13 @@ const graphqlHealth = async (tenant: TestTenant) =>
   (await tenant.admin.graphql('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }'))
     .body.data.storageHealth
 
-describe('what does not agree', () => {
+describe('a mismatch between rows and blobs', () => {
   let tenant: TestTenant
   beforeEach(async () => {
     tenant = await newTenant()
   })
 
-  test('is found both ways and kept; health, metrics and the audit trail tell; once mended it is forgotten', async () => {
+  test('is found in both directions, changes nothing, is reported in health, metrics and audit log, and is cleared after its repair', async () => {
     const neighbour = await newTenant()
     const [lost, grown, changed, sound] = await keep(tenant, 4)
     await keep(neighbour, 1)
@@ -116,7 +116,7 @@ describe('what does not agree', () => {
     expect((await world.stranger.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
   })
 
-  test('is only what does not agree: uploads under way and deletes just done are not taken for it', async () => {
+  test('does not include uploads in progress and recent deletions', async () => {
     await keep(tenant, 3)
     const work = (async () => {
       for (let at = 0; at < 30; at++) {
@@ -136,7 +136,7 @@ describe('what does not agree', () => {
     expect(await findings()).toEqual([])
   })
 
-  test('a drifting counter is told, by tenant', async () => {
+  test('a drifting counter is reported per tenant', async () => {
     await keep(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])
@@ -148,14 +148,14 @@ describe('what does not agree', () => {
   })
 })
 
-describe('a pass', () => {
+describe('a reconciler pass', () => {
   const state = async () =>
     (await world.database.prisma.serviceState.findUnique({ where: { key: 'reconcile' } }))?.value as {
       after: string
       finishedAt: string | null
     }
 
-  test('goes on where its last turn stopped, whoever takes the next, until it has seen every path once', async () => {
+  test('resumes at the last position on any replica until it has read every path once', async () => {
     const tenant = await newTenant()
     const files = await keep(tenant, 5)
     for (const { path } of files) await storage().remove(path)
@@ -172,7 +172,7 @@ describe('a pass', () => {
     for (const { fileId } of files) await tenant.admin.delete(`/files/${fileId}`)
   })
 
-  test('is not begun again before its interval is over, nor while another replica is at it', async () => {
+  test('starts only after its interval, and on one replica at a time', async () => {
     const tenant = await newTenant()
     await pass()
     const [file] = await keep(tenant, 1)
@@ -191,7 +191,7 @@ describe('a pass', () => {
     await pass()
   })
 
-  test('re-reads the share of blobs that it is told to, and looks at so many paths a second', async () => {
+  test('re-reads the configured share of blobs, at the configured rate of paths', async () => {
     const tenant = await newTenant()
     const [file] = await keep(tenant, 3)
     await writeFile(storage().getFile(file!.path), 'TEXT number 0')

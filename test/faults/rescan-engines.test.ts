@@ -127,7 +127,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   )
 
   test(
-    "with an operator's YARA rules in the sandbox quarantines what new rules find",
+    'with YARA rules of an operator in the sandbox quarantines files that new rules match',
     () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
@@ -140,7 +140,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
     afterAll(() => clamd.close())
 
     test(
-      'quarantines what new signatures find',
+      'quarantines files that new signatures match',
       async () => {
         const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
         try {
@@ -162,7 +162,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
 
 describeWhere(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
   test(
-    'with rules of an operator in the sandbox finishes',
+    'with YARA rules of an operator in the sandbox finishes',
     async () => {
       const blobs = await mkdtemp(join(otherDisk, 'assay-blobs-'))
       try {

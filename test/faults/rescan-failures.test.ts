@@ -63,8 +63,8 @@ const failsOnFile = {
     'files could not be scanned again: the scanner fails on the file. Reports of files that were given up say incomplete; a requested rescan of their context tries again',
 }
 
-describe('a file that the scanner fails on', () => {
-  test('holds up no other file or context, and is reported as incomplete after three attempts', async () => {
+describe('a file for which the scanner fails', () => {
+  test('delays no other file or context, and is reported as incomplete after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.context(context)
     const others = [await uploaded('first', 'a.txt', 'one'), await uploaded('second', 'b.txt', 'two')]
     const file = await uploaded('first', 'c.txt', poison)
@@ -139,7 +139,7 @@ describe('a file that the scanner fails on', () => {
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
-  test('is given up after it made the scanner unavailable three times, and no other file is', async () => {
+  test('is abandoned after it made the scanner unavailable three times, and no other file is', async () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
@@ -166,7 +166,7 @@ describe('a file that the scanner fails on', () => {
     expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { attempts: 3, scan_failed: true } })
   })
 
-  test('is given up after three services ended while they scanned it, and no other file is', async () => {
+  test('is abandoned after three services ended while they scanned it, and no other file is', async () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, `note ${n}`))
@@ -194,7 +194,7 @@ describe('a file that the scanner fails on', () => {
 })
 
 describe('a file in the store that cannot be read', () => {
-  test('holds up no other file', async () => {
+  test('delays no other file', async () => {
     await tenant.context('notes')
     const [broken, whole] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
     await clamd.learn(world)

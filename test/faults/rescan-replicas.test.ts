@@ -70,7 +70,7 @@ test('two replicas share the files of one context, and scan none twice', async (
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
 })
 
-test('a replica whose scanner is behind leaves the work to the others, and none goes back', async () => {
+test('a replica with older signatures leaves the work to the others, and no file returns to older signatures', async () => {
   const old = await LearningClamd.start()
   const behind = await World.open({ SCANNER_URL: old.url }, world)
   try {
@@ -87,7 +87,7 @@ test('a replica whose scanner is behind leaves the work to the others, and none 
   }
 })
 
-test('what a replica that was killed had in hand, another scans, and the rest where that one stopped', async () => {
+test('files of a killed replica are scanned by another, which resumes at its position', async () => {
   const files = await upload('killed', 60)
   const before = (await reports())[0]!
   await clamd.learn(world, second)
@@ -109,7 +109,7 @@ test('what a replica that was killed had in hand, another scans, and the rest wh
   for (const file of files) expect((await tenant.admin.get(`/files/${file}/validations`)).body.data.data).toHaveLength(2)
 })
 
-test('a restored file is scanned when it comes back, if the signatures changed meanwhile', async () => {
+test('a restored file is scanned if the signatures changed in the meantime', async () => {
   const [file] = await upload('trashed', 1)
   expect((await tenant.admin.patch('/contexts/trashed/policy', { trash_days: 1 })).status).toBe(200)
   expect((await tenant.admin.delete(`/files/${file}`)).status).toBe(200)
@@ -127,7 +127,7 @@ test('a restored file is scanned when it comes back, if the signatures changed m
   expect((await world.database.pool.query('SELECT FROM rescan_queue')).rowCount).toBe(0)
 })
 
-describeWith('clamd')('with a real clamd', () => {
+describeWith('clamd')('a real clamd', () => {
   let real: RealClamd
   let scanned: World
   beforeAll(async () => {
@@ -139,7 +139,7 @@ describeWith('clamd')('with a real clamd', () => {
     await real.close()
   })
 
-  test('signatures of one’s own, loaded later, find what was kept: its version tells nothing of them, so it is asked for', async () => {
+  test('with additional signatures that its version does not show is queried before a rescan, and finds stored files', async () => {
     const owner = await scanned.tenant()
     await owner.context('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${bad}`)).body.data.file_id

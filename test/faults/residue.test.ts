@@ -78,8 +78,8 @@ const sending: [BucketCall, number][] = [
   ['chunk', large],
 ]
 
-describe.each(sending)('the bucket, asked for %s (%i bytes)', (call, size) => {
-  test.each(faults)('%s once, and then for good', async (_name, fault) => {
+describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
+  test.each(faults)('%s once, and then permanently', async (_name, fault) => {
     bucketWorld.bucket.faults.plan(call, fault)
     expect([201, 503]).toContain((await upload(size)).status)
     bucketWorld.bucket.faults.clear()
@@ -90,7 +90,7 @@ describe.each(sending)('the bucket, asked for %s (%i bytes)', (call, size) => {
   })
 })
 
-test('the bucket down, and back', async () => {
+test('is down and returns', async () => {
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()
@@ -109,7 +109,7 @@ async function announced(size: number): Promise<RawClient> {
   return client
 }
 
-test.each([small, large])('a client that is gone in the middle of %i bytes, and one that falls silent there', async (size) => {
+test.each([small, large])('a client that disconnects or stalls in the middle of %i bytes', async (size) => {
   const gone = await announced(size)
   await gone.send(randomBytes(size / 2))
   gone.destroy()
@@ -136,7 +136,7 @@ async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>):
 test.each([
   ['upload', small],
   ['chunk', large],
-] as const)('a client that is gone while the bucket has its %s', async (call, size) => {
+] as const)('a client that disconnects while the bucket has its %s', async (call, size) => {
   const leaving = new AbortController()
   const { answer } = await held(call, false, () => {
     const form = new FormData()
@@ -153,7 +153,7 @@ test.each([
   await expect(answer).rejects.toThrow()
 })
 
-test.each([small, large])('the database gone before, in and after an upload of %i bytes', async (size) => {
+test.each([small, large])('the database is lost before, during and after an upload of %i bytes', async (size) => {
   for (const when of ['before', 'after'] as const) {
     proxy.cutAtMove = when
     expect((await upload(size)).status).toBe(503)
@@ -166,7 +166,7 @@ test.each([small, large])('the database gone before, in and after an upload of %
   await isWellAgain(size)
 })
 
-test('told to end, it closes every connection, takes its folder away, and says nothing', async () => {
+test('closes every connection, removes its folder, and prints nothing at shutdown', async () => {
   await isWellAgain(large)
   expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
   toldToEnd = true

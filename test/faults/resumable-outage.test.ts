@@ -75,7 +75,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
   expect(head.headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('a file that the scanner cannot scan is read again after longer and longer times', async () => {
+test('a file that the scanner cannot scan is retried after increasing delays', async () => {
   daemon ??= await startScriptedClamd({}, 'tcp', port)
   daemon.script.answer = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)

@@ -78,7 +78,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
   }
 
-  test('tus-js-client brings a file through a way that breaks at random bytes', async () => {
+  test('tus-js-client uploads a file over connections that break at random bytes', async () => {
     const way = await BrokenWay.open(world.url)
     const content = randomBytes(9 * megabyte)
     const random = cuts(seed)
@@ -104,7 +104,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await expectAgreement()
   })
 
-  test('what came before kill -9 is there for another replica, which goes on, and for the one that is started anew', async () => {
+  test('bytes received before kill -9 are available to another replica and to a restarted one', async () => {
     const { service, tus: doomed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
@@ -132,7 +132,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   // Between a verdict and its answer no step but the storing knows which store it is.
   const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
   const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
-  test.each(steps)('killed at %s, the upload goes on elsewhere and is one file', async (point) => {
+  test.each(steps)('killed at %s, the upload continues on another replica and creates one file', async (point) => {
     const { service, tus: doomed } = await start({ FAULT_POINT: point })
     const content = randomBytes(300_000)
     const before = await filesHeld()

@@ -55,7 +55,7 @@ const expectNothingLeft = async (world: World, bucket?: StandInBucket) =>
     }),
   ).toEqual([])
 
-describe('the bucket', () => {
+describe('an unavailable bucket', () => {
   let bucketWorld: BucketWorld
   let bucket: StandInBucket
   let world: World
@@ -73,7 +73,7 @@ describe('the bucket', () => {
     await bucketWorld.close()
   })
 
-  test('down: uploads are refused in time and logged as failures, URLs are still made, readiness tells; back: all is well', async () => {
+  test('rejects uploads in time, logs failures, still signs URLs, and is reported by readiness; uploads work afterwards', async () => {
     const uploaded = await tenant.admin.upload('notes', 'a.txt', content)
     expect(uploaded.status).toBe(201)
     const { file_id: fileId } = uploaded.body.data
@@ -108,7 +108,7 @@ describe('the bucket', () => {
     })
   })
 
-  test('an upload whose answer was lost and repeated is one object; one that never comes to its end is swept', async () => {
+  test('a repeated upload after a lost response stores one object, and an incomplete one is swept', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
     // Kept by the bucket, but nobody could be told: garbage, which the journal knows.
@@ -120,7 +120,7 @@ describe('the bucket', () => {
     expect(health).toEqual({ countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 })
   })
 
-  test('a delete takes effect while the bucket is away; the blob follows when it is back', async () => {
+  test('a deletion applies while the bucket is unavailable, and the blob is deleted afterwards', async () => {
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'c.txt', content)).body.data
     const path = (await world.database.pool.query('SELECT blob_path FROM files WHERE file_id = $1', [fileId])).rows[0].blob_path
     await bucket.stop()
@@ -137,8 +137,8 @@ describe('the bucket', () => {
   })
 })
 
-describe('IAM, which signs where no key is at hand', () => {
-  test('out of reach: a URL is refused as unavailable, and the log says why; uploads go on', async () => {
+describe('unavailable IAM, which signs without a local key', () => {
+  test('rejects URLs as unavailable with a logged reason, and accepts uploads', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentity.start(makeServiceAccount())
     // Written over the key: credentials without one, whose IAM is where no name can lead (RFC 2606).
@@ -169,7 +169,7 @@ describe('IAM, which signs where no key is at hand', () => {
   })
 })
 
-describeWith('clamd')('the scanner', () => {
+describeWith('clamd')('an unavailable scanner', () => {
   let clamd: RealClamd
   let world: World
   let tenant: TestTenant
@@ -186,7 +186,7 @@ describeWith('clamd')('the scanner', () => {
   })
   afterEach(() => expectNothingLeft(world))
 
-  test('killed: what wants to be scanned is refused, logged, and not counted as blocked; what does not is kept', async () => {
+  test('rejects and logs uploads that require a scan without counting them as blocked, and accepts others', async () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
     const [blocked, failed] = await blockedAndFailed(tenant)
     await clamd.kill('SIGKILL')
@@ -200,7 +200,7 @@ describeWith('clamd')('the scanner', () => {
   })
 })
 
-describe('the database', () => {
+describe('an unavailable database', () => {
   let proxy: DatabaseProxy
   let world: World
   let tenant: TestTenant
@@ -219,7 +219,7 @@ describe('the database', () => {
   const upload = (key: string) => tenant.admin.upload('notes', 'a.txt', content, { headers: { 'idempotency-key': key } })
   const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-  test('every connection ended by PostgreSQL: at most one call fails, and the next is well', async () => {
+  test('fails at most one call if PostgreSQL closes every connection', async () => {
     await world.database.pool.query(
       'SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     )
@@ -228,7 +228,7 @@ describe('the database', () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
   })
 
-  test('away: every call is a 503 in time, on both doors; back: all is well without a restart', async () => {
+  test('returns 503 in time by REST and GraphQL, and recovers without a restart', async () => {
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
     await proxy.down()
     for (const call of [
@@ -253,7 +253,7 @@ describe('the database', () => {
   test.each([
     ['before', 0],
     ['after', 1],
-  ] as const)('cut off just %s the COMMIT of an upload: the same again makes it one file', async (when, kept) => {
+  ] as const)('a connection lost just %s the COMMIT of an upload leaves one file after a repetition', async (when, kept) => {
     const before = await held()
     proxy.cutAtMove = when
     const lost = await upload(`commit-${when}`)

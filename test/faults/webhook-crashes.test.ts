@@ -38,7 +38,7 @@ async function replica(): Promise<Service> {
   return service
 }
 
-test('what was committed is delivered though each process that sends it is killed in the middle', async () => {
+test('delivers committed events although every sending process is killed', async () => {
   await tenant.admin.post('/webhooks', { url: receiver.url, types: ['file.*'] })
   const count = 200
   const last = await appendEvents(
@@ -65,7 +65,7 @@ test('what was committed is delivered though each process that sends it is kille
   expect([repeated >= 2, repeated <= 2 * 50]).toEqual([true, true])
 }, 120_000)
 
-test('a new MASTER_KEY takes the secrets over, and the old one is needed no more', async () => {
+test('a new MASTER_KEY re-encrypts the secrets, and the old key is no longer needed', async () => {
   const { body } = await tenant.admin.post('/webhooks', { url: receiver.url })
   const { webhook_id: id, secret: first } = body.data
   const { secret: second } = (await tenant.admin.post(`/webhooks/${id}/rotate-secret`)).body.data

@@ -40,27 +40,24 @@ afterEach(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-describe('the files of different owners take turns', () => {
-  test.each([1, 2])(
-    'with %d workers: one file does not wait for all of those that another owner sent before it',
-    async (workers) => {
-      const engine = start({ workers })
-      const done: string[] = []
-      const run = async (owner: string) => {
-        expect(await engine.inspect({ ...submission('a.slow', words), owner })).toMatchObject({ outcome: 'accepted' })
-        done.push(owner)
-      }
-      const many = Array.from({ length: 8 }, () => run('many'))
-      await run('few')
-      // With two, the other goes on with as many as it can meanwhile.
-      expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
-      await Promise.all(many)
-      expect(done).toHaveLength(9)
-    },
-  )
+describe('files of different owners are scheduled in turn', () => {
+  test.each([1, 2])('with %d workers: one file does not wait for all earlier files of another owner', async (workers) => {
+    const engine = start({ workers })
+    const done: string[] = []
+    const run = async (owner: string) => {
+      expect(await engine.inspect({ ...submission('a.slow', words), owner })).toMatchObject({ outcome: 'accepted' })
+      done.push(owner)
+    }
+    const many = Array.from({ length: 8 }, () => run('many'))
+    await run('few')
+    // With two, the other goes on with as many as it can meanwhile.
+    expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
+    await Promise.all(many)
+    expect(done).toHaveLength(9)
+  })
 })
 
-describe('a worker that goes wrong takes only its own file with it', () => {
+describe('a failing worker affects only its own file', () => {
   const expectWorkerFailure = (report: ValidationReport, worker: string) => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'corrupt_file' })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'failed', 'skipped'])
@@ -75,7 +72,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     [['die', 'throwlate'], 'died'],
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
-  ])('readers that do %j: each tried twice, then corrupt_file, and the report says so', async (extensions, worker) => {
+  ])('rejects files whose readers do %j as corrupt_file after two attempts, and reports it', async (extensions, worker) => {
     const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
     const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => inspector.inspect(submission('a.slow', words)))
@@ -90,7 +87,7 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     expectWorkerFailure(report, 'died')
   })
 
-  test.each(['dieonce', 'hangonce'])('one that does "%s" is forgiven: the second worker reads the file', async (extension) => {
+  test.each(['dieonce', 'hangonce'])('retries a file that does "%s" once in a second worker', async (extension) => {
     const mark = join(folder, extension)
     expect(await start({ deadlineMs: 4000 }).inspect(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
       outcome: 'accepted',
@@ -98,25 +95,25 @@ describe('a worker that goes wrong takes only its own file with it', () => {
     expect(existsSync(mark)).toBe(true)
   })
 
-  test('a file that is gone is our fault, not the file’s: an error and no verdict', async () => {
+  test('a missing file is an internal error without a verdict', async () => {
     const content = await onDisk(join(folder, 'gone.txt'), words)
     await rm(join(folder, 'gone.txt'))
     await expect(start().inspect(submission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
   })
 
-  test('a reader that throws was led astray by the file: corrupt, at the first attempt', async () => {
+  test('a reader that throws reports a corrupt file at the first attempt', async () => {
     const report = await start().inspect(submission('a.throw', words))
     expect(report).toMatchObject({ reason: 'corrupt_file' })
     expect(report.checks[3]?.message).toContain('offset is out of range')
   })
 
-  test('what a reader prints reaches nobody and fills nothing', async () => {
+  test('discards the output of a reader', async () => {
     expect(await start().inspect(submission('a.chatty', words))).toMatchObject({ outcome: 'accepted' })
   })
 })
 
-describe('the pool is bounded', () => {
-  test('files beyond the queue are overloaded, and the others are all judged', async () => {
+describe('limits of the pool', () => {
+  test('rejects files beyond the queue as overloaded, and validates the others', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => inspector.inspect(submission('a.slow', words))))
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
@@ -126,7 +123,7 @@ describe('the pool is bounded', () => {
     )
   })
 
-  test('whoever keeps others from the queue gives way to them, with the latest of its files', async () => {
+  test('the owner with the most queued files loses its latest one to another owner', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const run = (owner: string) => inspector.inspect({ ...submission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]
@@ -140,7 +137,7 @@ describe('the pool is bounded', () => {
     expect((await Promise.all(many.slice(0, 3))).map(({ outcome }) => outcome)).toEqual(Array(3).fill('accepted'))
   })
 
-  test('a file that is tried once more has its place, however full the queue is by then', async () => {
+  test('accepts a file for its second attempt even if the queue is full', async () => {
     const inspector = start({ workers: 1, maxQueue: 1 })
     const fallen = inspector.inspect(submission('a.dieonce', Buffer.from(join(folder, 'full'))))
     const waiting = inspector.inspect(submission('a.slow', words))
@@ -149,7 +146,7 @@ describe('the pool is bounded', () => {
     expect(existsSync(join(folder, 'full'))).toBe(true)
   })
 
-  test('no more workers than told, and none when there is nothing to do', async () => {
+  test('starts no more workers than configured, and none while idle', async () => {
     const inspector = start({ workers: 2, idleMs: 50 })
     expect(inspector.pool.threads).toBe(0)
     const sizes = Array.from({ length: 6 }, () =>
@@ -160,7 +157,7 @@ describe('the pool is bounded', () => {
     expect(await inspector.inspect(submission('a.slow', words))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('who hangs up while waiting is forgotten', async () => {
+  test('removes a waiting file if its client disconnects', async () => {
     const inspector = start({ workers: 1 })
     const busy = inspector.inspect(submission('a.slow', words))
     const gone = new AbortController()
@@ -170,7 +167,7 @@ describe('the pool is bounded', () => {
     expect(await busy).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('closing refuses those who wait and ends every worker', async () => {
+  test('closing rejects waiting files and ends every worker', async () => {
     const inspector = start({ workers: 1 })
     const both = Promise.allSettled([
       inspector.inspect(submission('a.hang', words)),
@@ -185,7 +182,7 @@ describe('the pool is bounded', () => {
   })
 
   test.each(['txt', 'csv', 'json', 'html'])(
-    'a small .%s in memory is looked at where it is; a large one by a worker',
+    'reads a small .%s on the main thread, and a large one in a worker',
     async (extension) => {
       const content = { txt: 'words', csv: 'a,b\n', json: '"words"', html: '<p>words' }[extension]!
       const inspector = start()
@@ -197,7 +194,7 @@ describe('the pool is bounded', () => {
     },
   )
 
-  test('what only a reader opens is a worker’s, also where damage is accepted: a trap is refused all the same', async () => {
+  test('reads packed files in a worker, also if damage is accepted, and still rejects malicious ones', async () => {
     const inspector = start({ readerModule: undefined })
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     const webp = await sharp({ create: { width: 8, height: 8, channels: 3, background: 'red' } })
@@ -208,7 +205,7 @@ describe('the pool is bounded', () => {
     expect([inspector.pool.processes.length, inspector.pool.threads]).toEqual([1, 1])
   })
 
-  test('small pictures, sound and film are looked at where they are; what takes long, or is large when shown, by a worker', async () => {
+  test('reads small images, audio and video on the main thread, and slow or large ones in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -226,7 +223,7 @@ describe('the pool is bounded', () => {
     expect(inspector.pool.processes.length).toBe(1)
   })
 
-  test('a small archive is looked at where it is; what goes beyond its bounds is a worker’s', async () => {
+  test('reads a small archive on the main thread, and one above the limits in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -245,7 +242,7 @@ describe('the pool is bounded', () => {
     ['a.bin', 'everything', {}],
     ['a.unheard', 'everything', {}],
     ['a.log', 'nothing', { rejectBlankFiles: false, rejectCorruptFiles: false }],
-  ])('no worker is asked for %s of a megabyte, of which %s is refused: no reader would open it', async (name, _, rules) => {
+  ])('rejects %s of a megabyte, with %s, without a worker', async (name, _, rules) => {
     const inspector = start({ readerModule: undefined })
     const content = Buffer.alloc(1_000_000, name === 'a.log' ? 'words ' : Buffer.from([1, 200, 3, 180, 90, 2]))
     const report = await inspector.inspect(submission(name, content, rules))
@@ -258,13 +255,13 @@ describe('the pool is bounded', () => {
     ['an archive behind other data', Buffer.concat([Buffer.alloc(100_000, 1), Buffer.from('504b0506', 'hex'), Buffer.alloc(18)])],
     ['a megabyte of blanks', Buffer.alloc(1_000_000, ' ')],
     ['a GIF, which its reader opens', gif()],
-  ])('a worker is asked what %s is, whatever it is called', async (_, content) => {
+  ])('sends %s to a worker, whatever its name', async (_, content) => {
     const inspector = start({ readerModule: undefined })
     await inspector.inspect(submission('a.unheard', content))
     expect(inspector.pool.threads + inspector.pool.processes.length).toBeGreaterThan(0)
   })
 
-  test('what no worker is asked about is no polyglot either', async () => {
+  test('files that need no worker are not polyglots either', async () => {
     const page = Buffer.from(`<html><body>${' '.repeat(20)}%PDF-1.4\nstartxref\n9\n%%EOF\n`)
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     expect(await start({ readerModule: undefined }).inspect(submission('a.log', page, accepting))).toMatchObject({
@@ -273,7 +270,7 @@ describe('the pool is bounded', () => {
     })
   })
 
-  test('a file on disk is judged as one in memory, whatever its size', async () => {
+  test('a file on disk gets the same verdict as one in memory, whatever its size', async () => {
     const inspector = start()
     const text = Buffer.from('line of text\n'.repeat(100_000))
     const [small, large] = await Promise.all([

@@ -42,7 +42,7 @@ async function untilNoProcess(): Promise<void> {
 }
 
 describe('workers', () => {
-  test('one that dies takes its file with it, after a second try', async () => {
+  test('a file whose worker dies fails after a second attempt', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
     await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
       ...unavailable,
@@ -51,7 +51,7 @@ describe('workers', () => {
     await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject(unavailable)
   })
 
-  test('one that hangs is ended at the deadline', async () => {
+  test('ends a worker that exceeds the deadline', async () => {
     const scanner = await open({
       module: script(`${ready} export const scan = () => { for (;;); }`),
       deadlineOf: () => 100,
@@ -62,11 +62,11 @@ describe('workers', () => {
     })
   })
 
-  test('one that cannot start is told when the scanner is opened', async () => {
+  test('reports a worker that cannot start when the scanner opens', async () => {
     await expect(YaraScanner.open({ module: script("throw new Error('no memory left')") })).rejects.toThrow('no memory left')
   })
 
-  test('one without work is ended, and started again when there is some', async () => {
+  test('ends an idle worker and starts it again when needed', async () => {
     const scanner = await open({ idleMs: 30 })
     for (let count = 0; count < 2; count++) {
       expect(await scanner.scan(inMemory(archive), never())).toEqual(clean)
@@ -74,7 +74,7 @@ describe('workers', () => {
     }
   })
 
-  test('who finds too many waiting is told so', async () => {
+  test('rejects a scan if too many wait', async () => {
     const scanner = await open({ maxWaiting: 2 })
     const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
     const settled = await Promise.allSettled(scans)
@@ -82,7 +82,7 @@ describe('workers', () => {
     expect(refused).toEqual(['overloaded', 'overloaded'])
   })
 
-  test('an aborted scan gives its worker back long before its end', async () => {
+  test('an aborted scan releases its worker long before its end', async () => {
     const scanner = await open({ kind: 'wasm' })
     const controller = new AbortController()
     const slow = zipOf(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
@@ -94,7 +94,7 @@ describe('workers', () => {
     expect(await next).toEqual(clean)
   })
 
-  test('threads that cannot be ended are bounded: then it is told, and it goes on when they are gone', async () => {
+  test('limits threads that cannot be ended, reports them, and continues when they have ended', async () => {
     const scanner = await open({
       // In native code, which nothing interrupts, for a while.
       module: script(
@@ -122,8 +122,8 @@ const endless =
 const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
 const slow = inMemory('this is SLOW')
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an operator's rule without an end, %s", (kind) => {
-  test('costs the files that it is about, and no other; no thread and no process is left', async () => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an endless rule of an operator, %s', (kind) => {
+  test('fails only the matching files, and leaves no thread and no process', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
       const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({
@@ -139,7 +139,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an
     await untilNoProcess()
   })
 
-  test('a client that leaves takes its worker along, long before the deadline', async () => {
+  test('ends the worker of a client that disconnects, long before the deadline', async () => {
     const scanner = await open({ kind, operators })
     const controller = new AbortController()
     const left = expect(scanner.scan(slow, { signal: controller.signal })).rejects.toThrow('gone')
@@ -158,8 +158,8 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])("an
   })
 })
 
-describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a process that scans', () => {
-  test('ends with the service, however that ends, and whatever it does', async () => {
+describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a scanning process', () => {
+  test('ends with the service in every case', async () => {
     const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

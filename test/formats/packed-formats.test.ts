@@ -25,7 +25,7 @@ const samples: [extension: string, make: () => Buffer | Promise<Buffer>][] = [
   ['zst', () => zstd],
 ]
 
-describe('what 7-Zip opens is opened', () => {
+describe('opens the formats of 7-Zip', () => {
   test.each(samples)('.%s', async (extension, make) => {
     const bytes = await make()
     expect(await verdictOn(extension, bytes)).toMatchObject({ sound: true })
@@ -34,20 +34,20 @@ describe('what 7-Zip opens is opened', () => {
       expect(await verdictOn(extension, damaged(bytes, Math.floor(bytes.length / 2), 4, 0x55))).toMatchObject({ sound: false })
   })
 
-  test('two streams behind each other are one file', async () => {
+  test('reads two consecutive streams as one file', async () => {
     const [one, other] = [await sevenZip({ a: 'one' }, [], 'xz'), await sevenZip({ a: 'other' }, [], 'xz')]
     expect(await verdictOn('xz', Buffer.concat([one, other]))).toMatchObject({ sound: true })
     const [first, second] = [await sevenZip({ a: 'one' }, [], 'bzip2'), await sevenZip({ a: 'other' }, [], 'bzip2')]
     expect(await verdictOn('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
   })
 
-  test('bytes behind the end are noted', async () => {
+  test('reports trailing bytes', async () => {
     const padded = Buffer.concat([await sevenZip({ a: 'one' }, [], 'bzip2'), Buffer.alloc(512)])
     expect(await verdictOn('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
     expect(await verdictOn('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
   })
 
-  test('a member that would be written elsewhere, and a bomb', async () => {
+  test('rejects a member with a path outside of the archive, and a decompression bomb', async () => {
     expect(await verdictOn('rar', rar5({ ...file, name: '../a' }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_path',
@@ -57,13 +57,13 @@ describe('what 7-Zip opens is opened', () => {
     })
   })
 
-  test('one volume of several is not judged by the others that are not there', async () => {
+  test('does not report a missing virus for one volume of several', async () => {
     const volume = rar4(file)
     volume[10]! |= 1
     expect(await verdictOn('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
   })
 
-  test.each(['symbolic', 'hard'] as const)('a %s link of RAR 5 has no data, and must stay inside', async (kind) => {
+  test.each(['symbolic', 'hard'] as const)('a %s link of RAR 5 has no data, and must stay inside the archive', async (kind) => {
     const linked = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind }))
     expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
     expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
@@ -84,12 +84,12 @@ describe('what 7-Zip opens is opened', () => {
     expect(await verdictOn('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
   })
 
-  test('recovery data and updates of Windows may be something else inside', async () => {
+  test('recovery data and Windows updates may contain other formats', async () => {
     for (const extension of ['rev', 'msu']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: true })
     for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })
   })
 
-  test('encrypted RAR archives are told, also where their directory is encrypted', async () => {
+  test('detects encrypted RAR archives, also with an encrypted directory', async () => {
     for (const closed of ['file', 'directory'] as const)
       expect(await verdictOn('rar', rar4(file, { closed }))).toMatchObject({ sound: true, evidence: { encrypted: true } })
   })

@@ -14,7 +14,7 @@ const php = ['<?php\n', `ev${''}al($_PO${''}ST['x']);`] as const
 const dropper = [`WScript.Sh${''}ell`, 'MSXML2.XMLHTTP', `ADODB.Str${''}eam`].map((name) => `new ActiveXObject("${name}");`)
 const script = `<script>var u=at${''}ob("aHR0");window.location.href=u</script>`
 
-describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a rule of several parts, %s', (kind) => {
+describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a rule with several strings, %s', (kind) => {
   let scanner: YaraScanner
   beforeAll(async () => {
     scanner = await YaraScanner.open({ kind, workers: 1 })
@@ -39,19 +39,19 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
     ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
     ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
     ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
-  ])('%s is found in windows far apart, %s', async (signature, _, bytes) => {
+  ])('matches %s in distant windows, %s', async (signature, _, bytes) => {
     expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
     expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({ verdict: 'infected', signature })
   })
 
-  test('the parts of two files are none of one', async () => {
+  test('does not combine strings of two files', async () => {
     expect(await scan(file(php[0], words))).toEqual(clean)
     expect(await scan(file(words, php[1]))).toEqual(clean)
     const members = zipOf({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
     expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
   })
 
-  test('what a file must begin with counts nowhere else in it', async () => {
+  test('matches strings for the start of a file only there', async () => {
     expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
     // The second window begins 64 KiB before the end of the first.
     const second = Buffer.from(file(words, words))

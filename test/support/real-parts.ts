@@ -47,7 +47,7 @@ export const describeWhere =
   (possible: boolean, whyNot: string) =>
   (name: string, tests: () => void): void => {
     if (possible) describe(name, tests)
-    else if (process.env.REQUIRE_PARTS !== '1') describe.skip(`${name} (left out: ${whyNot})`, tests)
+    else if (process.env.REQUIRE_PARTS !== '1') describe.skip(`${name} (skipped: ${whyNot})`, tests)
     else
       test(name, () => {
         throw new Error(`REQUIRE_PARTS is 1, but ${whyNot}.`)

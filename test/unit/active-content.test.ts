@@ -50,8 +50,8 @@ const withBody = (body: string) => {
 }
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
-describe('active content is named in the evidence', () => {
-  test('passed or not, and also where the context does not mind damage', async () => {
+describe('the evidence names active content', () => {
+  test('in accepted and rejected files, also if the context accepts damage', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
       (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
@@ -85,7 +85,7 @@ describe('active content is named in the evidence', () => {
     ['a.html', Buffer.from('<!doctype html><html><body><script src=a.js></script></body></html>'), 'script'],
     ['a.rtf', Buffer.from('{\\rtf1{\\object\\objemb{\\*\\objdata 0105}}}'), 'embedded object'],
   ]
-  test.each(active)('in %s within zip, tar, gzip and 7z, and in archives in these', async (name, bytes, what) => {
+  test.each(active)('in %s within zip, tar, gzip and 7z, and in nested archives', async (name, bytes, what) => {
     const named = [`${what} in '${name}'`]
     const zip = zipOf({ name, bytes })
     expect(await runSearch('zip', zip)).toEqual(named)
@@ -100,7 +100,7 @@ describe('active content is named in the evidence', () => {
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
-  test('in a gzipped page, whatever it is called; not in what is quiet, or damaged', async () => {
+  test('in a gzipped page of any name, but not in harmless or damaged content', async () => {
     expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])
@@ -114,7 +114,7 @@ describe('active content is named in the evidence', () => {
       expect(await runSearch('zip', zipOf({ name, bytes }))).toBeUndefined()
   })
 
-  test('as far as 8 MiB of a member and 32 MiB of an archive go; the report says where it ended', async () => {
+  test('up to 8 MiB of a member and 32 MiB of an archive, and reports the limit', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
       (await examined('zip', zipOf(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
@@ -171,7 +171,7 @@ describe('active content is named in the evidence', () => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 
-  test('of fields of Word, also in letters', async () => {
+  test('of Word fields, also if split into letters', async () => {
     const field = (...texts: string[]) =>
       texts.map((each) => `<w:r><w:instrText xml:space="preserve">${each}</w:instrText></w:r>`).join('')
     expect(await runSearch('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])
@@ -212,7 +212,7 @@ describe('active content is named in the evidence', () => {
     expect(await runSearch('html', page('<a href="https://example.com">onclick = nothing</a>'))).toBeUndefined()
   })
 
-  test('of what lies behind a picture', async () => {
+  test('after the end of an image', async () => {
     const program = Buffer.alloc(200)
     program.write('MZ', 'latin1')
     program.writeUInt32LE(128, 60)
@@ -232,7 +232,7 @@ describe('active content is named in the evidence', () => {
   })
 })
 
-test('cells that a spreadsheet takes for formulas are noted', async () => {
+test('reports cells that a spreadsheet evaluates as formulas', async () => {
   const notesOf = async (text: string) => {
     const verdict = (await examined('csv', Buffer.from(text))).soundness?.verdict
     return verdict?.sound ? verdict.notes : undefined
@@ -244,12 +244,12 @@ test('cells that a spreadsheet takes for formulas are noted', async () => {
   expect(await notesOf('name,total\na=b,-2.5\n,+49 171\n')).not.toContain(note)
 })
 
-test('a document with macros is no .docx, whatever it is called', async () => {
+test('rejects a .docx with macros under any name', async () => {
   const { recognition } = await examined('docx', packed({ ...docx(), 'word/vbaProject.bin': 'x' }))
   expect(recognition).toMatchObject({ type: 'docm', fits: false })
 })
 
-test('a GIF that is a ZIP archive as well is refused', async () => {
+test('rejects a GIF that is also a ZIP archive', async () => {
   const { soundness } = await examined('gif', Buffer.concat([basic.gif(), basic.zip({ 'a.txt': 'a' })]))
   expect(soundness?.verdict).toMatchObject({ sound: false, maliciousConstruction: 'polyglot' })
 })

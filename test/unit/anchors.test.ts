@@ -24,8 +24,8 @@ function shifted(bytes: Buffer, by: number): Buffer {
   return room.subarray(start, start + bytes.length)
 }
 
-describe('anchors', () => {
-  test.each(anchors)('$text is found wherever it stands, at the very ends too', (anchor) => {
+describe('string anchors', () => {
+  test.each(anchors)('find $text at any position, including both ends', (anchor) => {
     const { text, nocase } = anchor
     for (const spelling of nocase ? [text, text.toUpperCase(), text.toLowerCase()] : [text])
       for (let before = 0; before < 20; before++)
@@ -34,7 +34,7 @@ describe('anchors', () => {
             expect(found(shifted(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
   })
 
-  test('nothing is found in less, in another case, or too far from the start', () => {
+  test('match no partial text, other case, or position too far from the start', () => {
     for (const nothing of [
       '',
       '<',
@@ -50,7 +50,7 @@ describe('anchors', () => {
     expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
   })
 
-  test('the strings of a text are those that a plain search finds in it', () => {
+  test('find the same strings as a plain search', () => {
     const chunks = fc.constantFrom(
       'power',
       'Shell',
@@ -84,14 +84,14 @@ describe('anchors', () => {
     )
   })
 
-  test('of short ones that begin alike, each tells of all', () => {
+  test('report every string if several share a prefix', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.in(Buffer.from(text))]).toEqual(alike)
     for (const text of ['<?xml ?>', 'php =']) expect([...found.in(Buffer.from(text))]).toEqual([])
   })
 
-  test('one that could not be searched for is refused', () => {
+  test('reject a string that cannot be searched', () => {
     expect(() => new AnchorSearch([{ text: 'eval', nocase: true }])).toThrow("'eval'")
   })
 })

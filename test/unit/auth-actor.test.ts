@@ -18,14 +18,14 @@ describe('scopes', () => {
     )
   })
 
-  test('a key that is restricted to contexts sees no other', () => {
+  test('a key restricted to contexts sees no others', () => {
     expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
     expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
     expect(maySeeContext({ contexts: [] }, 'ctx_a')).toBe(false)
     expect(maySeeContext({ contexts: null }, 'ctx_a')).toBe(true)
   })
 
-  test('the service itself is told as system', () => {
+  test('the service itself is reported as system', () => {
     expect(systemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
   })
 })
@@ -42,7 +42,7 @@ describe('user agents', () => {
     expect(cleanUserAgent(header)).toBe(clean)
   })
 
-  test('at most 512 bytes, and never half a character', () => {
+  test('are truncated to 512 bytes of whole characters', () => {
     expect(cleanUserAgent('x'.repeat(600))).toBe('x'.repeat(512))
     expect(cleanUserAgent(`x${'é'.repeat(400)}`)).toBe(`x${'é'.repeat(255)}`)
     expect(cleanUserAgent(Buffer.from(`${'☂'.repeat(300)}`).toString('latin1'))).toBe('☂'.repeat(170))

@@ -20,8 +20,8 @@ const counting = (value: Value | null) => {
   return load
 }
 
-describe('the cache of identities', () => {
-  test('asks once, and then answers without a promise', async () => {
+describe('the identity cache', () => {
+  test('queries once, and then returns without a promise', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await cache.get('k', load)
@@ -29,14 +29,14 @@ describe('the cache of identities', () => {
     expect(load.calls).toBe(1)
   })
 
-  test('asks once for many who ask at the same time', async () => {
+  test('queries once for concurrent lookups', async () => {
     const cache = cacheWith()
     const load = counting({ id: 'a', text: 'A' })
     await Promise.all(Array.from({ length: 50 }, () => cache.get('k', load)))
     expect(load.calls).toBe(1)
   })
 
-  test('remembers what is unknown, but not a fault', async () => {
+  test('stores unknown identities, but not errors', async () => {
     const cache = cacheWith()
     const unknown = counting(null)
     await cache.get('k', unknown)
@@ -46,7 +46,7 @@ describe('the cache of identities', () => {
     expect(await cache.get('f', counting({ id: 'f', text: 'back' }))).toMatchObject({ text: 'back' })
   })
 
-  test('holds no more than it may, however many unknown keys are tried, and drops those not used for longest', async () => {
+  test('limits its entries for any number of unknown keys, and drops those not used for longest', async () => {
     const cache = cacheWith({ capacity: 3, unknownCapacity: 10 })
     const load = counting({ id: 'a', text: 'A' })
     for (const key of ['1', '2', '3']) await cache.get(key, load)
@@ -58,7 +58,7 @@ describe('the cache of identities', () => {
     expect(cache.get('2', load)).toBeInstanceOf(Promise)
   })
 
-  test('while it is not trusted it asks each time, and it believes nothing for ever', async () => {
+  test('queries every time while it is not trusted, and expires entries', async () => {
     let trusted = true
     const cache = cacheWith({ trusted: () => trusted })
     const load = counting({ id: 'a', text: 'A' })
@@ -73,7 +73,7 @@ describe('the cache of identities', () => {
     expect(load.calls).toBe(5)
   })
 
-  test('what was loaded before a change is not kept after it, and whoever asks after it does not get it', async () => {
+  test('a value loaded before a change is neither stored nor returned to later lookups', async () => {
     const cache = cacheWith()
     let finish = (_: Value) => {}
     const before = cache.get('k', () => new Promise<Value>((resolve) => (finish = resolve)))
@@ -85,7 +85,7 @@ describe('the cache of identities', () => {
     expect(await cache.get('k', counting({ id: 'a', text: 'newer' }))).toMatchObject({ text: 'new' })
   })
 
-  test('a change is forgotten with all that depends on it, and nothing else', async () => {
+  test('a change invalidates its dependents and nothing else', async () => {
     const cache = cacheWith()
     await cache.get('1', counting({ id: 'a', text: '1' }))
     await cache.get('2', counting({ id: 'a', text: '2' }))

@@ -11,8 +11,8 @@ const one = Buffer.alloc(32, 1)
 const two = Buffer.alloc(32, 2)
 const secret = Buffer.from('a private key')
 
-describe('secrets at rest', () => {
-  test('open under the key and the label that they were sealed with, and under no other', async () => {
+describe('encrypted secrets', () => {
+  test('can be decrypted only with the same key and label', async () => {
     const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
     expect(sealed.includes(secret)).toBe(false)
     expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
@@ -20,12 +20,12 @@ describe('secrets at rest', () => {
     await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('one secret sealed twice does not look the same', () => {
+  test('differ if the same secret is encrypted twice', () => {
     const key = new MasterKey([one])
     expect(key.encrypt(secret, 'x')).not.toEqual(key.encrypt(secret, 'x'))
   })
 
-  test('a flipped bit anywhere is noticed', async () => {
+  test('detect any flipped bit', async () => {
     const key = new MasterKey([one])
     const sealed = key.encrypt(secret, 'x')
     for (let at = 0; at < sealed.length; at++) {
@@ -36,7 +36,7 @@ describe('secrets at rest', () => {
     await expect(key.decrypt(sealed.subarray(0, 20), 'x')).rejects.toThrow(/envelope/)
   })
 
-  test('MASTER_KEY changes: the old one still opens, what is re-encrypted does without it', async () => {
+  test('are readable with the old MASTER_KEY until they are re-encrypted', async () => {
     const old = new MasterKey([one]).encrypt(secret, 'x')
     const both = new MasterKey([two, one])
     expect(both.isCurrent(old)).toBe(false)
@@ -53,7 +53,7 @@ describe('DATA_DIR/master.key', () => {
   })
   afterEach(() => rm(join(dataDir, '..'), { recursive: true }))
 
-  test('is made once, for its owner only, by however many start at once', async () => {
+  test('is created once, readable by its owner only, by any number of concurrent starts', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => openMasterKey({ dataDir })))
     const sealed = keys[0]!.encrypt(secret, 'x')
     for (const key of keys) expect(await key.decrypt(sealed, 'x')).toEqual(secret)
@@ -64,7 +64,7 @@ describe('DATA_DIR/master.key', () => {
     expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(before)
   })
 
-  test('renewed beside a running service: both open what either seals', async () => {
+  test('is replaced during a running service, and both decrypt the secrets of the other', async () => {
     const running = await openMasterKey({ dataDir })
     const old = running.encrypt(secret, 'x')
     await renewMasterKeyFile(dataDir)
@@ -77,7 +77,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('a damaged file is told, and never replaced', async () => {
+  test('reports a damaged file and never replaces it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key holds 5 bytes; it must be 32/)
@@ -85,7 +85,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
 
-  test('a given MASTER_KEY needs no file, and must have 32 bytes', async () => {
+  test('is not needed with a MASTER_KEY, which must have 32 bytes', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
     await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY holds 16 bytes/)
@@ -93,7 +93,7 @@ describe('DATA_DIR/master.key', () => {
 })
 
 describe('API key secrets', () => {
-  test('have the shape of the contract, and are never the same', () => {
+  test('have the documented format and are unique', () => {
     const made = new Set(Array.from({ length: 100 }, newApiKeySecret))
     expect(made.size).toBe(100)
     for (const key of made) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
@@ -107,7 +107,7 @@ describe('API key secrets', () => {
 describe('passwords', () => {
   const passwords = new Passwords()
 
-  test('are kept as argon2id, and verified', async () => {
+  test('are stored as argon2id, and verified', async () => {
     const stored = await passwords.hash('correct horse')
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
@@ -115,21 +115,21 @@ describe('passwords', () => {
     expect(passwords.needsRehash(stored)).toBe(false)
   })
 
-  test('however a keyboard composes its letters', async () => {
+  test('match in any Unicode composition', async () => {
     expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
   })
 
-  test('without an account there is no right password', async () => {
+  test('never match without an account', async () => {
     expect(await passwords.verify(null, 'anything')).toBe(false)
   })
 
-  test('a hash of other costs is right, and asks to be made again', async () => {
+  test('match a hash of other costs, which is marked for renewal', async () => {
     const stored = await hash('correct horse', { memoryCost: 8192, timeCost: 1 })
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
     expect(passwords.needsRehash(stored)).toBe(true)
   })
 
-  test('beyond those that may wait, the rest are told to come again', async () => {
+  test('are rejected as overloaded if too many wait', async () => {
     const few = new Passwords({ atOnce: 1, waiting: 2 })
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
@@ -137,7 +137,7 @@ describe('passwords', () => {
     await few.hash('and on it goes')
   })
 
-  test('new ones have rules; generated ones keep them', async () => {
+  test('must follow the rules, and generated ones do', async () => {
     expect(passwordFault('short')).toMatch(/at least 8/)
     expect(passwordFault('x'.repeat(513))).toMatch(/at most 512 bytes/)
     expect(passwordFault('long enough')).toBeUndefined()

@@ -23,7 +23,7 @@ describe('a row for a new block reason', () => {
     expect(httpStatus).toHaveProperty('too_odd', 422)
   })
 
-  test('gives it a place in the schema, in the statistics of REST, and among the codes of an upload', async () => {
+  test('adds it to the schema, the REST statistics and the codes of an upload', async () => {
     const { buildSchema, schemaText } = await import('../../src/api/graphql/schema.js')
     const { createResolvers } = await import('../../src/features/resolvers.js')
     const { loadOperations } = await import('../../src/api/rest/operations.js')
@@ -37,7 +37,7 @@ describe('a row for a new block reason', () => {
     )
   })
 
-  test('gives it a place in the order of judging, where its check is missed', async () => {
+  test('gives it a position in the order of checks, at which the missing check is reported', async () => {
     const { orderedChecks } = await import('../../src/inspection/checks.js')
     expect(orderedChecks.at(-1)).toEqual(['too_odd', undefined])
   })

@@ -6,7 +6,7 @@ import { getBuckets } from '../../src/features/stats/charts.js'
 const days = (period: 'hourly' | 'daily' | 'weekly', window: number | null, now: string) =>
   getBuckets(period, window, new Date(now)).map((moment) => new Date(moment).toISOString())
 
-test('days are UTC days, the current one last', () => {
+test('days are UTC days, with the current one last', () => {
   expect(days('daily', 3, '2026-03-01T23:59:59.999Z')).toEqual([
     '2026-02-27T00:00:00.000Z',
     '2026-02-28T00:00:00.000Z',
@@ -30,12 +30,12 @@ test('weeks start on Monday, also on a Sunday, on a Monday and over the end of a
   expect(days('weekly', null, '2026-03-04T00:00:00.000Z')).toHaveLength(5)
 })
 
-test('a year of days has every one of them', () => {
+test('a year of days contains every day', () => {
   const year = days('daily', 365, '2026-12-31T12:00:00.000Z')
   expect([year.length, year[0], new Set(year).size]).toEqual([365, '2026-01-01T00:00:00.000Z', 365])
 })
 
-test('whole hours are written as toISOString writes them, in any order and any year', () =>
+test('formats whole hours like toISOString, in any order and any year', () =>
   fc.assert(
     fc.property(fc.integer({ min: -2_399_999_900, max: 2_399_999_900 }), fc.integer({ min: 0, max: 48 }), (hour, later) => {
       for (const each of [hour, hour + later, hour + 0.5]) {

@@ -26,7 +26,7 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
 }
 
 describe('the report', () => {
-  test('an accepted file: all five checks in order, each with its outcome, message and time', async () => {
+  test('contains all five checks of an accepted file in order, with outcome, message and time', async () => {
     const bytes = basic.png()
     const report = await engine.inspect(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
@@ -44,7 +44,7 @@ describe('the report', () => {
       expect([typeof check.message, typeof check.evidence, check.durationMs >= 0]).toEqual(['string', 'object', true])
   })
 
-  test('checks after a failure are skipped, and so is the scan: nobody asked the scanner', async () => {
+  test('skips checks after a failure, including the scan', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const own = createInspector({ scanner })
     const report = await own.inspect(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
@@ -54,7 +54,7 @@ describe('the report', () => {
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 
-  test('what the context switches off is skipped, and no engine is told where nothing is scanned', async () => {
+  test('skips disabled checks, and names no engine without a scan', async () => {
     const report = await judge('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })
@@ -69,20 +69,20 @@ describe('a context that accepts damaged files', () => {
     ['a member that climbs out', 'a.zip', basic.zip({ '../../etc/passwd': 'root' }), 'archive_path'],
     ['a pixel flood', 'a.png', pngClaiming(20_000, 20_000), 'pixel_flood'],
     ['JSON a thousand levels deep', 'a.json', text.deepJson(1001), 'json_nesting'],
-  ])('refuses a trap all the same: %s', async (_, name, bytes, trap) => {
+  ])('still rejects a malicious file: %s', async (_, name, bytes, trap) => {
     const report = await judge(name, bytes, lenient)
     expect(report.reason).toBe('corrupt_file')
     expect(report.checks[3]?.evidence).toMatchObject({ trap })
   })
 
-  test('accepts what is only damaged', async () => {
+  test('accepts a file that is only damaged', async () => {
     expect(await reasonOf('a.zip', basic.zip({ a: 'a' }).subarray(0, 40), lenient)).toBeNull()
     expect(await reasonOf('a.png', basic.png().subarray(0, 60), lenient)).toBeNull()
   })
 })
 
 describe('extension', () => {
-  test('not allowed: names it, the context and what is allowed', async () => {
+  test('rejects a disallowed extension and names it, the context and the allowed extensions', async () => {
     expect(await decisive('virus.tar.EXE', basic.exe(), { allowedExtensions: ['pdf', 'png'] })).toMatchObject({
       message: "Extension 'exe' is not allowed in context 'invoices'; allowed: pdf, png.",
       evidence: { extension: 'exe', allowed: ['pdf', 'png'] },
@@ -103,7 +103,7 @@ describe('extension', () => {
     ['a docx named .xlsx', 'a.xlsx', basic.docx()],
     ['XML named .json', 'a.json', Buffer.from('<a/>')],
     ['JSON named .xml', 'a.xml', Buffer.from('{"a":1}')],
-  ])('%s is invalid_extension, also where damage is accepted', async (_, name, bytes) => {
+  ])('%s is invalid_extension, also if damage is accepted', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBe('invalid_extension')
     expect(await reasonOf(name, bytes, { rejectCorruptFiles: false, rejectBlankFiles: false })).toBe('invalid_extension')
   })
@@ -124,11 +124,11 @@ describe('extension', () => {
     ['a docx named .zip', 'a.zip', basic.docx(), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
     ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
     ['anything named .bin', 'a.bin', basic.png(), 'image/png'],
-  ])('%s is accepted, as %s', async (_, name, bytes, mime) => {
+  ])('%s is accepted as %s', async (_, name, bytes, mime) => {
     expect(await judge(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
-  test('a type without a reader is checked for its signature, and the report says so', async () => {
+  test('checks a type without a reader by its signature, and reports it', async () => {
     const report = await judge('setup.exe', basic.exe())
     expect(report.checks[3]).toMatchObject({
       outcome: 'passed',
@@ -139,7 +139,7 @@ describe('extension', () => {
 })
 
 describe('size, blank', () => {
-  test('exactly the limit passes, one byte more does not', async () => {
+  test('accepts exactly the limit and rejects one more byte', async () => {
     const limit = 1_048_576
     expect(await reasonOf('a.txt', Buffer.alloc(limit, 'x'), { maxFileSizeMb: 1 })).toBeNull()
     expect(await decisive('a.txt', Buffer.alloc(limit + 1, 'x'), { maxFileSizeMb: 1 })).toMatchObject({
@@ -147,7 +147,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('an upload that was cut off is size_exceeded; its name is judged first', async () => {
+  test('a truncated upload is size_exceeded, after the check of its name', async () => {
     const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
     expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',
@@ -159,7 +159,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('blank in every way, under any extension', async () => {
+  test('rejects every kind of blank file, with any extension', async () => {
     for (const bytes of [Buffer.alloc(0), Buffer.alloc(3000), Buffer.from(' \n'), text.utf16le(' ')])
       expect(await reasonOf('a.pdf', bytes)).toBe('blank_file')
     expect(await reasonOf('a.txt', Buffer.alloc(0), { rejectBlankFiles: false })).toBeNull()
@@ -192,7 +192,7 @@ describe('polyglots', () => {
     ['a page in a PDF’s first comment', 'a.pdf', basic.pdf({ extra: '%<script>alert(1)</script>\n' })],
     ['a page behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), Buffer.from('<html><body onload=alert(1)>')])],
     ['a page that is a PDF', 'a.html', Buffer.concat([Buffer.from('<!doctype html><body>'), basic.pdf()])],
-  ])('%s is a trap', async (_, name, bytes) => {
+  ])('%s is rejected', async (_, name, bytes) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap: 'polyglot' },
@@ -206,12 +206,12 @@ describe('polyglots', () => {
     ['a zip-based document', 'a.docx', basic.docx()],
     ['a page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
     ['bytes behind a whole picture', 'a.png', Buffer.concat([basic.png(), archive])],
-  ])('%s is none', async (_, name, bytes) => {
+  ])('%s is accepted', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBeNull()
   })
 })
 
-describe('traps in text are corrupt_file, and the message names them', () => {
+describe('malicious texts are corrupt_file with a message that names the problem', () => {
   test.each([
     ['a.xml', text.billionLaughs(), 'xml_entity_expansion'],
     ['a.svg', text.quadraticBlowup(), 'xml_entity_expansion'],
@@ -234,7 +234,7 @@ describe('virus', () => {
   const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
   const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
 
-  test('a virus is virus_detected and names its signature', async () => {
+  test('a virus is virus_detected with the name of its signature', async () => {
     const report = await scan(infected)
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
     expect(report.checks[4]).toMatchObject({
@@ -244,7 +244,7 @@ describe('virus', () => {
     })
   })
 
-  test('what could not be looked at completely is scan_incomplete: neither clean nor a virus', async () => {
+  test('an incompletely scanned file is scan_incomplete', async () => {
     const report = await scan(incomplete)
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
@@ -262,7 +262,7 @@ describe('virus', () => {
     })
   })
 
-  test('a context may accept that: the check says incomplete, and the file is kept', async () => {
+  test('accepts an incomplete scan if the context allows it, and reports it', async () => {
     const own = createInspector({ scanner: incomplete })
     const rules = { scanForViruses: true, acceptUnscanned: true }
     const report = await own.inspect(submission('a.txt', Buffer.from('words'), rules)).finally(() => own.close())
@@ -270,13 +270,13 @@ describe('virus', () => {
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
 
-  test('what could not be looked at at all is no report', async () => {
+  test('a failed scan returns no report', async () => {
     await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
       code: 'scanner_unavailable',
     })
   })
 
-  test('a file refused already does not need a scanner that is up', async () => {
+  test('a rejected file does not need an available scanner', async () => {
     const down = scannerUnavailable('clamd is down')
     const own = createInspector({ scanner: new ScriptedScanner(down, down) })
     expect(
@@ -284,7 +284,7 @@ describe('virus', () => {
     ).toMatchObject({ reason: 'corrupt_file', engine: null })
   })
 
-  test('two scanners: a virus outweighs an incomplete look, which outweighs clean', async () => {
+  test('with two scanners, a virus precedes an incomplete scan, which precedes clean', async () => {
     expect((await scan(new CombinedScanner(incomplete, infected))).reason).toBe('virus_detected')
     expect((await scan(new CombinedScanner(clean, incomplete))).reason).toBe('scan_incomplete')
     expect((await scan(new CombinedScanner(clean, clean))).checks[4]?.message).toBe(

@@ -11,7 +11,7 @@ const streamOf = (...texts: string[]) => {
   return stream
 }
 
-test('what has piled up comes in the chunks in which it was written', async () => {
+test('returns buffered chunks as they were written', async () => {
   const stream = streamOf('one', 'two', 'three')
   const seen: string[] = []
   for await (const chunk of readChunks(stream)) {
@@ -24,12 +24,12 @@ test('what has piled up comes in the chunks in which it was written', async () =
   expect(seen).toEqual(['one', 'two', 'three', 'four', 'five'])
 })
 
-test('of a stream without anything: nothing', async () => {
+test('returns nothing for an empty stream', async () => {
   expect(await Readable.from([]).toArray()).toEqual([])
   for await (const chunk of readChunks(new PassThrough().end())) throw new Error(`${chunk}`)
 })
 
-test('a reader that takes its time is waited for', async () => {
+test('waits for a slow reader', async () => {
   let made = 0
   const source = new Readable({
     highWaterMark: 10,
@@ -47,7 +47,7 @@ test('a reader that takes its time is waited for', async () => {
   expect(taken).toBe(1000)
 })
 
-describe('a stream that does not come to its end', () => {
+describe('a stream that fails', () => {
   const readAll = async (stream: Readable) => {
     const seen: string[] = []
     try {
@@ -58,13 +58,13 @@ describe('a stream that does not come to its end', () => {
     return seen
   }
 
-  test('fails, after what came before', async () => {
+  test('rejects after its earlier chunks', async () => {
     const stream = streamOf('one', 'two')
     setTimeout(() => stream.destroy(new Error('broken')), 20)
     expect(await readAll(stream)).toEqual(['one', 'two', 'broken'])
   })
 
-  test('also where it is only closed, or was so before', async () => {
+  test('also rejects if it is closed without an error, or was closed before', async () => {
     const stream = streamOf('one')
     setTimeout(() => stream.destroy(), 20)
     expect(await readAll(stream)).toEqual(['one', 'ERR_STREAM_PREMATURE_CLOSE'])
@@ -75,7 +75,7 @@ describe('a stream that does not come to its end', () => {
   })
 })
 
-test('left early, it destroys the stream, and leaves no listener', async () => {
+test('is destroyed if its reader stops early, without leftover listeners', async () => {
   const stream = streamOf('one', 'two')
   const before = stream.listenerCount('data')
   for await (const chunk of readChunks(stream)) {

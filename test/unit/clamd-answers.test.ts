@@ -28,7 +28,7 @@ function endless(size: number, onChunk = () => {}): Content {
   return { size, sha256: '', path: '/nowhere', stream }
 }
 
-describe('the answers of a clamd', () => {
+describe('responses of clamd', () => {
   test.each([
     ['stream: OK', { kind: 'clean' }],
     ['stream: Win.Test.EICAR_HDB-1 FOUND', { kind: 'infected', signature: 'Win.Test.EICAR_HDB-1' }],
@@ -46,7 +46,7 @@ describe('the answers of a clamd', () => {
     expect(readAnswer(line)).toMatchObject(meaning)
   })
 
-  test('a version with its database, and without', () => {
+  test('parses a version with and without its database', () => {
     expect(readVersion('ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026')).toEqual({
       name: 'ClamAV',
       version: '1.4.6',
@@ -64,7 +64,7 @@ describe('the answers of a clamd', () => {
   })
 })
 
-describe('odd answers', () => {
+describe('unexpected responses', () => {
   test.each<[string, Script]>([
     ['an ERROR', { answer: 'stream: Can not allocate memory ERROR\0' }],
     ['an empty reply', { answer: '' }],
@@ -75,20 +75,20 @@ describe('odd answers', () => {
     ['garbage without an end', { answer: 'x'.repeat(100_000) }],
     ['a signature without a name', { answer: 'stream:  FOUND\0' }],
     ['another protocol', { answer: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
-  ])('%s is neither clean nor a virus', async (_, script) => {
+  ])('reports %s neither as clean nor as a virus', async (_, script) => {
     const scanner = scannerOf([await daemonThat(script)])
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
   test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
-    'a finding of %s is incomplete',
+    'reports a finding of %s as incomplete',
     async (signature) => {
       const scanner = scannerOf([await daemonThat({ answer: `stream: ${signature} FOUND\0` })])
       expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
     },
   )
 
-  test('a size limit told while the file is still being sent is incomplete', async () => {
+  test('reports a size limit during the transfer as incomplete', async () => {
     const daemon = await daemonThat({ limit: mebibyte })
     let chunks = 0
     const scanner = scannerOf([daemon])
@@ -100,13 +100,13 @@ describe('odd answers', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test('killed in the middle of a scan', async () => {
+  test('is unavailable if killed during a scan', async () => {
     const daemon = await daemonThat({ dieAfter: mebibyte })
     await expect(scannerOf([daemon]).scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
     expect(daemon.streams).toBe(2)
   })
 
-  test('a mute one is given up after its deadline, and not asked again', async () => {
+  test('a daemon that does not respond times out, and is not queried again', async () => {
     const daemon = await daemonThat({ mute: true })
     const scanner = scannerOf([daemon], { deadlines: { answerMs: 1000 } })
     const because = { message: expect.stringContaining('1000 ms') }
@@ -114,13 +114,13 @@ describe('odd answers', () => {
     expect(daemon.streams).toBe(1)
   })
 
-  test('one that stops taking the file is given up after its deadline', async () => {
+  test('a daemon that stops reading the file times out', async () => {
     const daemon = await daemonThat({ pauseMs: 60_000 })
     const scanner = scannerOf([daemon], { deadlines: { idleMs: 60 } })
     await expect(scanner.scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
   })
 
-  test('one that drips is given up after the deadline for all of it', async () => {
+  test('a daemon that responds slowly times out after the total deadline', async () => {
     const daemon = await daemonThat({ pauseMs: 20 })
     const scanner = scannerOf([daemon], { deadlines: { overallMs: 150 } })
     await expect(scanner.scan(endless(500 * mebibyte), never())).rejects.toMatchObject({
@@ -128,7 +128,7 @@ describe('odd answers', () => {
     })
   })
 
-  test('content that cannot be read again is no fault of the daemon, and no verdict', async () => {
+  test('content that cannot be read again is neither an error of the daemon nor a verdict', async () => {
     const gone: Content = {
       ...endless(mebibyte),
       stream: () =>
@@ -144,7 +144,7 @@ describe('odd answers', () => {
     })
   })
 
-  test('a scan that is aborted while the daemon thinks ends at once, its connection too', async () => {
+  test('aborting a scan ends it and its connection immediately', async () => {
     const daemon = await daemonThat({ mute: true })
     const scanner = scannerOf([daemon])
     const controller = new AbortController()
@@ -156,7 +156,7 @@ describe('odd answers', () => {
   })
 })
 
-test('a slow daemon holds the file back: what it has not taken does not stand in memory', async () => {
+test('a slow daemon applies backpressure, so that unsent content is not buffered', async () => {
   const daemon = await daemonThat({ pauseMs: 1 })
   let sent = 0
   let mostAhead = 0

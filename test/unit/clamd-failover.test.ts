@@ -35,7 +35,7 @@ function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'a
   return { content, reads: () => reads }
 }
 
-describeWith('clamd')('two real clamd, one of which is killed', () => {
+describeWith('clamd')('two real clamd, one of them killed', () => {
   let daemons: RealClamd[]
   let scanner: VirusScanner
   beforeEach(async () => {
@@ -52,7 +52,7 @@ describeWith('clamd')('two real clamd, one of which is killed', () => {
     ['in the middle', 'infected', eicar],
     ['at the end', 'clean', Buffer.from('text')],
     ['at the end', 'infected', eicar],
-  ] as const)('%s of a scan: the other one scans all of it, and its verdict is right: %s', async (place, verdict, head) => {
+  ] as const)('%s of a scan: the other scans the complete file with the correct verdict: %s', async (place, verdict, head) => {
     const [first] = daemons as [RealClamd]
     // Equally busy ones take turns, the first one first.
     const { content, reads } = interrupted(() => first.kill('SIGKILL'), place, head)
@@ -65,7 +65,7 @@ describeWith('clamd')('two real clamd, one of which is killed', () => {
     await expect(scanner.prove()).resolves.toBeUndefined()
   })
 
-  test('while it thinks about a file that it has got', async () => {
+  test('while it processes a received file', async () => {
     const [first] = daemons as [RealClamd]
     const { content, reads } = interrupted(
       async () => {
@@ -80,7 +80,7 @@ describeWith('clamd')('two real clamd, one of which is killed', () => {
     expect(reads()).toBe(2)
   })
 
-  test('and then the other: unavailable; and started again, it scans', async () => {
+  test('are unavailable if both are killed, and scan again after a restart', async () => {
     const [first, second] = daemons as [RealClamd, RealClamd]
     await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')])
     await expect(scanner.scan(inMemory('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })

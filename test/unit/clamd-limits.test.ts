@@ -19,8 +19,8 @@ const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('text')
 
-describe("what clamd's OK leaves open", () => {
-  test('a zip: encrypted, with too many members, with sizes that only its directory tells', async () => {
+describe('incomplete scans that clamd reports as OK', () => {
+  test('a zip: encrypted, with too many members, with sizes only in its directory', async () => {
     const of = (zip: Buffer) => scanCoverage(inMemory(zip))
     expect(await of(zipOf({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(zipOf({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
@@ -33,7 +33,7 @@ describe("what clamd's OK leaves open", () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('the same from a file as from memory, by a worker or without', async () => {
+  test('get the same result from a file and from memory, with a worker or without', async () => {
     const file = await inFile(zipOf({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {
@@ -54,25 +54,25 @@ describe("what clamd's OK leaves open", () => {
     ['Word', doc],
     ['Excel', xls],
     ['PowerPoint', ppt],
-  ])('a document of %s with a password is encrypted, one without is not', async (program, streams) => {
+  ])('a document of %s is encrypted with a password and not without one', async (program, streams) => {
     const of = (encrypted: boolean) => scanCoverage(inMemory(compound(streams({ encrypted }))))
     expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
     expect((await of(false)).incomplete).toBeUndefined()
   })
 
-  test('of a damaged OLE file it is not known', async () => {
+  test('a damaged OLE file has an unknown encryption', async () => {
     const ole = compound({ Other: Buffer.from('x') })
     expect(await scanCoverage(inMemory(ole.subarray(0, 600)))).toMatchObject({ note: expect.stringContaining('damaged') })
   })
 
-  test.each(['zstd', 'lz4', 'lzip'])('what ClamAV does not unpack is incomplete: %s', async (name) => {
+  test.each(['zstd', 'lz4', 'lzip'])('a format that ClamAV does not unpack is incomplete: %s', async (name) => {
     const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
     expect(await scanCoverage(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
       incomplete: expect.stringContaining('does not unpack'),
     })
   })
 
-  test('a 7z whose coders are AES is encrypted; of another one it is not known', async () => {
+  test('a 7z with AES coders is encrypted, and another one unknown', async () => {
     expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([0x06, 0xf1, 0x07, 0x01]))))).toMatchObject({
       incomplete: expect.any(String),
     })
@@ -83,7 +83,7 @@ describe("what clamd's OK leaves open", () => {
     })
   })
 
-  test('a PDF that wants a password is encrypted; one that only forbids printing is read by everyone', async () => {
+  test('a PDF that requires a password is encrypted, and one that only forbids printing is not', async () => {
     expect(await scanCoverage(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
     expect((await scanCoverage(inMemory(pdfWith('')))).incomplete).toBeUndefined()
     expect(
@@ -91,7 +91,7 @@ describe("what clamd's OK leaves open", () => {
     ).toBeUndefined()
   })
 
-  test('a PDF of the latest revision likewise', () => {
+  test('a PDF of the latest revision is encrypted, too', () => {
     const salt = Buffer.from('12345678')
     const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
     const userKey = Buffer.alloc(32)
@@ -102,7 +102,7 @@ describe("what clamd's OK leaves open", () => {
   })
 })
 
-describe('how far a daemon looks', () => {
+describe('scan limits of a daemon', () => {
   const opened: { close(): Promise<void> }[] = []
   afterEach(async () => {
     for (const each of opened.splice(0).reverse()) await each.close()
@@ -119,7 +119,7 @@ describe('how far a daemon looks', () => {
   test.each([
     [64 * 1024, 128 * 1024],
     [5 * mebibyte + 77, 23 * mebibyte + 1],
-  ])('a probe of %d bytes in one chunk and %d in all is a zip of just that', async (largest, total) => {
+  ])('a probe of %d bytes per member and %d in total is a zip of exactly these sizes', async (largest, total) => {
     const probe = await reachProbe(largest, total)
     const bytes = await buffer(probe.stream())
     expect(bytes.length).toBe(probe.size)
@@ -133,7 +133,7 @@ describe('how far a daemon looks', () => {
     expect([Math.max(...sizes), sizes.at(-1), sizes.reduce((sum, size) => sum + size)]).toEqual([largest, largest, total])
   })
 
-  test('the largest probe is a thousandth of what it unpacks to, and comes in a few small chunks, each made when it is wanted', async () => {
+  test('the largest probe is a thousandth of its unpacked size, and is generated in a few small chunks', async () => {
     const probe = await reachProbe(16 * mebibyte, 8192 * mebibyte)
     expect(probe.size).toBeLessThan(10 * mebibyte)
     let chunks = 0
@@ -146,7 +146,7 @@ describe('how far a daemon looks', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test('is proved once for what is large, and never for what is small', async () => {
+  test('are proved once for large contents, and never for small ones', async () => {
     let probes = 0
     const scanner = await scannerOn((stream) => {
       const probe = stream.includes('last.zip')
@@ -179,7 +179,7 @@ describe('how far a daemon looks', () => {
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
-  test('a zip that claims what no clamd takes is incomplete, without a probe', async () => {
+  test('a zip that declares sizes above any limit is incomplete, without a probe', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'a probe ERROR\0' : 'stream: OK\0'))
     const claims = async (...told: number[]) =>
       scanner.scan(inMemory(zipOf(...told.map((size, index) => ({ name: `${index}`, bytes: text, told: size })))), never())
@@ -188,7 +188,7 @@ describe('how far a daemon looks', () => {
     expect(await claims(...Array(9).fill(1024 * mebibyte))).toMatchObject(beyond)
   })
 
-  test('what was learned of a daemon is forgotten when it was away', async () => {
+  test('are determined again after the daemon was unavailable', async () => {
     const daemon = await startScriptedClamd({
       answer: (stream) => (stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'),
     })
@@ -207,7 +207,7 @@ describe('how far a daemon looks', () => {
     expect(await scanner.scan(file, never())).toEqual(clean)
   })
 
-  test('an ERROR about a probe proves nothing: the scan is unavailable', async () => {
+  test('an ERROR for a probe makes the scan unavailable', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
     await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',
@@ -232,27 +232,27 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
   const zeros = (size: number, mark = '') => Buffer.concat([Buffer.from(mark), Buffer.alloc(size)])
 
-  test('within them: clean is clean, infected is infected', async () => {
+  test('reports clean and infected files correctly within its limits', async () => {
     expect(await scan(zeros(6 * mebibyte))).toEqual(clean)
     expect(await scan(zipOf({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual(clean)
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
   })
 
-  test('a member beyond MaxFileSize is incomplete, where clamd says OK', async () => {
+  test('a member above MaxFileSize is incomplete, although clamd returns OK', async () => {
     expect(await scan(zipOf({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('members that are together beyond MaxScanSize are incomplete, where clamd says OK', async () => {
+  test('members that together exceed MaxScanSize are incomplete, although clamd returns OK', async () => {
     const members = Array.from({ length: 5 }, (_, index) => ({ name: `${index}`, bytes: zeros(8 * mebibyte, `${index}`) }))
     expect(await scan(zipOf(...members))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('a file beyond MaxFileSize, and one beyond StreamMaxLength', async () => {
+  test('a file above MaxFileSize, and one above StreamMaxLength', async () => {
     expect(await scan(zeros(11 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('50 MiB are no virus, not clean, and no crash', async () => {
+  test('50 MiB are neither a virus nor clean, and cause no crash', async () => {
     const large = await inFile(zeros(50 * mebibyte))
     try {
       expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })
@@ -261,7 +261,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     }
   })
 
-  test('killed, it is unavailable', async () => {
+  test('is unavailable if killed', async () => {
     await daemon.kill('SIGKILL')
     await expect(scan(text)).rejects.toMatchObject({ code: 'scanner_unavailable' })
     await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })

@@ -23,13 +23,13 @@ function aMinuteLater(): void {
   jest.spyOn(Date, 'now').mockImplementation(() => then)
 }
 
-describe('a clamd is believed only while its proof is fresh', () => {
+describe('a clamd needs a recent proof', () => {
   let daemon: ScriptedClamd
   beforeEach(async () => {
     daemon = await daemonThat({})
   })
 
-  test('one proof serves the scans of a minute, and every verdict tells its time', async () => {
+  test('one proof covers the scans of a minute, and every verdict has its time', async () => {
     const scanner = scannerOf([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -39,7 +39,7 @@ describe('a clamd is believed only while its proof is fresh', () => {
     expect(daemon.proofs).toBe(1)
   })
 
-  test('without the EICAR string found it scans nothing', async () => {
+  test('scans nothing unless it finds the EICAR string', async () => {
     daemon.script.proof = blind
     await expect(scannerOf([daemon]).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -48,7 +48,7 @@ describe('a clamd is believed only while its proof is fresh', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test('that lost its signatures says so at its next VERSION: nothing is clean any more', async () => {
+  test('reports nothing as clean after its VERSION shows lost signatures', async () => {
     const scanner = scannerOf([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
@@ -56,7 +56,7 @@ describe('a clamd is believed only while its proof is fresh', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('that loaded other signatures and finds the string scans again, whole, with these', async () => {
+  test('that reloaded its signatures and finds the string repeats the scan with them', async () => {
     const scanner = scannerOf([daemon])
     await scanner.scan(text, never())
     daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
@@ -64,7 +64,7 @@ describe('a clamd is believed only while its proof is fresh', () => {
     expect([daemon.proofs, daemon.streams]).toEqual([2, 3])
   })
 
-  test('that lost its signatures in silence is found out within a minute', async () => {
+  test('that lost its signatures silently is detected within a minute', async () => {
     const scanner = scannerOf([daemon])
     await scanner.scan(text, never())
     daemon.script.proof = blind
@@ -72,7 +72,7 @@ describe('a clamd is believed only while its proof is fresh', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('whose line failed proves itself anew', async () => {
+  test('must prove itself again after a connection failure', async () => {
     const scanner = scannerOf([daemon])
     await scanner.scan(text, never())
     daemon.script.answer = ''
@@ -84,14 +84,14 @@ describe('a clamd is believed only while its proof is fresh', () => {
     })
   })
 
-  test('another daemon that finds the string does the work', async () => {
+  test('is replaced by another daemon that finds the string', async () => {
     const blindOne = await daemonThat({ proof: blind })
     const scanner = scannerOf([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
     expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
   })
 
-  test('files that come at once share one proof', async () => {
+  test('concurrent files share one proof', async () => {
     const scanner = scannerOf([daemon])
     await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
     expect(daemon.proofs).toBe(1)
@@ -105,17 +105,17 @@ test.each([
   ['stream: OK \0', 'a blank behind it'],
   ['stream: OK\n\0', 'a line break behind it'],
   ['stream: ok\0', 'other letters'],
-])("the answer '%s' is not exactly clamd's: unavailable", async (answer) => {
+])("the response '%s' is not a valid response of clamd: unavailable", async (answer) => {
   const scanner = scannerOf([await daemonThat({ answer })])
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
-test('a finding without a name is incomplete, no virus', async () => {
+test('a finding without a name is incomplete, not a virus', async () => {
   const scanner = scannerOf([await daemonThat({ answer: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 
-test('the report says when the scanner was proved', async () => {
+test('the report contains the time of the proof', async () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   try {
     const { checks } = await inspector.inspect(submission('a.txt', Buffer.from('text'), { scanForViruses: true }))
@@ -125,8 +125,8 @@ test('the report says when the scanner was proved', async () => {
   }
 })
 
-describeWith('clamd')('a real clamd whose signatures are taken away under it', () => {
-  test('calls nothing clean a minute later', async () => {
+describeWith('clamd')('a real clamd whose signatures are removed while it runs', () => {
+  test('reports nothing as clean a minute later', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(daemon.unixUrl)
     try {

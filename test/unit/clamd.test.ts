@@ -11,7 +11,7 @@ const unavailable = { code: 'scanner_unavailable' }
 
 afterEach(closeAll)
 
-describe('the addresses of a clamd', () => {
+describe('addresses of clamd', () => {
   test.each([
     ['clamd://av.example:3311', { host: 'av.example', port: 3311 }],
     ['clamd://av.example', { host: 'av.example', port: 3310 }],
@@ -32,13 +32,13 @@ describe('the addresses of a clamd', () => {
     'clamav',
     '',
     'clamd://a,yara:',
-  ])("'%s' is refused with a sentence", async (url) => {
+  ])("rejects '%s' with a sentence", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/it should be/)
   })
 })
 
 describe('several daemons', () => {
-  test('a dead one is passed over', async () => {
+  test('skips an unavailable daemon', async () => {
     const dead = await startScriptedClamd()
     await dead.close()
     const alive = await daemonThat({})
@@ -48,7 +48,7 @@ describe('several daemons', () => {
     expect(alive.streams).toBe(5)
   })
 
-  test('one that dies in the middle leaves the file to the other, from its first byte', async () => {
+  test('a daemon that dies during a scan leaves the complete file to the other', async () => {
     const dying = await daemonThat({ dieAfter: 1_000 })
     const alive = await daemonThat({})
     const scanner = scannerOf([dying, alive])
@@ -59,7 +59,7 @@ describe('several daemons', () => {
     expect(dying.streams).toBeLessThan(4)
   })
 
-  test('none left: unavailable, with the reason of the last', async () => {
+  test('is unavailable if all daemons are, with the last reason', async () => {
     const daemons = [await daemonThat({ answer: '' }), await daemonThat({ answer: 'stream: Broken ERROR\0' })]
     await expect(scannerOf(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -68,7 +68,7 @@ describe('several daemons', () => {
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
 
-  test('share the load, and none gets more connections than it may', async () => {
+  test('share the load, and none gets more connections than its limit', async () => {
     const daemons = [await daemonThat({ pauseMs: 5 }), await daemonThat({ pauseMs: 5 }, 'unix')]
     const scanner = scannerOf(daemons, { connections: 3 })
     await Promise.all(Array.from({ length: 40 }, () => scanner.scan(text, never())))
@@ -78,7 +78,7 @@ describe('several daemons', () => {
     for (const { mostOpen } of daemons) expect(mostOpen).toBeLessThanOrEqual(4)
   })
 
-  test('who finds no connection free waits, and is told when it takes too long', async () => {
+  test('a scan waits for a free connection, and fails after a time-out', async () => {
     const daemon = await daemonThat({ mute: true })
     const scanner = scannerOf([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
     const first = scanner.scan(text, never())
@@ -89,19 +89,19 @@ describe('several daemons', () => {
     await expect(first).rejects.toMatchObject(unavailable)
   })
 
-  test('speak with the voice of the one whose signatures are oldest', async () => {
+  test('report the oldest signatures of all daemons', async () => {
     const daemons = [await daemonThat({}), await daemonThat({ version: 'ClamAV 1.0.1/26000/Mon Jan 1 09:12:13 2024' })]
     expect(await scannerOf(daemons).identity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
   })
 })
 
 describe('proof and identity', () => {
-  test('a daemon that calls the EICAR string clean is not ready', async () => {
+  test('a daemon that reports the EICAR string as clean is not ready', async () => {
     const scanner = scannerOf([await daemonThat({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 
-  test('nobody there: unavailable, each with its reason', async () => {
+  test('is unavailable if no daemon responds, with each reason', async () => {
     const dead = await startScriptedClamd()
     await dead.close()
     const scanner = scannerOf([dead])
@@ -113,7 +113,7 @@ describe('proof and identity', () => {
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
   })
 
-  test('an identity that could not be had is asked for again', async () => {
+  test('queries an identity again after a failure', async () => {
     const daemon = await daemonThat({ version: 'no clamd at all' })
     const scanner = scannerOf([daemon])
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
@@ -121,7 +121,7 @@ describe('proof and identity', () => {
     expect(await scanner.identity()).toMatchObject({ version: '1.4.6' })
   })
 
-  test('a clamd on this machine is found where it answers PING, and nowhere else', async () => {
+  test('detects a clamd on this machine only if it answers PING', async () => {
     const daemon = await daemonThat({}, 'unix')
     const dead = await startScriptedClamd()
     await dead.close()
@@ -129,7 +129,7 @@ describe('proof and identity', () => {
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()
   })
 
-  test('none: has no verdicts, and says what to do', async () => {
+  test('none: returns no verdicts, and an error with instructions', async () => {
     const scanner = await openScanner('none:')
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       ...unavailable,

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-describe('the addresses of a command line', () => {
+describe('addresses of a command-line scanner', () => {
   test.each([
     ['clamscan:', { program: 'clamscan' }],
     ['clamscan:?database=/var/lib/clamav', { program: 'clamscan', database: '/var/lib/clamav' }],
@@ -35,7 +35,7 @@ describe('the addresses of a command line', () => {
     'clamscan:?config=/a',
     'clamscan:?program=clamdscan&database=/a',
     'clamscan:?x=1',
-  ])("'%s' is refused with a sentence", async (url) => {
+  ])("rejects '%s' with a sentence", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/it should be/)
   })
 })
@@ -50,7 +50,7 @@ async function programThat(script: string): Promise<string> {
 const ask = async (script: string, content = text) =>
   programLine({ path: await programThat(script), flags: [] }).scan({ label: 'x', connect: { path: '' } }, content, never().signal)
 
-describe('what a program says', () => {
+describe('output of a command-line scanner', () => {
   test.each([
     ['echo "stdin: OK"', 'stream: OK'],
     ['cat >/dev/null; echo "stdin: Eicar FOUND"; exit 1', 'stream: Eicar FOUND'],
@@ -69,11 +69,11 @@ describe('what a program says', () => {
     ['an error', 'echo "stdin: Can not open file ERROR"; exit 2'],
     ['more than anyone reads', 'yes'],
     ['half, and dies', 'printf "stdin: O"; kill -9 $$'],
-  ])('%s is neither clean nor a virus', async (_, script) => {
+  ])('reports %s neither as clean nor as a virus', async (_, script) => {
     await expect(ask(script)).rejects.toThrow(/ended with status|talks without an end/)
   })
 
-  test('one that hangs is ended when the scan is aborted', async () => {
+  test('ends a hanging process when the scan is aborted', async () => {
     const controller = new AbortController()
     const path = await programThat('echo $$ >"$0.pid"; exec sleep 1000')
     const scanned = programLine({ path, flags: [] }).scan({ label: 'x', connect: { path: '' } }, text, controller.signal)
@@ -84,7 +84,7 @@ describe('what a program says', () => {
   })
 })
 
-describeWith('clamscan')('the real clamscan', () => {
+describeWith('clamscan')('real clamscan', () => {
   let scanner: VirusScanner
   let database: string
   beforeAll(async () => {
@@ -94,7 +94,7 @@ describeWith('clamscan')('the real clamscan', () => {
   })
   afterAll(() => scanner?.close())
 
-  test('scans a file where it lies, and memory', async () => {
+  test('scans files in place, and memory', async () => {
     const file = await inFile(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
@@ -104,12 +104,12 @@ describeWith('clamscan')('the real clamscan', () => {
     }
   })
 
-  test('a zip that claims more than it looks at is incomplete', async () => {
+  test('reports a zip that exceeds its limits as incomplete', async () => {
     const zip = zipOf({ name: 'a', bytes: Buffer.from('text'), told: 3_000_000_000 })
     expect(await scanner.scan(inMemory(zip), never())).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('without its signatures it calls nothing clean', async () => {
+  test('reports nothing as clean without its signatures', async () => {
     const other = join(folder, 'other.ndb')
     await writeFile(other, `Test.Other:0:0:${Buffer.from('nothing that is ever scanned').toString('hex')}\n`)
     const blind = await openScanner(`clamscan:?database=${other}`)
@@ -118,7 +118,7 @@ describeWith('clamscan')('the real clamscan', () => {
     await blind.close()
   })
 
-  test('a database that is not there is told at the start', async () => {
+  test('reports a missing database at the start', async () => {
     await expect(openScanner('clamscan:?database=/nowhere/db')).rejects.toThrow("'/nowhere/db'")
   })
 })

@@ -23,7 +23,7 @@ function groupOf(...names: string[]) {
 }
 const namesOf = (group: Waiting[]) => group.map(({ entry }) => entry.call!.userAgent).join()
 
-test('a lock that is missed while a poisoned group is written one by one sends none of it to be written again', async () => {
+test('a lock time-out while a failed group is written one by one does not repeat any entry', async () => {
   const { group, outcomes } = groupOf('first', 'culprit', 'locked', 'last')
   const written: string[] = []
   await commitGroup(client, group, async (_client, part) => {
@@ -36,7 +36,7 @@ test('a lock that is missed while a poisoned group is written one by one sends n
   expect(outcomes).toEqual({ first: 'done', culprit: '22P02', locked: 'database_unavailable', last: 'done' })
 })
 
-test('a whole group that misses its lock is told apart, and nothing of it is settled', async () => {
+test('a lock time-out of a whole group is reported separately, and completes no entry', async () => {
   const { group, outcomes } = groupOf('one', 'two')
   const write = () => Promise.reject(fault('55P03'))
   await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockedOut)

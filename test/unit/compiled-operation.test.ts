@@ -32,7 +32,7 @@ async function interpreted(text: string, variableValues: Record<string, unknown>
   return JSON.stringify(data!.data)
 }
 
-describe('a document that is compiled answers as graphql-js does', () => {
+describe('a compiled document returns the same response as graphql-js', () => {
   const text = `
     query ($first: Int, $colour: Colour) { data: things(first: $first, colour: $colour) { the_id: id ...Rest } }
     fragment Rest on Thing { colour size tags inner { id inner { size } } }
@@ -47,7 +47,7 @@ describe('a document that is compiled answers as graphql-js does', () => {
       expect(await stringifyInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
   })
 
-  test('with a long list, whose items are made when they are written', async () => {
+  test('with a long list, whose items are created when written', async () => {
     answerWith('things', () =>
       Array.from({ length: 2_000 }, (_, at) => ({
         id: `"${at}"`,
@@ -60,7 +60,7 @@ describe('a document that is compiled answers as graphql-js does', () => {
     expect(await stringifyInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
   })
 
-  test('and hands the call and the path of the field to its resolver', async () => {
+  test('and passes the call and the path of the field to its resolver', async () => {
     let seen: unknown[] = []
     queries.one!.resolve = (source, args, context, info) => {
       seen = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
@@ -71,14 +71,14 @@ describe('a document that is compiled answers as graphql-js does', () => {
   })
 })
 
-describe('it throws', () => {
-  test('what the resolver throws, as it is', async () => {
+describe('throws', () => {
+  test('the error of the resolver, unchanged', async () => {
     const fault = new Error('mine')
     answerWith('thing', () => Promise.reject(fault))
     await expect(compiled('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('where something is missing that the schema promises, and where a value is none of its type', async () => {
+  test('if a non-null value is missing, or a value has another type', async () => {
     const run = (of: Call, given: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...given })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
@@ -91,14 +91,14 @@ describe('it throws', () => {
     expect(await run(call, {})).toBeNull()
   })
 
-  test('where a variable is none of its type', async () => {
+  test('if a variable has another type', async () => {
     await expect(compiled('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )
   })
 })
 
-test('a field below with a resolver of its own, or a directive, is left to graphql-js', () => {
+test('a nested field with its own resolver, or a directive, is executed by graphql-js', () => {
   expect(compiled('{ data: thing { id related { id } } }')).toBeUndefined()
   expect(compiled('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

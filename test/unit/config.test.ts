@@ -15,8 +15,8 @@ function faults(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-describe('with nothing set', () => {
-  test("the defaults are the contract's", () => {
+describe('without any variable', () => {
+  test('the defaults are those of the contract', () => {
     expect(readConfig({})).toMatchObject({
       port: 8080,
       host: '0.0.0.0',
@@ -41,17 +41,17 @@ describe('with nothing set', () => {
     })
   })
 
-  test('the rate limit never refuses 60,000 calls a minute, nor the uploads 64 at once', () => {
+  test('the default limits allow 60,000 calls a minute and 64 concurrent uploads', () => {
     const { rateLimitPerMinute, maxUploadsAtOnce } = readConfig({})
     expect(rateLimitPerMinute).toBeGreaterThan(60_000)
     expect(maxUploadsAtOnce).toBeGreaterThanOrEqual(64)
   })
 
-  test('an empty variable is an unset one', () => {
+  test('an empty variable is treated as unset', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: ' ', SCANNER_URL: '' })).toEqual(readConfig({}))
   })
 
-  test('it is frozen, all through', () => {
+  test('the configuration is deeply frozen', () => {
     const config = readConfig({})
     expect(() => Object.assign(config, { port: 1 })).toThrow(TypeError)
     expect(() => Object.assign(config.bootstrap, { adminEmail: '' })).toThrow(TypeError)
@@ -59,7 +59,7 @@ describe('with nothing set', () => {
   })
 })
 
-describe('what is set is taken', () => {
+describe('accepts a valid variable', () => {
   test.each<[NodeJS.ProcessEnv, object]>([
     [{ PORT: '9000' }, { port: 9000, publicUrl: 'http://localhost:9000' }],
     [{ PUBLIC_URL: 'https://files.example.com/base/' }, { publicUrl: 'https://files.example.com/base' }],
@@ -114,7 +114,7 @@ describe('what is set is taken', () => {
   })
 })
 
-describe('what is wrong is told in one sentence, with its name and what would be right', () => {
+describe('reports an invalid variable in one sentence with its name and the valid values', () => {
   test.each<[NodeJS.ProcessEnv, string]>([
     [{ PORT: '80 80' }, "PORT is '80 80'. It must be a whole number from 0 to 65535."],
     [
@@ -152,20 +152,20 @@ describe('what is wrong is told in one sentence, with its name and what would be
     expect(faults(env)).toEqual([sentence])
   })
 
-  test('an outside database wants a MASTER_KEY', () => {
+  test('an external database requires a MASTER_KEY', () => {
     expect(faults({ DATABASE_URL: 'postgresql://u@h/d' })).toEqual([
       expect.stringMatching(/^MASTER_KEY is not set. It must be 32 bytes in base64 .*, if DATABASE_URL is set\.$/),
     ])
   })
 
-  test('all faults are told at once', () => {
+  test('reports all errors together', () => {
     expect(
       faults({ PORT: 'x', MAX_UPLOAD_MB: 'y', LOG_LEVEL: 'z', DATABASE_URL: 'mysql://h/d' }).map((fault) => fault.split(' ')[0]),
     ).toEqual(['PORT', 'DATABASE_URL', 'MAX_UPLOAD_MB', 'MASTER_KEY', 'LOG_LEVEL'])
   })
 
   test.each(['DATABASE_URL', 'MASTER_KEY', 'MASTER_KEY_PREVIOUS', 'BOOTSTRAP_API_KEY', 'BOOTSTRAP_ADMIN_PASSWORD', 'REDIS_URL'])(
-    "%s's value is never shown",
+    'never shows the value of %s',
     (name) => {
       const secret = 'hushed!'
       const told = faults({ [name]: secret }).join()
@@ -188,7 +188,7 @@ describe('what is wrong is told in one sentence, with its name and what would be
     expect(faults({ BOOTSTRAP_API_KEY: `${'k/+_~-'.repeat(7)}==` })).toEqual([])
   })
 
-  test('a key of 31 or 33 bytes is no MASTER_KEY', () => {
+  test('rejects a MASTER_KEY of 31 or 33 bytes', () => {
     for (const bytes of [31, 33]) expect(faults({ MASTER_KEY: Buffer.alloc(bytes).toString('base64') })).toHaveLength(1)
   })
 })

@@ -4,7 +4,7 @@ import { formatBytes, predictFullDate } from '../../dashboard/api/format.js'
 
 const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
-test('the dashboard’s scripts and styles are under 120 KB gzip in all', () => {
+test('scripts and styles of the dashboard are under 120 KB gzip in total', () => {
   const sizes = readdirSync(built)
     .filter((name) => /\.(js|css)\.gz$/.test(name))
     .map((name) => statSync(new URL(name, built)).size)
@@ -12,7 +12,7 @@ test('the dashboard’s scripts and styles are under 120 KB gzip in all', () => 
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(120 * 1024)
 })
 
-test('every built file has a brotli and a gzip beside it', () => {
+test('every built file has a brotli and a gzip version', () => {
   const names = readdirSync(built)
   for (const name of names.filter((each) => !/\.(br|gz)$/.test(each)))
     expect(names).toEqual(expect.arrayContaining([`${name}.br`, `${name}.gz`]))
@@ -29,7 +29,7 @@ test.each([
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))
 
-test('the day on which a quota is used up follows from the rate of the last days', () => {
+test('predicts the day of a full quota from the rate of recent days', () => {
   const days = (predictFullDate(points(0, 100, 200), 1000)!.getTime() - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(8, 2)
 })
@@ -39,4 +39,4 @@ test.each([
   ['it shrinks', points(300, 200), 1000],
   ['there is one day', points(300), 1000],
   ['it is more than ten years away', points(0, 1), 1_000_000],
-])('no day is told where %s', (_what, given, quota) => expect(predictFullDate(given, quota)).toBeNull())
+])('predicts no day if %s', (_what, given, quota) => expect(predictFullDate(given, quota)).toBeNull())

@@ -10,7 +10,7 @@ function heldPool() {
 }
 const settled = () => new Promise(setImmediate)
 
-test('concurrent callers share one commit, which starts after each of them called', async () => {
+test('concurrent callers share one commit, which starts after their calls', async () => {
   const { running, durability } = heldPool()
   const first = durability.flush()
   await settled()
@@ -37,7 +37,7 @@ test('a failed commit fails its callers and not the next ones', async () => {
   await next
 })
 
-test('a database that does not answer is tested again, and not taken for one that rejects the functions', async () => {
+test('a database that does not respond is tested again, and not treated as one that rejects the functions', async () => {
   const { running, durability } = heldPool()
   const first = expect(durability.expression()).rejects.toThrow('lost')
   running[0]!.reject(new Error('lost'))

@@ -33,8 +33,8 @@ function drain(queue: FairQueue<Queued>): Queued[] {
 
 const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 
-describe('work of the background', () => {
-  test('waits for all others, and leaves them a worker', () => {
+describe('background work', () => {
+  test('waits for all other work, and leaves one worker free', () => {
     const [first, second] = files(background, 2)
     const mine = file('a')
     const queue = opened([first!, second!, mine], { workers: 2 })
@@ -45,7 +45,7 @@ describe('work of the background', () => {
     expect(queue.next()).toBe(second)
   })
 
-  test('gives way to any other in a full queue, and displaces none', () => {
+  test('is displaced by other work from a full queue, and displaces none', () => {
     const waiting = [file('a'), file(background)]
     const queue = opened(waiting, { maxLength: 2 })
     const newcomer = file('a')
@@ -55,8 +55,8 @@ describe('work of the background', () => {
   })
 })
 
-describe('whose turn it is', () => {
-  test('the files of one owner, or of none, begin in the order in which they came, as many at once as there are workers', () => {
+describe('order of the queue', () => {
+  test('starts files of one owner, or of none, in order, up to the number of workers', () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
@@ -66,11 +66,11 @@ describe('whose turn it is', () => {
     expect(drain(opened(nobodys))).toEqual(nobodys)
   })
 
-  test('with one worker, owners take turns', () => {
+  test('alternates between owners with one worker', () => {
     expect(ownersOf(drain(opened([...files('a', 4), ...files('b', 2), ...files('c', 1)])))).toBe('abcabaa')
   })
 
-  test('whoever keeps more workers busy comes after whoever keeps fewer', () => {
+  test('prefers owners with fewer busy workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
     const [slow, quick] = [queue.next()!, queue.next()!]
     queue.ended(quick)
@@ -83,14 +83,14 @@ describe('whose turn it is', () => {
     expect(queue.next()?.owner).toBe('a')
   })
 
-  test('who has had few turns lately catches up', () => {
+  test('prefers an owner that recently had few turns', () => {
     const queue = opened(files('a', 20))
     for (let start = 0; start < 3; start++) queue.ended(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(ownersOf(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
 
-  test('a newcomer waits for one file of each of very many owners, not for all that they have', () => {
+  test('a new owner waits for one file of each other owner, not for all their files', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
     for (let start = 0; start < 50; start++) queue.ended(queue.next()!)
@@ -103,7 +103,7 @@ describe('whose turn it is', () => {
 describe('large files', () => {
   const large = (owner: string) => file(owner, 16 * megabyte)
 
-  test('leave one of several workers to the small ones', () => {
+  test('leave one of several workers to small files', () => {
     const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
     const queue = opened(waiting, { workers: 3 })
     expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])
@@ -115,7 +115,7 @@ describe('large files', () => {
     expect(queue.next()).toBe(waiting[2])
   })
 
-  test('have a single worker as well, in the order in which they came', () => {
+  test('also use a single worker, in order of arrival', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]
@@ -124,14 +124,14 @@ describe('large files', () => {
 })
 
 describe('a full queue', () => {
-  test('takes no more of an owner who is alone in it', () => {
+  test('rejects further files of its only owner', () => {
     const queue = opened(files('a', 3), { maxLength: 3 })
     const late = file('a')
     expect(queue.add(late)).toBe(late)
     expect(queue.length).toBe(3)
   })
 
-  test('the latest of whoever has the most gives way to an owner with clearly fewer', () => {
+  test('drops the latest file of the owner with the most for an owner with clearly fewer', () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)
@@ -144,13 +144,13 @@ describe('a full queue', () => {
     ['the most', 3],
     ['as many as anybody', 2],
     ['one fewer', 1],
-  ])('refuses the newcomer of an owner with %s: giving way would help nobody', (_how, own) => {
+  ])('rejects a file of a new owner with %s', (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')
     expect(queue.add(late)).toBe(late)
   })
 
-  test('of two who fill it, each gives way until the third has its part', () => {
+  test('two owners that fill the queue lose files until a third has its share', () => {
     const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
     const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
     for (const each of files('c', 128)) {
@@ -161,7 +161,7 @@ describe('a full queue', () => {
     expect(queue.length).toBe(256)
   })
 
-  test('has a place again where a file was begun, or its client has gone', () => {
+  test('accepts a file after another one has started, or lost its client', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     queue.remove(waiting[1]!)
@@ -177,7 +177,7 @@ describe('a full queue', () => {
     expect(drain(queue)).toEqual([waiting[2], ...more])
   })
 
-  test('a file that is tried again is always taken, before the others of its owner, and gives way to none', () => {
+  test('always accepts a retried file before the others of its owner, and does not drop it', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     const fallen = queue.next()!
@@ -192,7 +192,7 @@ describe('a full queue', () => {
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
-  test('all who wait are given out at the end', () => {
+  test('returns all waiting files at its end', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)
@@ -200,7 +200,7 @@ describe('a full queue', () => {
   })
 })
 
-test('whatever happens in whatever order, it is what a plain list would say', () => {
+test('equals a simple list after random operations', () => {
   const random = seeded(20_261_122)
   const [maxLength, workers] = [12, 3]
   const queue = open(maxLength, workers)

@@ -15,7 +15,7 @@ function lookupOver(statements: unknown[][]) {
   return FileLookup.kept(database as never)
 }
 
-test('files that are asked for in one turn are one statement for each tenant, and of that tenant alone', async () => {
+test('combines the lookups of one event loop turn into one statement per tenant', async () => {
   const statements: unknown[][] = []
   const lookup = lookupOver(statements)
   const found = await Promise.all([
@@ -31,7 +31,7 @@ test('files that are asked for in one turn are one statement for each tenant, an
   ])
 })
 
-test('what was found is not kept for a later turn', async () => {
+test('does not cache results for a later turn', async () => {
   const statements: unknown[][] = []
   const lookup = lookupOver(statements)
   await lookup.find('a', 'one-a')
@@ -39,7 +39,7 @@ test('what was found is not kept for a later turn', async () => {
   expect(statements).toHaveLength(2)
 })
 
-test('a statement that fails takes along those of its tenant only', async () => {
+test('a failed statement affects only lookups of its tenant', async () => {
   const lookup = lookupOver([])
   const away = lookup.find('ten_away', 'x')
   const found = lookup.find('a', 'one-a')

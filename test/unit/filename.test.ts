@@ -19,15 +19,18 @@ const kept: [string, string][] = [
   ['quote".txt', 'quote".txt'],
   ['日本語.pdf', '日本語.pdf'],
 ]
-test.each(kept)('%j is kept as %j', (given, expected) => {
+test.each(kept)('%j is stored as %j', (given, expected) => {
   expect(cleanFilename(given)).toBe(expected)
 })
 
-test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])('nothing of %j is left: 400', (given) => {
-  expect(() => cleanFilename(given)).toThrow(/file name/)
-})
+test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
+  'rejects %j, which is empty after sanitizing, with 400',
+  (given) => {
+    expect(() => cleanFilename(given)).toThrow(/file name/)
+  },
+)
 
-test('a long name keeps its extension, whole characters, and 255 bytes at most', () => {
+test('a long name keeps its extension, whole characters and at most 255 bytes', () => {
   for (const character of ['x', 'ü', '€', '\u{1F600}'])
     for (const extension of ['.txt', '', `.${'e'.repeat(100)}`]) {
       const name = cleanFilename(character.repeat(300) + extension)
@@ -38,7 +41,7 @@ test('a long name keeps its extension, whole characters, and 255 bytes at most',
     }
 })
 
-test('cleans a cleaned name no further, also if it was shortened at a space', () => {
+test('does not change a sanitized name again, even if it was shortened at a space', () => {
   for (const name of [
     `${'x'.repeat(250)}${' '.repeat(20)}y`,
     `${'\u3000'.repeat(3)}${'a \u3000'.repeat(100)}`,

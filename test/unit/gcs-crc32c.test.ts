@@ -16,11 +16,11 @@ test.each([
   ['32 bytes of zeros', Buffer.alloc(32), '8a9136aa'],
   ['32 bytes of ones', Buffer.alloc(32, 0xff), '62a8ab43'],
   ['32 rising bytes', Buffer.from(Array.from({ length: 32 }, (_, at) => at)), '46dd794e'],
-])('the CRC32C of %s is the standard’s', (_what, bytes, sum) => {
+])('the CRC32C of %s matches the standard', (_what, bytes, sum) => {
   expect(summed(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })
 
-test('bytes in parts of any length and at any offset have the sum that the bucket’s library finds', () => {
+test('has the checksum of the official library for parts of any length and offset', () => {
   const bytes = randomBytes(1000)
   for (let cut = 0; cut < 40; cut++) {
     const library = new CRC32C()

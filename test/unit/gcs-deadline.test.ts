@@ -8,7 +8,7 @@ const reasonOf = (attempt: (nth: number) => Promise<never>) => {
   return retry({ action: 'do it', limits }, () => attempt(++nth)).catch(({ code, cause }) => [code, String(cause)])
 }
 
-test('a call whose last attempt is cut short is told with the reason of the one before', async () => {
+test('a call whose last attempt is aborted fails with the reason of the previous attempt', async () => {
   const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1'), { code: 'ECONNREFUSED' })
   expect(await reasonOf((nth) => (nth === 1 ? Promise.reject(refused) : silence()))).toEqual([
     'storage_unavailable',
@@ -16,7 +16,7 @@ test('a call whose last attempt is cut short is told with the reason of the one 
   ])
 })
 
-test('one that never had an answer is told as that', async () => {
+test('a call without any response fails with that reason', async () => {
   expect(await reasonOf(silence)).toEqual([
     'storage_unavailable',
     expect.stringMatching(/^Error: Cannot do it: no response within \d+ ms$/),

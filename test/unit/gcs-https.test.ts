@@ -68,13 +68,13 @@ async function run(env: NodeJS.ProcessEnv): Promise<unknown> {
   return JSON.parse((await child.stdout.setEncoding('utf8').toArray()).join(''))
 }
 
-test('uploads, downloads, URLs, lists and deletes go over TLS to a bucket whose authority is trusted', async () => {
+test('uploads, downloads, URLs, lists and deletions use TLS with a trusted certificate authority', async () => {
   expect(bucket.url).toMatch(/^https:/)
   expect(await run({ NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })).toEqual(['a/9000000'])
   expect(new Set(bucket.calls)).toEqual(new Set(['upload', 'session', 'chunk', 'media', 'signed', 'delete', 'list']))
 })
 
-test('a bucket whose authority is not trusted is unavailable, says why, and is told nothing', async () => {
+test('a bucket with an untrusted certificate authority is unavailable with the reason, and receives no data', async () => {
   expect(await run({})).toEqual({ code: 'storage_unavailable', cause: expect.stringMatching(/certificate/) })
   expect(bucket.calls).toEqual([])
 })

@@ -50,7 +50,7 @@ const vectors: {
   },
 ]
 
-describe("the stand-in's signature check, on Google's own vectors", () => {
+describe('the signature check of the emulator, on test vectors of Google', () => {
   test.each(vectors)('$name', ({ path = object, query, headers = {}, canonical, hash }) => {
     const request = {
       method: 'GET',
@@ -61,7 +61,7 @@ describe("the stand-in's signature check, on Google's own vectors", () => {
     expect(stringToSign(request)).toBe(`GOOG4-RSA-SHA256\n20190201T090000Z\n20190201/auto/storage/goog4_request\n${hash}`)
   })
 
-  test("its CRC32C, on RFC 3720's vectors", () => {
+  test('the CRC32C of the emulator, on test vectors of RFC 3720', () => {
     expect(crc32c(Buffer.alloc(32))).toBe('ipE2qg==')
     expect(crc32c(Buffer.alloc(32, 0xff))).toBe('YqirQw==')
     expect(crc32c(Buffer.from('123456789'))).toBe('4waSgw==')

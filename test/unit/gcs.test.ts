@@ -53,7 +53,7 @@ const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind)
 const readBack = async (path: string, store = storage) => bytesOf(await store.open(path))
 
 describe('uploads', () => {
-  test('a small one is one request, a large one a session and its chunks', async () => {
+  test('a small one is one request, and a large one a session and its chunks', async () => {
     await storage.put('a/small', inMemory(noise(100_000)), type)
     expect(bucket.calls).toEqual(['upload'])
     await storage.put('a/large', inMemory(large), type)
@@ -76,7 +76,7 @@ describe('uploads', () => {
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
-  test.each(passing)('a large one survives %s, at its session and in its chunks, from where it was', async (_name, fault) => {
+  test.each(passing)('a large one survives %s at its session and in its chunks, from its last position', async (_name, fault) => {
     if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
     bucket.faults.plan('chunk', fault)
     await (fault.kind === 'silent' ? hasty : storage).put('a/large', inMemory(large), type)
@@ -99,7 +99,7 @@ describe('uploads', () => {
   test.each([
     ['upload', 100_000],
     ['chunk', 9_000_000],
-  ] as const)('a bucket that keeps other bytes (%s) is found out, and they are removed', async (call, size) => {
+  ] as const)('detects a bucket that stores other bytes (%s), and deletes them', async (call, size) => {
     bucket.faults.plan(call, { kind: 'wrong-crc32c' }, 3)
     await expect(storage.put('a/b', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])
@@ -111,7 +111,7 @@ describe('uploads', () => {
     expect(calls('upload')).toBe(1)
   })
 
-  test('half an answer is noticed at once, and asked after', async () => {
+  test('detects a truncated response immediately and queries the status', async () => {
     bucket.faults.plan('upload', { kind: 'half' })
     await storage.put('a/small', inMemory(noise(1000)), type)
     expect(bucket.calls).toEqual(['upload', 'upload', 'metadata'])
@@ -120,7 +120,7 @@ describe('uploads', () => {
   test.each([
     ['upload', 100_000],
     ['session', 9_000_000],
-  ] as const)('a 412 without an object (%s): once more, then unavailable', async (call, size) => {
+  ] as const)('repeats a 412 without an object (%s) once, then is unavailable', async (call, size) => {
     bucket.faults.plan(call, { kind: 'status', status: 412 })
     await storage.put('a/b', inMemory(noise(size)), type)
     bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
@@ -133,7 +133,7 @@ describe('uploads', () => {
     ['chunk', 400, 9_000_000],
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
-  ] as const)('%s refused with %i: once more, from the start, then unavailable', async (call, status, size) => {
+  ] as const)('%s rejected with %i: repeats once from the start, then is unavailable', async (call, status, size) => {
     bucket.faults.plan(call, { kind: 'status', status })
     await storage.put('a/b', inMemory(noise(size)), type)
     expect((await readBack('a/b')).equals(noise(size))).toBe(true)
@@ -143,19 +143,19 @@ describe('uploads', () => {
     expect(bucket.objects.names).toEqual(['a/b'])
   })
 
-  test('what the bucket asks to wait is handed on to the caller', async () => {
+  test('passes the Retry-After of the bucket to the caller', async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 503, headers: { 'Retry-After': '120' }, body: 'busy' }, 5)
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject({ ...unavailable, retryAfter: 120 })
   })
 
-  test('refused for good: told at once, without repetition', async () => {
+  test('reports a permanent rejection immediately, without a retry', async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 403 })
     await expect(storage.put('a/b', inMemory(noise(10)), type)).rejects.toMatchObject(unavailable)
     expect(calls('upload')).toBe(1)
   })
 
   test.each(['session', 'chunk', 'upload'] as const)(
-    'a bucket that always says 503 (%s) is given up, and leaves no session',
+    'gives up a bucket that always returns 503 (%s), and leaves no session',
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
       await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
@@ -173,7 +173,7 @@ describe('reads', () => {
     bucket.objects.keep({ name: 'a/b' }, noise(500_000))
   })
 
-  test('one that is cut short fails, and settles', async () => {
+  test('fail if truncated, and complete otherwise', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
@@ -185,7 +185,7 @@ describe('reads', () => {
     ['list', (store) => store.list().next()],
     ['delete', (store) => store.remove('a/b')],
     ['upload', (store) => store.ready()],
-  ])('%s is repeated through 503, silence and cuts, and given up in time', async (call, doing) => {
+  ])('%s is retried after 503, silence and lost connections, and times out', async (call, doing) => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
     if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
@@ -194,7 +194,7 @@ describe('reads', () => {
     await expect(doing(impatient)).rejects.toMatchObject(unavailable)
   })
 
-  test('readiness writes once in a while, under one name, and reads each time', async () => {
+  test('readiness writes one object occasionally, and reads it each time', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let asked = 0; asked < 5; asked++) await storage.ready()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
@@ -203,7 +203,7 @@ describe('reads', () => {
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
 
-  test('an object without a size, as stand-ins made in Go describe empty ones, has none', async () => {
+  test('an object without a size has none, as emulators in Go describe empty ones', async () => {
     bucket.objects.keep({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.leavesOutZero = true
     expect(await storage.size('a/empty')).toBe(0)
@@ -213,7 +213,7 @@ describe('reads', () => {
     await storage.put('a/another', inMemory(Buffer.alloc(0)), type)
   })
 
-  test('one reader that leaves does not disturb the others', async () => {
+  test('a reader that stops does not disturb the others', async () => {
     bucket.objects.keep({ name: 'a/large' }, large)
     const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
     const leaving = await storage.open('a/large')
@@ -223,8 +223,8 @@ describe('reads', () => {
   })
 })
 
-describe('a bucket that is not ours to use', () => {
-  test('a wrong name and a missing permission are told in its own words', async () => {
+describe('an inaccessible bucket', () => {
+  test('reports a wrong name and a missing permission with the message of the bucket', async () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
     await expect(wrong.ready()).rejects.toMatchObject({
       ...unavailable,
@@ -244,7 +244,7 @@ describe('URLs signed with an HMAC key', () => {
   const hmac = { accessId: 'GOOGTS7C7FUP3AIRVJTE2BCD', secret: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ' }
   const grant = { tenantId: 't', fileId: 'f', by: 'k', path: 'a/d é', filename: "o'd (1).pdf", contentType: 'application/pdf' }
 
-  test('are taken by the bucket that knows the key, need no call to IAM, and expire', async () => {
+  test('are accepted by the bucket that knows the key, need no call to IAM, and expire', async () => {
     const keyed = await StandInBucket.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
     const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
     keyed.objects.keep({ name: 'p/a/d é' }, Buffer.from('content'))
@@ -272,7 +272,7 @@ describe('signed URLs', () => {
   beforeEach(() => void bucket.objects.keep({ name: grant.path, contentType: 'text/html' }, noise(1000)))
   const get = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } })
 
-  test('are signed offline, for as long as asked, and carry name and type', async () => {
+  test('are signed offline with the requested expiry, name and type', async () => {
     const url = await storage.signDownload(grant)
     expect(bucket.calls).toEqual([])
     expect(new URL(url).searchParams.get('X-Goog-Expires')).toBe('300')
@@ -287,7 +287,7 @@ describe('signed URLs', () => {
     expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
   })
 
-  test('are worth nothing when changed, expired, or of another key', async () => {
+  test('are rejected if changed, expired or signed with another key', async () => {
     const url = await storage.signDownload(grant)
     const refusal = async (changed: string) => {
       const answer = await get(changed)
@@ -318,7 +318,7 @@ describe('signed URLs', () => {
     await storage.ready()
   })
 
-  test('a key file that cannot be read is an outage, not a crash', async () => {
+  test('an unreadable key file is an outage, not a crash', async () => {
     const broken = join(keys, 'broken.json')
     await writeFile(broken, '{')
     const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: broken, limits })

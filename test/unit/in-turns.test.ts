@@ -20,14 +20,14 @@ async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: n
   return { result, turns }
 }
 
-describe('JSON of an answer', () => {
-  test('reads as JSON.stringify writes it', () =>
+describe('JSON of a response', () => {
+  test('equals the output of JSON.stringify', () =>
     fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInTurns(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },
     ))
 
-  test('long lists, dates, what is undefined and what has a toJSON among them', async () => {
+  test('supports long lists, dates, undefined values and toJSON', async () => {
     const value = {
       none: undefined,
       data: { points: Array.from({ length: 2001 }, (_, at) => ({ at: new Date(at), gone: undefined })), 'a "name"': [undefined] },
@@ -55,30 +55,30 @@ describe('a long list', () => {
     return { lists: Object.values(result.data as Record<string, { at: number }[]>), turns }
   }
 
-  test('is completed in slices, in its order', async () => {
+  test('is completed in slices, in order', async () => {
     const { lists, turns } = await completed('{ points { at } }')
     expect(lists[0]!.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(5)
   })
 
-  test('and its neighbours in the same document one after another, each slice in a turn of its own', async () => {
+  test('is completed after its neighbors in the document, each slice in its own event loop turn', async () => {
     const { lists, turns } = await completed('{ a: points { at } b: points { at } c: points { at } }')
     for (const list of lists) expect(list.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(15)
   })
 })
 
-describe('values of a body', () => {
+describe('number of values of a body', () => {
   const tooMany = (text: string) => hasTooManyValues(Buffer.from(text))
 
-  test('as many as there may be, and one more', () => {
+  test('accepts the limit and rejects one more', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues).fill(1)))).toBe(false)
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })
 
-  test.each(['[', '{', ',', '{"a":'])('%s, again and again', (text) => expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true))
+  test.each(['[', '{', ',', '{"a":'])('%s, repeated', (text) => expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true))
 
-  test('what stands in a string is none', () => {
+  test('ignores the content of strings', () => {
     expect(tooMany(JSON.stringify('[,{"\\'.repeat(100_000)))).toBe(false)
     expect(tooMany(`"${'['.repeat(100_000)}`)).toBe(false)
     expect(tooMany(`${'"\\'}`)).toBe(false)

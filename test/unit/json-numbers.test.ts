@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals'
 import fc from 'fast-check'
 import { numberThatLosesDigits } from '../../src/api/bodies/json.js'
 
-describe('a number that would lose digits', () => {
+describe('detects a number that would lose digits', () => {
   test.each([
     ['{"x":9007199254740993}', '9007199254740993'],
     ['[1, -9007199254740993]', '-9007199254740993'],
@@ -25,7 +25,7 @@ describe('a number that would lose digits', () => {
     `"${'"9007199254740993"'.replaceAll('"', '\\"')}"`,
   ])('not in %s', (json) => expect(numberThatLosesDigits(json)).toBeUndefined())
 
-  test('never in what JSON.stringify writes', () =>
+  test('never in the output of JSON.stringify', () =>
     fc.assert(
       fc.property(fc.jsonValue(), fc.double({ noNaN: true, noDefaultInfinity: true }), (value, number) =>
         expect(numberThatLosesDigits(JSON.stringify([value, number, Math.trunc(number)]))).toBeUndefined(),
@@ -33,7 +33,7 @@ describe('a number that would lose digits', () => {
       { seed: 20_261_123 },
     ))
 
-  test('in a long text, its quotes left open, in one pass', () => {
+  test('in a long text with open quotes, in one pass', () => {
     const text = `"${'1234567890123456\\" '.repeat(50_000)}`
     expect(numberThatLosesDigits(text)).toBeUndefined()
   })

@@ -76,7 +76,7 @@ describe('downloads', () => {
     return { status: answer.status, headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) }
   }
 
-  test('whole, as an attachment that no browser will run', async () => {
+  test('complete, as an attachment that browsers do not execute', async () => {
     const { status, headers, body } = await get()
     expect(status).toBe(200)
     expect(body.equals(bytes)).toBe(true)
@@ -95,7 +95,7 @@ describe('downloads', () => {
     expect(disposition).toContain(`filename*=UTF-8''Stra%C3%9Fe%20%221%22%3B%20%F0%9F%98%80%E2%80%AEtxt.html`)
   })
 
-  test('HEAD has the same head and no body', async () => {
+  test('HEAD returns the same headers and no body', async () => {
     const { status, headers, body } = await get({}, 'HEAD')
     expect([status, headers.get('content-length'), headers.get('etag'), body.length]).toEqual([
       200,
@@ -121,7 +121,7 @@ describe('downloads', () => {
     expect(body.equals(bytes.subarray(start, end))).toBe(true)
   })
 
-  test('a range outside of the file is 416, in JSON, with its size', async () => {
+  test('a range outside of the file is 416 in JSON, with its size', async () => {
     const { status, headers, body } = await get({ range: 'bytes=100000-' })
     expect([status, headers.get('content-range')]).toEqual([416, 'bytes */100000'])
     expect(headers.get('content-disposition')).toBeNull()
@@ -129,7 +129,7 @@ describe('downloads', () => {
     expect(JSON.parse(body.toString())).toMatchObject({ status: 'ERROR', error: { code: 'bad_user_input' } })
   })
 
-  test('conditions', async () => {
+  test('supports conditional requests', async () => {
     const etag = `"${inMemory(bytes).sha256}"`
     const part = { range: 'bytes=0-9' }
     const status = async (headers: Record<string, string>) => (await get(headers)).status
@@ -145,7 +145,7 @@ describe('downloads', () => {
     expect(await status({ 'if-match': etag })).toBe(200)
   })
 
-  test('expired or forged is 403, a file that is gone 404, and no URL follows a forged Host', async () => {
+  test('expired or forged is 403, a deleted file is 404, and no URL contains a forged Host', async () => {
     expect((await get({}, 'GET', -10)).status).toBe(403)
     const forged = await fetch(`${base}/download/${fileId}?expires=9999999999&key=sig_1&signature=${'A'.repeat(43)}`, {
       headers: { connection: 'close' },
@@ -165,7 +165,7 @@ describe('downloads', () => {
     expect((await get()).status).toBe(503)
   })
 
-  test('nor is one that has grown, small or large', async () => {
+  test('never serves a blob that has grown, small or large', async () => {
     for (const size of [1_000, 100_000]) {
       await writeFile(store.getFile('t/c/x'), noise(size + 1))
       file = { ...(file as ServedFile), sizeBytes: size }
@@ -173,7 +173,7 @@ describe('downloads', () => {
     }
   })
 
-  test('many at once, of clients that read slowly or leave, each have their own bytes', async () => {
+  test('concurrent downloads of slow or disconnecting clients have their own bytes', async () => {
     const contents = Array.from({ length: 4 }, (_, at) => noise(2_000_000 + at))
     const ids = contents.map(() => newId('file'))
     for (const [at, content] of contents.entries()) {
@@ -198,14 +198,14 @@ describe('downloads', () => {
     }
   })
 
-  test('an empty file is served as one', async () => {
+  test('serves an empty file', async () => {
     await store.put('t/c/empty', inMemory(Buffer.alloc(0)), type)
     file = { ...(file as ServedFile), path: 't/c/empty', sizeBytes: 0n }
     const { status, headers, body } = await get()
     expect([status, headers.get('content-length'), body.length]).toEqual([200, '0', 0])
   })
 
-  test('a client that hangs up leaves no file open', async () => {
+  test('a client that disconnects leaves no open file', async () => {
     await store.put('t/c/large', inMemory(noise(20_000_000)), type)
     file = { ...(file as ServedFile), path: 't/c/large', sizeBytes: 20_000_000 }
     const url = new URL(

@@ -30,7 +30,7 @@ describe('how blobs lie on disk', () => {
     expect(toFilePath('a/short')).toBe('a/short')
   })
 
-  test('no directory grows with history: the ids of a year, all in one place', () => {
+  test('no directory grows with the ids of a year', () => {
     // Counted, not written.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
@@ -47,7 +47,7 @@ describe('how blobs lie on disk', () => {
     expect([...children.values()].reduce((most, names) => Math.max(most, names.size), 0)).toBeLessThanOrEqual(1024)
   })
 
-  test('windows that their last file has left are pruned, others stay', async () => {
+  test('empty time windows are deleted, and others are kept', async () => {
     const store = await open()
     const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
     await store.put(old, inMemory(Buffer.from('old')), type)
@@ -64,7 +64,7 @@ describe('how blobs lie on disk', () => {
 })
 
 describe('the local store', () => {
-  test('takes a temporary file of its own disk without copying it', async () => {
+  test('moves a temporary file on the same disk without copying it', async () => {
     const store = await open()
     const content = await inFile(join(root, '+tmp', 'upload'), noise(1000))
     await store.put('a/b', content, type)
@@ -73,7 +73,7 @@ describe('the local store', () => {
     expect((await bytesOf(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
-  test('what is in memory is written once, under its own name; a content that ends early leaves nothing there', async () => {
+  test('writes memory once under a unique name, and a truncated content leaves no file', async () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
@@ -85,7 +85,7 @@ describe('the local store', () => {
     expect(await readdir(join(root, 'a'))).toEqual(['b'])
   })
 
-  test('a content that is not as long as it was measured is not kept', async () => {
+  test('does not store a content with another length than declared', async () => {
     const store = await open()
     await expect(store.put('a/b', { ...inMemory(noise(10)), size: 11 }, type)).rejects.toMatchObject({
       code: 'storage_unavailable',
@@ -97,7 +97,7 @@ describe('the local store', () => {
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
-  test('what killed processes left is removed at the next start, what others are writing is not', async () => {
+  test('removes files of killed processes at the next start, but not those of running ones', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('kept')), type)
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
@@ -117,7 +117,7 @@ describe('the local store', () => {
     expect((await bytesOf(await store.open('a/b'))).toString()).toBe('kept')
   })
 
-  test('gives its reserve up where a removal needs room, and makes it again', async () => {
+  test('releases its reserved space if a deletion needs it, and reserves it again', async () => {
     const reserve = join(root, '+reserve')
     const noRoom = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'unlink' })
     const unlinkWithRoom: typeof unlink = async (path) => {
@@ -133,7 +133,7 @@ describe('the local store', () => {
     expect((await store.list().next()).done).toBe(true)
   })
 
-  test('an empty directory where the disk was mounted is an outage, not an empty store', async () => {
+  test('an empty directory instead of the mounted disk is an outage, not an empty store', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('x')), type)
     await rename(root, `${root}-away`)
@@ -149,7 +149,7 @@ describe('the local store', () => {
     await store.ready()
   })
 
-  test('two stores over one directory see one another at once', async () => {
+  test('two stores on one directory see the files of each other immediately', async () => {
     const [one, two] = [await open(), await open()]
     await one.put('a/b', inMemory(Buffer.from('x')), type)
     await expect(two.put('a/b', inMemory(Buffer.from('y')), type)).rejects.toThrow('Nothing was overwritten')
@@ -177,18 +177,18 @@ describe('openStorage', () => {
     ['gs://bucket?x=1', 'contains no valid bucket'],
     ['file://server/share', "contains the host 'server'"],
     ['file:///', 'contains no directory'],
-  ])('says what is wrong with %j', async (url, message) => {
+  ])('reports the error in %j', async (url, message) => {
     await expect(openStorage(url, options)).rejects.toThrow(message)
   })
 
-  test('a directory that cannot be is one sentence', async () => {
+  test('reports an inaccessible directory in one sentence', async () => {
     await writeFile(join(root, 'a-file'), '')
     await expect(openStorage(`file://${root}/a-file/store`, options)).rejects.toThrow(
       /^The file store currently cannot use '.*' as its directory \(.+\)\. Retry later\.$/,
     )
   })
 
-  test('a bucket opens without a word to it', async () => {
+  test('opens a bucket without a request', async () => {
     const storage = await openStorage('gs://some-bucket/a/prefix/', options)
     expect([storage.kind, storage.description]).toEqual(['gcs', 'gs://some-bucket/a/prefix'])
     await storage.close()

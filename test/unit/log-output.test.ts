@@ -22,7 +22,7 @@ const written = async (count: number) => {
   while (readFileSync(file, 'utf8').split('\n').length <= count) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('lines are written in their order, soon, without anybody asking', async () => {
+test('writes lines in order, soon and without a flush', async () => {
   const lines = Array.from({ length: 5000 }, (_, number) => `line ${number} ${'ü'.repeat(50)}`)
   const got = await intoFile(
     async (output) => {
@@ -34,7 +34,7 @@ test('lines are written in their order, soon, without anybody asking', async () 
   expect(got).toEqual(lines)
 })
 
-test('what waits is written at the end, before it is over', async () => {
+test('writes waiting lines before the end', async () => {
   const got = await intoFile((output) => {
     output.write('one\n')
     output.write('two\n')
@@ -43,7 +43,7 @@ test('what waits is written at the end, before it is over', async () => {
   expect(got).toEqual(['one', 'two'])
 })
 
-test('beyond the bound lines are left out, and it says how many', async () => {
+test('drops lines above the limit, and reports their number', async () => {
   const got = await intoFile(
     (output) => {
       for (let number = 0; number < 10; number++) output.write(`line ${number}\n`)
@@ -70,7 +70,7 @@ test.each([
   ['a full disk', 'exec "$@" >/dev/full'],
   ['a pipe that was closed', 'exec "$@" | true'],
   ['no output at all', 'exec "$@" >&-'],
-])('%s holds up neither the process nor its end', async (_, shell) => {
+])('%s delays neither the process nor its end', async (_, shell) => {
   const command = [process.execPath, '--input-type=module', '-e', program]
   const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command
   const child = spawn(first!, rest, { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -22,7 +22,7 @@ async function groups(line: string, limits: Record<string, string>) {
   return { root, groups: join(root, 'self') }
 }
 
-describe('the memory that all processes may take', () => {
+describe('memory limit of all processes', () => {
   const small = `${300 * megabyte}`
   const large = `${500 * megabyte}`
   test.each<[string, string, Record<string, string>, number]>([
@@ -39,7 +39,7 @@ describe('the memory that all processes may take', () => {
     ['no limit is set', '0::/', { 'memory.max': 'max' }],
     ['the first version says so by a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
     ['there are no control groups', '', {}],
-  ])('is the machine’s where %s', async (_, line, limits) => {
+  ])('is that of the machine if %s', async (_, line, limits) => {
     expect(memoryLimit(await groups(line, limits))).toBe(totalmem())
   })
 })

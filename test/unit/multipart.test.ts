@@ -134,7 +134,7 @@ function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
   return chunks
 }
 
-test('however a form comes, its parts are those that the parser finds by itself', async () => {
+test('a form has the parts that the parser finds, however it is chunked', async () => {
   const random = seeded(7)
   let whole = 0
   for (let round = 0; round < 200; round++) {

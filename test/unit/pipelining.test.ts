@@ -24,7 +24,7 @@ async function open(handle: RequestListener): Promise<Socket> {
 }
 const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-test('pipelined requests are begun one after the other, and answered in their order', async () => {
+test('pipelined requests are started one after another, and answered in order', async () => {
   let underWay = 0
   let most = 0
   const client = await open((incoming, response) => {
@@ -42,7 +42,7 @@ test('pipelined requests are begun one after the other, and answered in their or
   expect(most).toBe(1)
 })
 
-test('who sends too many ahead is cut off, and nothing more of it is begun', async () => {
+test('closes the connection of a client that pipelines too many requests, and starts no more of them', async () => {
   const begun: ServerResponse[] = []
   const client = await open((_incoming, response) => void begun.push(response))
   // A reset as well as an end.
@@ -52,7 +52,7 @@ test('who sends too many ahead is cut off, and nothing more of it is begun', asy
   expect(begun).toHaveLength(1)
 })
 
-test('what waits is not begun for a client that is gone', async () => {
+test('does not start waiting requests of a disconnected client', async () => {
   const begun: ServerResponse[] = []
   const client = await open((_incoming, response) => void begun.push(response))
   client.write(request('/').repeat(3))

@@ -2,13 +2,13 @@ import { describe, expect, test } from '@jest/globals'
 import { getShare } from '../../src/platform/processes/process-number.js'
 import { mergeMetrics } from '../../src/platform/processes/supervisor-metrics.js'
 
-describe('what all processes share', () => {
+describe('limits shared by all processes', () => {
   test.each([
     [4, [2, 2]],
     [5, [3, 2]],
     [8, [3, 3, 2]],
     [4, [1, 1, 1, 1]],
-  ])('a total of %i is divided without a rest: %j', (total, shares) => {
+  ])('divides a total of %i without a remainder: %j', (total, shares) => {
     const of = shares.length
     expect(shares.map((_, at) => getShare(total, { number: at + 1, of }))).toEqual(shares)
   })
@@ -18,17 +18,17 @@ describe('what all processes share', () => {
   })
 })
 
-describe('the metrics of several processes', () => {
+describe('metrics of several processes', () => {
   const of = (number: number) =>
     `# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="${number}"} ${number}\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="${number}"} 1\n`
 
-  test('describe each metric once, before the samples of all', () => {
+  test('describe each metric once, before all samples', () => {
     expect(mergeMetrics([of(1), of(2)])).toBe(
       '# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="1"} 1\ncalls_total{process="2"} 2\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="1"} 1\nup{process="2"} 1\n',
     )
   })
 
-  test('lack those of a process that did not answer', () => {
+  test('omit those of a process that did not respond', () => {
     expect(mergeMetrics([of(1), ''])).toBe(mergeMetrics([of(1)]))
   })
 })

@@ -29,7 +29,7 @@ function databases() {
   }
 }
 
-test('what a replica has of all that was committed before a request came is of no age, whatever is learnt of the primary meanwhile', async () => {
+test('a replica with all commits before a request has age zero, whatever the primary reports later', async () => {
   const { standing, replica, whenAsked } = databases()
   await replica.behindMs()
   const ages: number[] = []

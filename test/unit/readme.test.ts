@@ -37,17 +37,17 @@ function variablesRead(): string[] {
   return [...asked]
 }
 
-test('the configuration table names every variable that is read, once, and no other', () => {
+test('the configuration table contains every variable that is read, once, and no other', () => {
   const files = secretVariables.map((name) => `${name}_FILE`)
   expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(variablesRead().sort())
 })
 
-test('the configuration page says which variables may stand in a file', () => {
+test('the configuration page lists the variables that support secret files', () => {
   const sentence = /`NAME_FILE`[^:]*: ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
   expect([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
 })
 
-test('the defaults in the configuration table that are numbers are the real ones', () => {
+test('numeric defaults in the configuration table match the service', () => {
   const config = readConfig({}) as unknown as Record<string, unknown>
   const camel = (name: string) => name.toLowerCase().replaceAll(/_(\w)/g, (_all, letter: string) => letter.toUpperCase())
   const numbers = rows.filter(({ standard }) => /^\d+$/.test(standard))
@@ -65,19 +65,19 @@ test('the Node.js versions in the documentation are the minimum of package.json 
   expect(read('docs/deploy.md')).toMatch(new RegExp(`^\\| ${image} \\| fresh start, tour and API tests \\|`, 'm'))
 })
 
-test('it opens with the two commands, and names only npm scripts that exist', () => {
+test('the README starts with the two commands, and names only existing npm scripts', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   expect(read('README.md').slice(0, 400)).toMatch(/^# Assay\n\n```sh\nnpm start .*\nnpm test /)
   const named = [...everything.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, name]) => name!)
   for (const name of named) expect(Object.keys(scripts)).toContain(name)
 })
 
-test("the operator's commands are all listed, and no other", () => {
+test('the operator commands are all listed, and no other', () => {
   const listed = /npm run --silent admin -- COMMAND\n\n([^`]+)```/.exec(read('docs/operations.md'))![1]!.trim().split('\n')
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
 
-test('every folder of src has its place in the picture, and every file that is named is there', () => {
+test('every folder of src is in the diagram, and every named file exists', () => {
   const picture = read('docs/architecture.md')
   const folders = readdirSync(new URL('src/', root), { withFileTypes: true }).filter((entry) => entry.isDirectory())
   for (const { name } of folders) expect(picture).toContain(`${name}/`)
@@ -101,7 +101,7 @@ const anchor = (heading: string) =>
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
 
-test.each(pages)('%s: every link inside the repository leads somewhere', (page) => {
+test.each(pages)('%s: every link inside the repository exists', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
     path,
     fragment,

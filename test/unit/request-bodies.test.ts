@@ -36,7 +36,7 @@ async function requested(headers: string): Promise<{ request: IncomingMessage; s
 
 const inOneByteChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
 
-test('a body of one-byte chunks is read as what it says', async () => {
+test('a body of one-byte chunks is read completely', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const name = 'x'.repeat(10_000)
   const read = readJson(request, patient)
@@ -44,7 +44,7 @@ test('a body of one-byte chunks is read as what it says', async () => {
   expect(await read).toEqual({ name })
 })
 
-test('one-byte chunks that nobody reads yet wait as a few buffers, not as one each', async () => {
+test('unread one-byte chunks are buffered together', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const text = 'y'.repeat(16_000)
   socket.write(inOneByteChunks(text))
@@ -56,7 +56,7 @@ test('one-byte chunks that nobody reads yet wait as a few buffers, not as one ea
   expect(chunks.length).toBeLessThan(200)
 })
 
-test('a client that goes on with them is cut off before they hold the process', async () => {
+test('closes the connection of a client that sends too many of them', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const read = readJson(request, patient)
   const closed = new Promise((resolve) => socket.once('close', resolve))
@@ -65,7 +65,7 @@ test('a client that goes on with them is cut off before they hold the process', 
   await closed
 })
 
-test('what is kept takes a buffer for every few KiB, however small and however mixed its chunks are', () => {
+test('buffers chunks of any size in one buffer per few KiB', () => {
   const batch = new Batch()
   const given: Buffer[] = []
   for (let at = 0; at < 30_000; at++) given.push(Buffer.alloc(at % 1000 === 0 ? 5_000 : 1, at % 256))
@@ -78,7 +78,7 @@ test('what is kept takes a buffer for every few KiB, however small and however m
   expect([batch.size, batch.take()]).toEqual([0, []])
 })
 
-test('a body that is not whole in its time is refused, though it keeps coming', async () => {
+test('rejects a body that is incomplete after its time-out, even if bytes still arrive', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const drip = setInterval(() => socket.write('400\r\n'.concat(' '.repeat(1024), '\r\n')), 5)
   await expect(readJson(request, { ...patient, deadlineMs: 100 })).rejects.toMatchObject({
@@ -88,7 +88,7 @@ test('a body that is not whole in its time is refused, though it keeps coming', 
   clearInterval(drip)
 })
 
-test('an upload that drips below 2048 bytes a second is given up', async () => {
+test('aborts an upload below 2048 bytes per second', async () => {
   const { request, socket } = await requested('Content-Length: 1000000')
   request.resume()
   const drip = setInterval(() => socket.write('z'.repeat(300)), 200)
@@ -102,7 +102,7 @@ test('an upload that drips below 2048 bytes a second is given up', async () => {
   clearInterval(drip)
 })
 
-test('a process that stood still reads what came meanwhile before it gives an upload up', async () => {
+test('a process that was paused reads pending bytes before it aborts an upload', async () => {
   const { request, socket } = await requested('Content-Length: 1000000')
   const failed: unknown[] = []
   const end = watchBody(request, { idleMs: 200 }, (error) => failed.push(error))
@@ -124,7 +124,7 @@ const callFrom = (ip: string, known = false) =>
     signal: () => new AbortController().signal,
   })
 
-test('without a credential a body has 16 KiB, ten seconds, and few beside it from its address', async () => {
+test('limits a body without a credential to 16 KiB, ten seconds, and a few per address', async () => {
   const json = new JsonAdmission({ idleMs: 1 })
   let limits: unknown
   let finish = () => {}

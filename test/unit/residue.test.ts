@@ -12,7 +12,7 @@ import { leftBehind, watchFaults } from '../support/residue.js'
 // What the tests of outages lean on: that the looking finds what is there to be found.
 const atOnce = { patienceMs: 0 }
 
-test('a temporary file is found, a folder is none', async () => {
+test('finds a temporary file, and ignores a folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'assay-residue-'))
   await mkdir(join(folder, 'spool', 'of-a-process'), { recursive: true })
   expect(await leftBehind({ spool: [folder, join(folder, 'not-there')] }, atOnce)).toEqual([])
@@ -22,7 +22,7 @@ test('a temporary file is found, a folder is none', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('a request under way is found, and connections beyond the pool', async () => {
+test('finds a request in progress, and connections outside of the pool', async () => {
   const bucket = await StandInBucket.start({ name: 'blobs' })
   const { port } = new URL(bucket.url)
   const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
@@ -38,7 +38,7 @@ test('a request under way is found, and connections beyond the pool', async () =
   await bucket.stop()
 })
 
-test('in this process: a warning is noted', async () => {
+test('in this process: reports a warning', async () => {
   const watch = watchFaults()
   ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
   await new Promise(setImmediate)
@@ -51,7 +51,7 @@ test.each([
   ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("nobody"))'],
   ['uncaughtException', 'setImmediate(() => { throw new Error("nobody") })'],
   ['warning', 'const many = new EventTarget(); process.emitWarning("nobody")'],
-])('in a service: %s is told on standard error (%s)', async (kind, script) => {
+])('in a service: reports %s on standard error (%s)', async (kind, script) => {
   const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   const told = (await child.stderr.setEncoding('utf8').toArray()).join('')

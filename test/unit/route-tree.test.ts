@@ -8,7 +8,7 @@ const found = (path: string, method: Route['method'] = 'GET') => {
   return match && [match.routes.get(method)?.operation, match.parameters]
 }
 
-test('every route is found by its own path, with its parameters', () => {
+test('every route matches its own path, with its parameters', () => {
   for (const { method, path, operation } of routes) {
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
     const filled = path.replace(/\{(\w+)\}/g, 'some-$1')
@@ -16,7 +16,7 @@ test('every route is found by its own path, with its parameters', () => {
   }
 })
 
-test('a literal wins over a parameter, and a parameter takes any other segment, decoded', () => {
+test('a literal precedes a parameter, and a parameter matches any other decoded segment', () => {
   expect(found('/files/upload', 'POST')).toEqual(['UploadFile', {}])
   expect(found('/files/a%2Fb%20c')).toEqual(['CreateDownloadUrl', { file_id: 'a/b c' }])
   expect(found('/files/uploads')).toEqual(['CreateDownloadUrl', { file_id: 'uploads' }])
@@ -35,6 +35,6 @@ test.each([
   '/Files',
   '/files/',
   '//files',
-])('%j leads nowhere', (path) => {
+])('%j matches no route', (path) => {
   expect(found(path)).toBeUndefined()
 })

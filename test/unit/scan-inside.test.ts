@@ -38,7 +38,7 @@ test('scans of small archives that run at the same time do not mix up their cont
   expect(verdicts.map(({ verdict }) => verdict)).toEqual(['infected', 'clean'])
 })
 
-test('a failure of the engine while a reader unpacks is no damage of the file', async () => {
+test('a failure of the engine during unpacking is not reported as damage of the file', async () => {
   const source = new MemorySource(zipOf({ name: 'a.txt', bytes: Buffer.alloc(5_000, 'text ') }), 'zip')
   const fail = () => {
     throw new Error('out of memory')
@@ -56,7 +56,7 @@ const zstd = Buffer.from(
   'hex',
 )
 
-describe('what a reader unpacks is scanned', () => {
+describe('scans the unpacked content', () => {
   test.each<[string, () => Promise<Buffer> | Buffer]>([
     ['a 7z', () => sevenZip({ 'a.txt': 'text', 'b.com': thrice })],
     ['a 7z packed by PPMd', () => sevenZip({ 'b.com': thrice }, ['-m0=PPMd'])],
@@ -160,7 +160,7 @@ describe('what a reader unpacks is scanned', () => {
     expect(await scan(bytes)).toMatchObject(found)
   })
 
-  test('and is clean where nothing is found in it', async () => {
+  test('reports it as clean if nothing is found', async () => {
     expect(await scan(await sevenZip({ a: noise(5_000), 'b.txt': 'text' }))).toEqual(clean)
     expect(await scan(await sevenZip({ a: noise(5_000) }, [], 'xz'))).toEqual(clean)
   })
@@ -171,11 +171,11 @@ test.each<[string, () => Buffer]>([
   ['a Word document', () => compound(doc())],
   ['a mail', () => mailOf('Content-Type: text/plain\r\n\r\nHello')],
   ['text that begins like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
-])('%s without anything in it is clean', async (_, make) => {
+])('%s without content is clean', async (_, make) => {
   expect(await scan(make())).toEqual(clean)
 })
 
-describe('nothing is called clean that was not seen', () => {
+describe('unread content is never clean', () => {
   test.each<[string, Buffer, string]>([
     ['a RAR archive that is damaged', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
     ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],
@@ -192,22 +192,22 @@ describe('nothing is called clean that was not seen', () => {
     ['a 7z whose directory is encrypted', hidden7z, 'encrypted'],
     ['a zip whose directory is encrypted', hiddenZip(), 'encrypted'],
     ['a zip member packed by a method that nobody knows', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
-  ])('%s is incomplete, alone and in a zip', async (_, bytes, reason) => {
+  ])('%s is incomplete, directly and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
     expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
   })
 
-  test('a name that is a trick is found in any archive', async () => {
+  test('detects a deceptive name in any archive', async () => {
     const file = { name: 'invoice.pdf.exe', bytes: noise(50) }
     for (const bytes of [rar5(file), cpio(file), oldCpio(file), await sevenZip({ [file.name]: file.bytes })])
       expect(await scan(bytes)).toMatchObject({ verdict: 'infected' })
   })
 
-  test('but what is found beside it is a virus', async () => {
+  test('reports a virus found next to incomplete content', async () => {
     expect(await scan(zipOf({ name: 'a.7z', bytes: encrypted7z }, { name: 'b', bytes: eicar }))).toMatchObject(found)
   })
 
-  test('damage is damage: what can be unpacked is looked at, and the report says so', async () => {
+  test('reports damage, and scans the content that can be unpacked', async () => {
     const whole = await sevenZip({ a: noise(5_000) })
     expect(await scan(whole.subarray(0, 3_000))).toEqual(cleanWith('damaged 7z'))
     const xz = await sevenZip({ a: Buffer.concat([thrice, noise(300_000)]) }, [], 'xz')
@@ -215,7 +215,7 @@ describe('nothing is called clean that was not seen', () => {
   })
 })
 
-describe('what its reader cannot open without a password is incomplete, whatever the scanner says', () => {
+describe('files that require a password are incomplete, whatever the scanner reports', () => {
   const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
   afterAll(() => inspector.close())
   const secret = zipOf({ name: 'a', bytes: text, encrypted: true })

@@ -19,7 +19,7 @@ const schema = buildSchema(createResolvers({} as Parameters<typeof createResolve
 const roots = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()]
 const types = Object.values(schema.getTypeMap()).filter((type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type))
 
-test('schema.graphql is the schema; where it is stale, npm run schema writes it', () => {
+test('schema.graphql is current; update it with npm run schema', () => {
   expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(schemaText(schema))
 })
 
@@ -30,16 +30,16 @@ test('no generated code is committed, except schema.graphql', () => {
   expect(execFileSync('git', ['ls-files', '*/generated/*'], { cwd: root, encoding: 'utf8' })).toBe('')
 })
 
-test('every type, field, argument, input field and enum value says what it is', () => {
+test('every type, field, argument, input field and enum value has a description', () => {
   expect(types.flatMap(undescribed)).toEqual([])
   expect(types.length).toBeGreaterThan(40)
 })
 
-test('no description refers to a section of a document that users do not have', () => {
+test('no description refers to a section of an internal document', () => {
   expect(schemaText(schema)).not.toMatch(/§|specification, section/)
 })
 
-test('every root field says who may use it', () => {
+test('every root field documents the required scope', () => {
   for (const root of roots)
     for (const [name, field] of Object.entries(root!.getFields()))
       expect([name, (field.extensions.endpoint as Endpoint | undefined)?.access]).toEqual([

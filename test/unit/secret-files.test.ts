@@ -54,14 +54,14 @@ describe.each(secretVariables)('%s', (name) => {
     expect(readConfig({ ...without(name), [variable]: fileOf(values[name] + end) })).toEqual(direct)
   })
 
-  test('set in both ways is a fault', () => {
+  test('is rejected if set in both ways', () => {
     const path = fileOf(values[name])
     expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be unset if ${name} is set.`,
     ])
   })
 
-  test('a file that is not there is named, and nothing else', () => {
+  test('a missing file is reported by its path only', () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,
@@ -69,7 +69,7 @@ describe.each(secretVariables)('%s', (name) => {
   })
 })
 
-test('a file without a value, one far too long, and a folder are faults', () => {
+test('rejects a file without a value, one far too long, and a folder', () => {
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
@@ -78,11 +78,11 @@ test('a file without a value, one far too long, and a folder are faults', () => 
   expect(reasonOf(nested)).toBe('it is not a file')
 })
 
-test("a file's secret is not shown where it is wrong", () => {
+test('does not show the secret of a file in an error', () => {
   expect(faults({ MASTER_KEY_FILE: fileOf('hushed!') }).join()).toMatch(/^MASTER_KEY is a value of 7 characters\. /)
 })
 
-test('an outside database wants its MASTER_KEY also where its URL stands in a file', () => {
+test('an external database requires its MASTER_KEY, also if its URL is in a file', () => {
   expect(faults({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) })).toEqual([expect.stringMatching(/^MASTER_KEY is not set/)])
 })
 

@@ -18,7 +18,7 @@ const origin = { ip: '192.0.2.1', userAgent: 'x' }
 const note = (id: string, tenantId = 'ten_1', reason: 'sign_in_failed' | 'scope_refused' = 'sign_in_failed') =>
   trail.note({ reason, message: 'No.', tenantId, about: { id, name: 'A' }, origin })
 
-test('of a thousand alike one is kept, and all are counted', () => {
+test('stores one of a thousand equal entries, and counts all', () => {
   for (let time = 0; time < 1000; time++) note('usr_1')
   expect(kept).toHaveLength(1)
   expect(kept[0]).toMatchObject({
@@ -30,7 +30,7 @@ test('of a thousand alike one is kept, and all are counted', () => {
   expect(counted).toHaveLength(1000)
 })
 
-test('another reason, another user and another tenant have entries of their own', () => {
+test('another reason, user or tenant has separate entries', () => {
   for (let time = 0; time < 3; time++) {
     note('usr_1')
     note('usr_1', 'ten_1', 'scope_refused')
@@ -40,7 +40,7 @@ test('another reason, another user and another tenant have entries of their own'
   expect(kept).toHaveLength(4)
 })
 
-test('a tenant has sixty an hour, whatever is tried, and its neighbour has its own', () => {
+test('limits a tenant to sixty entries an hour, without affecting other tenants', () => {
   for (let user = 0; user < 5000; user++) note(`usr_${user}`)
   expect(kept).toHaveLength(60)
   note('usr_1', 'ten_2')

@@ -29,20 +29,20 @@ function paceOf({ free = {}, hold }: { free?: Partial<FreeFailures>; hold?: Prom
 const at = (email: string, ip: string, familiar = false) => ({ email, ip, isFamiliar: async () => familiar })
 
 describe('attempts to sign in', () => {
-  test('to one account from one address: so many are free, then each waits twice as long, up to a quarter of a minute', async () => {
+  test('to one account from one address: a few are immediate, then each waits twice as long, up to 15 seconds', async () => {
     const { pace, waits } = paceOf({ free: { pair: 3 } })
     for (let time = 0; time < 12; time++) await pace.begin(at('amy@example.com', '192.0.2.1'))
     expect(waits).toEqual([250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000])
   })
 
-  test('are one account however it is spelled, and one address in an IPv6 /64', async () => {
+  test('treat spellings of an account as one, and addresses of an IPv6 /64 as one', async () => {
     const { pace, waits } = paceOf({ free: { pair: 1 } })
     await pace.begin(at(' Amy@Example.com', '2001:db8:1:2::1'))
     await pace.begin(at('amy@example.com', '2001:db8:1:2:ffff::9'))
     expect(waits).toEqual([250])
   })
 
-  test('of strangers do not slow the owner down where he signed in of late, and elsewhere a little', async () => {
+  test('of other clients do not delay the owner at a recent address, and delay others slightly', async () => {
     const { pace, waits } = paceOf({ free: { pair: 3, account: 5 } })
     for (let address = 0; address < 7; address++) await pace.begin(at('amy@example.com', `198.51.100.${address}`))
     expect(waits).toEqual([250, 500])
@@ -54,7 +54,7 @@ describe('attempts to sign in', () => {
     expect(waits).toHaveLength(3)
   })
 
-  test('on many accounts from one address wait as well, but not where its owner signed in from there', async () => {
+  test('on many accounts from one address wait as well, except where the owner signed in before', async () => {
     const { pace, waits } = paceOf({ free: { address: 2 } })
     for (let account = 0; account < 4; account++) await pace.begin(at(`user${account}@example.com`, '192.0.2.1'))
     expect(waits).toEqual([250, 500])
@@ -62,19 +62,19 @@ describe('attempts to sign in', () => {
     expect(waits).toHaveLength(2)
   })
 
-  test('from a familiar address are still guesses where they fail there', async () => {
+  test('from a familiar address count as guesses if they fail there', async () => {
     const { pace, waits } = paceOf({ free: { pair: 2 } })
     for (let time = 0; time < 3; time++) await pace.begin(at('amy@example.com', '192.0.2.1', true))
     expect(waits).toEqual([250])
   })
 
-  test('that were right are not counted', async () => {
+  test('are not counted if successful', async () => {
     const { pace, waits } = paceOf({ free: { pair: 1, account: 1, address: 1 } })
     for (let time = 0; time < 20; time++) await (await pace.begin(at('amy@example.com', '192.0.2.1'))).succeeded()
     expect(waits).toEqual([])
   })
 
-  test('wait eight at once for an address; more are told to come again, and another address goes on', async () => {
+  test('wait in a queue of eight per address; more are rejected as overloaded, and other addresses continue', async () => {
     let go = () => {}
     const hold = new Promise<void>((resolve) => {
       go = resolve
@@ -89,7 +89,7 @@ describe('attempts to sign in', () => {
     await expect(pace.begin(at('more@example.com', '192.0.2.1'))).resolves.toBeDefined()
   })
 
-  test('stop waiting when the client has gone', async () => {
+  test('stop waiting when the client disconnects', async () => {
     const pace = new SignInPace({ counters: { pair: counter(), account: counter(), address: counter() }, free: { pair: 0 } })
     await expect(pace.begin({ ...at('amy@example.com', '192.0.2.1'), signal: AbortSignal.abort() })).rejects.toThrow('aborted')
   })

@@ -38,7 +38,7 @@ const programStream = Buffer.concat([Buffer.from('000001ba44000400040101', 'hex'
 const adtsLength = ((media.aac()[3]! & 3) << 11) | (media.aac()[4]! << 3) | (media.aac()[5]! >> 5)
 const id3 = Buffer.concat([text('ID3\x04\0\0\0\0\0\x0a'), Buffer.alloc(10)])
 
-describe('what is sound is not refused', () => {
+describe('accepts a valid file', () => {
   test.each<[string, string, Buffer]>([
     ['JPEG XL as a bare codestream', 'jxl', Buffer.concat([Buffer.from('ff0a', 'hex'), noise(300)])],
     ['a DASH segment', 'm4s', segment()],
@@ -89,7 +89,7 @@ describe('what is sound is not refused', () => {
   })
 })
 
-test('a film under the name of a near relation is opened, and the report says what it is', async () => {
+test('opens a video named like a similar format, and reports its type', async () => {
   const notesOf = async (extension: string, bytes: Buffer) => {
     const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
     return (await examine(new MemorySource(bytes, extension), job)).soundness?.verdict
@@ -103,28 +103,28 @@ test('a film under the name of a near relation is opened, and the report says wh
 test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
-])('a plan of A0 in black and white at %d dpi is no flood, in colours it is', (_, width, height) => {
+])('a black and white plan of A0 at %d dpi is accepted, and in color rejected', (_, width, height) => {
   expect(checkImageSize('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
   expect(checkImageSize('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({
     maliciousConstruction: 'pixel_flood',
   })
 })
 
-describe('what is no such file is refused', () => {
+describe('rejects an invalid file', () => {
   const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
 
-  test.each(signed)('noise and text called .%s', async (extension) => {
+  test.each(signed)('noise and text named .%s', async (extension) => {
     expect(await runReader(extension, noise(5000))).toMatch(/corrupt/)
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
-  test('what office programs write as text under an older name; the message says what it is', async () => {
+  test('text output of office programs under an older extension, with the real type in the message', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
     expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*called \.xml/)
     expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(/web page.*called \.html/)
   })
 
-  test('a WAV that is shorter than it says', async () => {
+  test('a WAV that is shorter than declared', async () => {
     const whole = media.wav()
     expect(await runReader('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
   })
@@ -137,13 +137,13 @@ describe('what is no such file is refused', () => {
     expect(await runReader('zip', bytes)).toMatch(/corrupt/)
   })
 
-  test('a zip that is cut before a zip that it stores', async () => {
+  test('a zip that is truncated before a stored zip', async () => {
     const inner = basic.zip({ 'b.txt': 'inner' })
     const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
     expect(await runReader('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
   })
 
-  test('a zip whose directory is empty behind local headers', async () => {
+  test('a zip with an empty directory and local headers', async () => {
     const bytes = basic.zip({ 'a.txt': noise(2_000_000) })
     const directory = bytes.lastIndexOf(Buffer.from('PK\x01\x02', 'latin1'))
     const empty = Buffer.alloc(22)
@@ -152,7 +152,7 @@ describe('what is no such file is refused', () => {
     expect(await runReader('zip', Buffer.concat([bytes.subarray(0, directory), empty]))).toMatch(/corrupt|polyglot|zip/)
   })
 
-  test('an SVG that draws a thousand million times', async () => {
+  test('an SVG that draws a billion times', async () => {
     const levels = Array.from({ length: 9 }, (_, at) => `<g id="a${at + 1}">${`<use href="#a${at}"/>`.repeat(10)}</g>`)
     const bomb = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0" width="1" height="1"/>${levels.join('')}<use href="#a9"/></svg>`
     expect(await runReader('svg', text(bomb))).toMatch(/^svg_use/)
@@ -160,7 +160,7 @@ describe('what is no such file is refused', () => {
     expect(await runReader('svg', text(honest))).toBe('sound')
   })
 
-  test('a program, under an extension that is not known', async () => {
+  test('a program with an unknown extension', async () => {
     expect(await runReader('acme', basic.exe())).toBe('invalid_extension: it is exe')
   })
 })

@@ -26,7 +26,7 @@ const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
   spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('puts a large upload into a file, which disposing deletes', async () => {
+test('stores a large upload in a file, and disposing deletes it', async () => {
   await open()
   const { content, dispose, sizeBytes } = await take(large)
   expect(sizeBytes).toBe(large.length)
@@ -37,7 +37,7 @@ test('puts a large upload into a file, which disposing deletes', async () => {
   await expect(stat(content!.path!)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('a small one stays in memory, one over its limit is not kept', async () => {
+test('keeps a small upload in memory, and rejects one above its limit', async () => {
   await open()
   const small = await take(noise(1000))
   expect(small.content).toMatchObject({ size: 1000, bytes: noise(1000) })
@@ -47,7 +47,7 @@ test('a small one stays in memory, one over its limit is not kept', async () => 
   await small.dispose()
 })
 
-test('one of the most that memory takes has its digest', async () => {
+test('an upload of the maximum size for memory has a digest', async () => {
   await open()
   const bytes = noise(256 * 1024)
   const { content, dispose } = await take(bytes)
@@ -57,27 +57,30 @@ test('one of the most that memory takes has its digest', async () => {
   await dispose()
 })
 
-test('what is announced as large is a file from its first byte, however much comes', async () => {
+test('writes an upload with a large declared size to a file from its first byte', async () => {
   await open()
   const { content, dispose } = await take(noise(2000), { expected: 100_000_000 })
   expect([content!.bytes, (await readFile(content!.path!)).length]).toEqual([undefined, 2000])
   await dispose()
 })
 
-test.each([300_000, 1_100_000, 4 * 1024 * 1024])('announced with %i bytes it stays in memory, however it comes', async (size) => {
-  await open()
-  for (const bytes of [noise(size), noise(size / 2)]) {
-    const { content, dispose } = await take(bytes, { expected: size + 500 })
-    expect(content!.path).toBeUndefined()
-    expect(content!.bytes!.equals(bytes)).toBe(true)
-    expect(content!.sha256).toBe(sha256(bytes))
-    expect(Buffer.concat(await content!.stream({ start: 5, end: 9 }).toArray()).equals(bytes.subarray(5, 10))).toBe(true)
-    await dispose()
-  }
-  expect(await readdir(spool.directory)).toEqual([])
-})
+test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
+  'declared with %i bytes, an upload stays in memory, however it is chunked',
+  async (size) => {
+    await open()
+    for (const bytes of [noise(size), noise(size / 2)]) {
+      const { content, dispose } = await take(bytes, { expected: size + 500 })
+      expect(content!.path).toBeUndefined()
+      expect(content!.bytes!.equals(bytes)).toBe(true)
+      expect(content!.sha256).toBe(sha256(bytes))
+      expect(Buffer.concat(await content!.stream({ start: 5, end: 9 }).toArray()).equals(bytes.subarray(5, 10))).toBe(true)
+      await dispose()
+    }
+    expect(await readdir(spool.directory)).toEqual([])
+  },
+)
 
-test('more than was announced goes to a file, whole', async () => {
+test('an upload larger than declared is written to a file completely', async () => {
   await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)
@@ -86,7 +89,7 @@ test('more than was announced goes to a file, whole', async () => {
 })
 
 test.each([1_000, 100_000, 3_000_000])(
-  '%i bytes over a limit that is known only behind the last of them are not kept',
+  'does not store %i bytes above a limit that is known after the last byte',
   async (size) => {
     for (const expected of [0, size]) {
       let asked = 0
@@ -98,7 +101,7 @@ test.each([1_000, 100_000, 3_000_000])(
   },
 )
 
-test('what is over its limit gives its memory back', async () => {
+test('an upload above its limit releases its memory', async () => {
   spool = await Spool.open({ directory, memoryBudget: 4_500_000 })
   for (let times = 0; times < 3; times++) {
     expect((await take(noise(2_900_000), { limit: 2_800_000, expected: 2_900_000 })).content).toBeUndefined()
@@ -108,7 +111,7 @@ test('what is over its limit gives its memory back', async () => {
   }
 })
 
-test('all that is in memory shares one budget: beyond it even small ones are files, until something is given back', async () => {
+test('all uploads share one memory budget, and above it small ones use files', async () => {
   spool = await Spool.open({ directory, memoryBudget: 10_000 })
   const held = await Promise.all([take(noise(4000)), take(noise(4000))])
   const [beyond] = [await take(noise(4000))]
@@ -120,7 +123,7 @@ test('all that is in memory shares one budget: beyond it even small ones are fil
   for (const each of [...held, beyond!, again]) await each.dispose()
 })
 
-test('chunks that were taken do not pile up', async () => {
+test('consumed chunks do not accumulate', async () => {
   await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()

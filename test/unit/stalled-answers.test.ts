@@ -34,14 +34,14 @@ async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) 
 // More than the buffers of any kernel between the two.
 const large = Buffer.alloc(32 * 1_048_576)
 
-test('a client that stops reading is dropped', async () => {
+test('disconnects a client that stops reading', async () => {
   const { client, ended } = await ask((response) => response.end(large))
   await once(client, 'readable')
   await ended()
   expect(server.listening).toBe(true)
 })
 
-test('a slow answer is not taken for a slow client', async () => {
+test('a slow response is not treated as a slow client', async () => {
   const { client, ended } = await ask(async (response) => {
     response.write('one ')
     await pause(700)

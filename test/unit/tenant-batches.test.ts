@@ -2,11 +2,11 @@ import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from '@jest/globals'
 import { TenantBatches } from '../../src/platform/db/tenant-batches.js'
 
-describe('look-ups of one turn', () => {
+describe('lookups of one event loop turn', () => {
   const ofTenants = (load: (tenantId: string, asked: readonly { id: number }[]) => Promise<(string | null)[]>) =>
     new TenantBatches<{ tenantId: string; id: number }, string>(load)
 
-  test('are one for each tenant, and give each what it asked for', async () => {
+  test('are one query per tenant, and each returns its own result', async () => {
     const loads: string[] = []
     const batches = ofTenants(async (tenantId, asked) => {
       loads.push(tenantId)
@@ -17,7 +17,7 @@ describe('look-ups of one turn', () => {
     expect(loads).toEqual(['a', 'b'])
   })
 
-  test('fail with whatever their tenant’s failed with, and with nobody else’s', async () => {
+  test('fail with the error of their own tenant only', async () => {
     for (const thrown of [new Error('gone'), runInNewContext('new Error("gone")'), 'gone', undefined]) {
       const batches = ofTenants(async (tenantId, asked) => {
         if (tenantId === 'a') throw thrown

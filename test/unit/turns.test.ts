@@ -38,14 +38,14 @@ function gathering() {
   return { at, turns, come, expect }
 }
 
-test('a group begins at once where nothing else is about to come', async () => {
+test('a group starts immediately if no other work is expected', async () => {
   const { at, come } = gathering()
   await come()
   await come()
   expect(at.groups).toEqual([1, 1])
 })
 
-test('a group waits for what is about to come, until it has come or will not', async () => {
+test('a group waits for expected work until it arrives or is cancelled', async () => {
   const { at, come, expect: expected } = gathering()
   const [one, other] = [expected(), expected()]
   await come()
@@ -58,7 +58,7 @@ test('a group waits for what is about to come, until it has come or will not', a
   expect(at.groups).toEqual([2])
 })
 
-test('what comes alone begins a group at once', async () => {
+test('a single entry starts a group immediately', async () => {
   const { at, expect: expected } = gathering()
   const { came, end } = expected()
   end()
@@ -66,7 +66,7 @@ test('what comes alone begins a group at once', async () => {
   expect(at.groups).toEqual([1])
 })
 
-test('a group waits for what does not come for two milliseconds and no longer, and the next does not wait for it', async () => {
+test('a group waits at most two milliseconds for expected work, and the next does not wait for it', async () => {
   const { at, turns, come, expect: expected } = gathering()
   expected()
   await come()
@@ -81,7 +81,7 @@ test('a group waits for what does not come for two milliseconds and no longer, a
   expect(at.groups).toEqual([1, 1])
 })
 
-test('a group does not wait for what begins when it is wanted already', async () => {
+test('a group does not wait for work that starts after it is requested', async () => {
   const { at, come, expect: expected } = gathering()
   const first = expected()
   await come()

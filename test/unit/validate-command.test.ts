@@ -28,7 +28,7 @@ const run = async (...argv: string[]) => {
   return { status, out, err, scanner }
 }
 
-test('a file: its report as REST spells it', async () => {
+test('prints the report of a file with the names of REST', async () => {
   const { status, out, scanner } = await run(join(folder, 'good.png'))
   expect(JSON.parse(out.join('\n'))).toMatchObject({
     outcome: 'accepted',
@@ -40,7 +40,7 @@ test('a file: its report as REST spells it', async () => {
   expect([status, scanner.scanned]).toEqual([0, 1])
 })
 
-test('a folder: a line for each file below it, and a summary', async () => {
+test('prints a line for each file below a folder, and a summary', async () => {
   const { status, out } = await run('--no-scan', folder)
   expect(out.slice(0, -1).map((line) => line.split('\t').slice(0, 3))).toEqual([
     [join('below', 'broken.png'), 'rejected', 'corrupt_file'],
@@ -51,12 +51,12 @@ test('a folder: a line for each file below it, and a summary', async () => {
   expect(status).toBe(1)
 })
 
-test('paths are relative to where the user stands, which npm keeps in INIT_CWD', async () => {
+test('resolves paths from INIT_CWD, in which npm stores the directory of the user', async () => {
   const { status, stdout } = await runCommand(['validate', '--no-scan', '../good.png'], { INIT_CWD: join(folder, 'below') })
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('packages and git’s own files are left out of a folder, and looked at where they are named', async () => {
+test('skips packages and files of git in a folder, and reads them if named', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
@@ -65,7 +65,7 @@ test('packages and git’s own files are left out of a folder, and looked at whe
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('with labels: what is judged otherwise, and both error rates with their confidence', async () => {
+test('with labels, prints differing verdicts and both error rates with their confidence', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))
@@ -79,12 +79,12 @@ test('with labels: what is judged otherwise, and both error rates with their con
   expect(status).toBe(1)
 })
 
-test('--no-scan asks no scanner', async () => {
+test('--no-scan does not use the scanner', async () => {
   const { out, scanner } = await run('--no-scan', join(folder, 'good.png'))
   expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
 })
 
-test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])('%j is told in a sentence, with status 1', async (argv) => {
+test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])('reports %j in a sentence, with status 1', async (argv) => {
   const { status, err } = await run(...argv)
   expect([status, err.length]).toEqual([1, 1])
 })

@@ -16,21 +16,21 @@ function refused(variables: Record<string, unknown>): GraphQLError | undefined {
   }
 }
 
-describe('variables at fault', () => {
-  test('are told all at once, in one error', () => {
+describe('invalid variables', () => {
+  test('are reported together in one error', () => {
     const error = refused({ key: { name: 1, scopes: ['read', 'fly'] }, page: 'x' })
     expect(error?.extensions).toMatchObject({ code: 'BAD_USER_INPUT' })
     for (const part of ['key.name', 'key.scopes[1]', '"$page"']) expect(error?.message).toContain(part)
   })
 
-  test('are told short, however many and however long', () => {
+  test('are reported in a short message, whatever their number and length', () => {
     const error = refused({ key: { name: 'x', scopes: Array(9_000).fill('fly'.repeat(10)) }, page: 'y'.repeat(500_000) })
     expect(error?.message).toContain('Further errors are omitted')
     expect(error!.message.length).toBeLessThan(6_000)
     expect(refused({ key: null, page: 'y'.repeat(500_000) })!.message.length).toBeLessThan(2_000)
   })
 
-  test('are not compared letter by letter where they are endless, nor is what is beside them told again', () => {
+  test('are not compared with known names if very long, and their neighbors are reported once', () => {
     const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`scope${at}`, 1]))
     const error = refused({ key: { ...members, ['scopes'.repeat(50_000)]: 1, name: 'z'.repeat(500_000), scopes: ['read'] } })
     expect(error!.message).toContain('"scope0" is not defined')
@@ -41,19 +41,19 @@ describe('variables at fault', () => {
     expect(word.length).toBeLessThan(1_000)
   })
 
-  test('a name that begins as one that is known is not taken for it', () => {
+  test('a name that starts like a known one is not accepted as that name', () => {
     expect(refused({ key: { name: 'x', scopes: [], [`name${' '.repeat(500)}`]: 1 } })!.message).toContain('is not defined')
     expect(refused({ key: { name: 'x', scopes: [`read${'d'.repeat(500)}`] } })!.message).toContain('does not exist')
     expect(refused({ key: JSON.parse('{"name":"x","scopes":[],"__proto__":{}}') })!.message).toContain('__proto__')
   })
 
-  test('are told where they are missing or null', () => {
+  test('are reported if missing or null', () => {
     expect(refused({})!.message).toContain('"$key" of required type "Key!" was not provided')
     expect(refused({ key: null })!.message).toContain('"$key" of non-null type "Key!" must not be null')
     expect(refused({ key: { name: 'x', scopes: 'read' }, page: null })).toBeUndefined()
   })
 
-  test('are none where they fit', () => {
+  test('are accepted if valid', () => {
     expect(refused({ key: { name: 'x', scopes: ['read'] } })).toBeUndefined()
   })
 })

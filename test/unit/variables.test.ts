@@ -24,15 +24,15 @@ describe('numbers', () => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
-    'the text %j is a fault',
+    'rejects the text %j',
     (text) => {
       expect(coerce('Int', text, 'text')).toBe('fault')
     },
   )
-  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('the JSON value %j is a fault', (value) => {
+  test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j', (value) => {
     expect(coerce('Int', value)).toBe('fault')
   })
-  test('JSON’s own numbers may be signed, for the rules to judge', () => {
+  test('JSON numbers may be signed, subject to the rules', () => {
     expect(coerce('Int', -5)).toBe(-5)
   })
 })
@@ -46,13 +46,13 @@ test.each([
   ['[Colour!]', ['red'], [[]], ['blue']],
   ['[String!]', ['a'], [['b']], [null]],
   ['[String!]', ['a'], [['b']], 'a'],
-])('%s takes %j and the like, and not its opposite', (type, good, alsoGood, bad) => {
+])('%s accepts %j and similar values, and rejects others', (type, good, alsoGood, bad) => {
   expect(coerce(type, good)).toEqual(good)
   for (const value of alsoGood) expect(coerce(type, value)).toEqual(value)
   expect(coerce(type, bad)).toBe('fault')
 })
 
-test('what is left out stays out, so that the schema’s defaults apply; null too, unless it is a fault', () => {
+test('omits values that are omitted, so that schema defaults apply, and null unless it is invalid', () => {
   const types = operation({ a: 'Int', b: 'String' })
   expect(coerceVariables(types, new Map(), { nullIsFault: false })).toEqual({ variables: {}, faults: [] })
   const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
@@ -60,7 +60,7 @@ test('what is left out stays out, so that the schema’s defaults apply; null to
   expect(coerceVariables(types, nothing, { nullIsFault: true }).faults).toEqual([{ field: 'a', message: 'must not be null' }])
 })
 
-test('what is required and missing is told, and stands in so that the document still runs', () => {
+test('reports a missing required value, and substitutes one so that the document still runs', () => {
   const types = operation({ a: 'Int!', b: '[String!]!', c: 'Colour!', d: 'JSONObject!', e: 'String!', f: 'Boolean!' })
   const { variables, faults } = coerceVariables(types, new Map(), { nullIsFault: false })
   expect(faults.map(({ field, message }) => `${field} ${message}`)).toEqual(

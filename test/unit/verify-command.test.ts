@@ -29,7 +29,7 @@ async function verify(...argv: string[]) {
 }
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 
-test('a good receipt proves who issued it, that the file is the one judged, and where it stands in the log', async () => {
+test('a valid receipt proves its issuer, its file and its position in the log', async () => {
   const { status, said } = await verifyReceipt(await receiptOf(keys, {}, sha256), filePath)
   expect(said).toBe(
     [
@@ -44,14 +44,14 @@ test('a good receipt proves who issued it, that the file is the one judged, and 
   expect(status).toBe(0)
 })
 
-test('without a file it says that none was compared; the answer of the service is taken as it is', async () => {
+test('states that no file was compared if none is given, and accepts the response of the service unchanged', async () => {
   const receipt = await receiptOf(keys)
   const { status, said } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(said).toContain('Not checked: no file was compared.')
   expect(status).toBe(0)
 })
 
-describe('what proves nothing', () => {
+describe('rejects an invalid proof', () => {
   const log = new MemoryLog(['another', 'log'])
   const origin = 'files.example.org/log/ten_01jd0000000000000000000000'
   const checkpoint = (size: number, root = log.root(), key = keys.logKey) =>
@@ -147,7 +147,7 @@ describe('what proves nothing', () => {
     }
   })
 
-  test('a token of a session, or a receipt without a signature', async () => {
+  test('a session token, or a receipt without a signature', async () => {
     const token = await new SignJWT({ sub: 'x' })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
       .sign(keys.receiptKey.privateKey)
@@ -161,7 +161,7 @@ describe('what proves nothing', () => {
   })
 })
 
-describe('bad input is told in a sentence', () => {
+describe('reports invalid input in a sentence', () => {
   test.each([
     [[], 'npm run --silent verify -- RECEIPT.jws [FILE] --keys JWKS.json'],
     [['a', 'b', 'c', '--keys', keysPath], 'npm run --silent verify --'],
@@ -179,7 +179,7 @@ describe('bad input is told in a sentence', () => {
     expect(status).toBe(1)
   })
 
-  test('a key set of odd members has none of ours', async () => {
+  test('a malformed key set contains no valid keys', async () => {
     const odd = place(
       'odd.json',
       JSON.stringify({ keys: [null, 1, {}, { kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }, { kty: 'RSA', kid: 'r' }] }),

@@ -85,7 +85,7 @@ describe('addresses', () => {
   ])('%s is public', (address) => expect(isPublicAddress(address)).toBe(true))
 })
 
-describe('what may be saved', () => {
+describe('URLs at creation', () => {
   test.each([
     ['http://hooks.example.com/', 'must be an https: URL of at most 2048 characters'],
     ['https:', 'must be an https: URL of at most 2048 characters'],
@@ -102,9 +102,9 @@ describe('what may be saved', () => {
     ['https://[::1]/', 'must resolve to public addresses only'],
     ['https://[::ffff:10.0.0.1]/', 'must resolve to public addresses only'],
     ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must resolve to public addresses only'],
-  ])('%s is refused', async (url, fault) => expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }))
+  ])('rejects %s', async (url, fault) => expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }))
 
-  test('a name that leads inside, or to both, is refused; one that leads nowhere is named', async () => {
+  test('rejects a name with any internal address, and names one that does not resolve', async () => {
     const inside = { error: 'must resolve to public addresses only' }
     expect(await outbound(['10.0.0.1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
     expect(await outbound(['8.8.8.8', '::1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
@@ -116,7 +116,7 @@ describe('what may be saved', () => {
     })
   })
 
-  test('WEBHOOK_ALLOW_PRIVATE takes http and private addresses, and still no credentials', async () => {
+  test('WEBHOOK_ALLOW_PRIVATE accepts http and private addresses, but no credentials', async () => {
     const open = new Outbound({ allowPrivate: true })
     expect(await open.canonicalUrl('http://127.0.0.1:3000/hook')).toEqual({ url: 'http://127.0.0.1:3000/hook' })
     expect(await open.canonicalUrl('http://u:p@127.0.0.1:3000/hook')).toEqual({ error: expect.stringMatching(/credentials/) })
@@ -143,8 +143,8 @@ describe('what may be saved', () => {
   })
 })
 
-describe('what is connected to', () => {
-  test('a name that was public when it was saved and leads inside now (DNS rebinding) is not connected to', async () => {
+describe('addresses of connections', () => {
+  test('does not connect to a name that resolves to an internal address later (DNS rebinding)', async () => {
     const { to, asked } = outbound(['8.8.8.8'], ['127.0.0.1'])
     const url = `https://rebind.example.com:${port()}/`
     expect(await to.canonicalUrl(url)).toEqual({ url })
@@ -153,7 +153,7 @@ describe('what is connected to', () => {
     expect([asked.length, hits]).toEqual([2, 0])
   })
 
-  test('the connection is made to the addresses that were judged: the name is asked once for it', async () => {
+  test('connects to the validated addresses, with one DNS query', async () => {
     // A server that speaks no TLS stands for the public one: that it is reached at all is what counts.
     let asked = 0
     const to = new Outbound({
@@ -169,7 +169,7 @@ describe('what is connected to', () => {
   })
 
   test.each(['https://127.0.0.1', 'https://[::1]', 'https://[::ffff:127.0.0.1]', 'https://0x7f.1', 'http://hooks.example.com'])(
-    '%s is not connected to, though it was saved',
+    'does not connect to %s, even if it was saved',
     async (origin) => {
       const before = hits
       await expect(outbound(['8.8.8.8']).to.post(`${origin}:${port()}/`, {}, body, soon())).rejects.toMatchObject({
@@ -179,7 +179,7 @@ describe('what is connected to', () => {
     },
   )
 
-  test('what no answer came of is told in words that hold nothing of the other side', () => {
+  test('reports a missing response without any data of the receiver', () => {
     expect(wordsFor(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
     expect(wordsFor(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe('no answer in time')
     expect(wordsFor(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe('the connection failed: CERT_HAS_EXPIRED')

@@ -23,7 +23,7 @@ const facets = (count: number) => {
   return bytes
 }
 
-describe('texts are opened', () => {
+describe('opens text formats', () => {
   test.each<[string, Buffer, string]>([
     ['ics', latin(calendar), 'text/calendar'],
     ['ics', utf16le(calendar), 'text/calendar'],
@@ -54,11 +54,11 @@ describe('texts are opened', () => {
     ['gltf', latin('{ "asset": ')],
     ['stl', facets(12).subarray(0, 400)],
     ['stl', latin('solid cube\nfacet normal 0 0 0\n')],
-  ])('and refused where they are cut off: .%s', async (extension, bytes) => {
+  ])('rejects truncated ones: .%s', async (extension, bytes) => {
     expect(await judged(extension, bytes)).toMatchObject({ sound: false })
   })
 
-  test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('and where they are something else: .%s', async (extension) => {
+  test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('rejects other content: .%s', async (extension) => {
     expect(await judged(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
     expect(await judged(extension, noise(3000))).toMatchObject({ sound: false })
   })
@@ -86,7 +86,7 @@ const nii = () => {
 const uncertain = new Set(['iso', 'dbf', 'tta'])
 const behind = (start: string) => Buffer.concat([latin(start), noise(500)])
 
-describe('other types are recognised by their signatures, and nothing else passes under their names', () => {
+describe('recognizes other types by their signatures, and rejects other content with their names', () => {
   test.each<[string, () => Buffer, string]>([
     ['avro', () => behind('Obj\x01'), 'application/vnd.apache.avro'],
     ['iso', () => iso({ name: 'A.TXT', bytes: latin('text') }), 'application/vnd.efi.iso'],
@@ -114,14 +114,14 @@ describe('other types are recognised by their signatures, and nothing else passe
     expect(await judged(extension, attachingPdf())).toMatchObject({ fits: false })
   })
 
-  test('.tga and .dmg, by their end', async () => {
+  test('.tga and .dmg by their end', async () => {
     const picture = Buffer.concat([Buffer.alloc(18, 2), noise(300), latin('TRUEVISION-XFILE.\0')])
     expect(await judged('tga', picture)).toMatchObject({ sound: true, mime: 'image/x-tga' })
     const disk = Buffer.concat([noise(600), latin('koly\0\0\0\x04'), Buffer.alloc(504)])
     expect(await judged('dmg', disk)).toMatchObject({ sound: true, mime: 'application/x-apple-diskimage' })
   })
 
-  test('a signature as text: base64, and between lines', async () => {
+  test('detects a signature in text: base64, and between lines', async () => {
     const pem = `-----BEGIN PKCS7-----\n${'MIIB'.repeat(40)}\n-----END PKCS7-----\n`
     expect(await judged('p7s', latin(pem))).toMatchObject({ sound: true })
     expect(await judged('p7s', latin('MIIB'.repeat(40)))).toMatchObject({ sound: true })

@@ -96,7 +96,7 @@ const hidden = local({ data: packed })
 const only = (before: number, offset = 0) => directory({ name: 'a.txt', method: 0, packed: text.length, offset, before })
 const gz = gzipSync(eicar)
 
-describe('the EICAR string is found', () => {
+describe('finds the EICAR string', () => {
   test.each<[string, () => Buffer | Promise<Buffer>]>([
     ['with white space behind it', () => Buffer.concat([eicar, Buffer.from(' \t\r\n\x1a'.repeat(12))])],
     ['in a gz behind another in the same file', () => Buffer.concat([gzipSync(text), gz])],
@@ -176,7 +176,7 @@ describe('the EICAR string is found', () => {
     expect(await scan(await bytes())).toMatchObject(found)
   })
 
-  test('at every border of the windows of a file beyond 64 MiB', async () => {
+  test('at every boundary of the windows of a file above 64 MiB', async () => {
     // 4 MiB each, of which the next one sees 64 KiB again.
     const step = 4 * mebibyte - 64 * 1024
     const large = Buffer.alloc(66 * mebibyte)
@@ -199,14 +199,14 @@ describe('the EICAR string is found', () => {
   }, 60_000)
 })
 
-describe('what is not claimed', () => {
-  test('a zip without a directory whose member is encrypted is incomplete', async () => {
+describe('limits of detection', () => {
+  test('a zip without a directory and with an encrypted member is incomplete', async () => {
     expect(await scan(local({ data: noise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
 
-describe('members that no directory names', () => {
-  test('do no harm where they are none', async () => {
+describe('members without a directory entry', () => {
+  test('have no effect if there are none', async () => {
     const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
     expect(await scan(zipOf({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
     const zip = zipOf({ name: 'a', bytes: text })
@@ -216,7 +216,7 @@ describe('members that no directory names', () => {
     expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
-  test('that all reach to the end, and begin everywhere, are given up', async () => {
+  test('that all overlap to the end are abandoned', async () => {
     // Each member holds the headers of those behind it, and then what unpacks to nothing, and takes reading all the same.
     const header = local({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
@@ -226,7 +226,7 @@ describe('members that no directory names', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
-  test('are looked for once, wherever they stand, and not in what is known', () => {
+  test('are searched once at any position, except in known members', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')

@@ -44,7 +44,7 @@ async function tarOf(...members: [string, Buffer][]): Promise<Buffer> {
 const nested = (bytes: Buffer, depth: number): Buffer =>
   depth === 0 ? bytes : zipOf({ name: `level${depth}.zip`, bytes: nested(bytes, depth - 1) })
 
-describe('the rules of our own', () => {
+describe('built-in rules', () => {
   let scanner: YaraScanner
   beforeAll(async () => {
     scanner = await YaraScanner.open({ workers: 1 })
@@ -85,16 +85,16 @@ describe('the rules of our own', () => {
     '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "x"</script><a href="https://example.com"/></svg>',
     'CreateObject("WScript.Shell").Run "notepad"',
     'The EICAR string begins with X5O!P%@AP and ends with $H+H*.',
-  ])('nothing is found in: %s', async (sample) => {
+  ])('match nothing in: %s', async (sample) => {
     expect(await scan(sample)).toEqual(clean)
   })
 
-  test('the EICAR string is found wherever it stands', async () => {
+  test('find the EICAR string at any position', async () => {
     for (const before of [0, 1, 5_000, 60_000, 900_000])
       expect(await scan(Buffer.concat([noise(before), eicar, text]))).toMatchObject(infected)
   })
 
-  test('a macro is found as Office packs it', async () => {
+  test('find a macro in the compression of Office', async () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
     const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
     expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
@@ -102,7 +102,7 @@ describe('the rules of our own', () => {
   })
 
   test.each(['invoice.pdf.exe', 'a/b/Photo.JPG   .scr', 'annex_\u202egpj.exe'])(
-    "a member called '%s' is a trick",
+    "report the member name '%s' as deceptive",
     async (name) => {
       expect(await scan(zipOf({ name, bytes: text }))).toMatchObject({
         verdict: 'infected',
@@ -112,7 +112,7 @@ describe('the rules of our own', () => {
   )
 
   test.each(['setup.exe', 'index.html.js', 'notes.txt.gz', 'report.pdf', 'data.csv.ps1.txt'])(
-    "a member called '%s' is none",
+    "accept the member name '%s'",
     async (name) => {
       expect(await scan(zipOf({ name, bytes: text }))).toEqual(clean)
     },
@@ -127,7 +127,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
-  test('gz, tar, tar.gz, docx, and one in the other', async () => {
+  test('gz, tar, tar.gz, docx, and nested ones', async () => {
     const tar = await tarOf(['a.txt', text], ['eicar.com', eicar])
     const zip = zipOf({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
     for (const archive of [
@@ -143,13 +143,13 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(await tarOf(['a', text], ['b', noise(70_000)])))).toEqual(clean)
   })
 
-  test('a zip that begins like something else', async () => {
+  test('a zip with the prefix of another format', async () => {
     const zip = zipOf({ name: 'a', bytes: eicar })
     expect(await scan(Buffer.concat([Buffer.from('%!PS\n'), Buffer.alloc(3, 10), zip]))).toBeDefined()
     expect(await scan(shifted(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
   })
 
-  test('the string across the border of two windows, in a file and in what a member unpacks to', async () => {
+  test('the string across the boundary of two windows, in a file and in an unpacked member', async () => {
     const border = 4 * mebibyte - 30
     const large = Buffer.concat([noise(border), eicar, noise(5 * mebibyte)])
     const file = await inFile(large)

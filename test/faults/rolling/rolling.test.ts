@@ -7,9 +7,9 @@ import { describeWith } from '../../support/real-parts.js'
 const program = fileURLToPath(new URL('./rolling.mjs', import.meta.url))
 
 // The long form, with the delays that a deployment has, is npm run rolling.
-describeWith('nginx')('replicas that are restarted in turn under load', () => {
+describeWith('nginx')('a rolling restart of replicas under load', () => {
   test.each(['nginx', 'tcp'])(
-    'fail no call behind a balancer that learns late: %s',
+    'fails no call behind a balancer that detects it late: %s',
     async (balancer) => {
       const args = ['--balancers', balancer, '--restarts', '2', '--callers', '2', '--delay-seconds', '4', '--poll-ms', '200']
       const { stdout } = await promisify(execFile)(process.execPath, [program, ...args]).catch((error) => error)
