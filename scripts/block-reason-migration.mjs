@@ -1,5 +1,5 @@
-// npm run migration:reason -- NAME: the SQL that counts a new block reason, and its line for prisma/schema.prisma.
-// With --write it writes both. No package: Prisma's own `migrate dev` wants an engine that is downloaded.
+// npm run migration:reason -- NAME: prints the SQL that counts a new block reason, and its line for prisma/schema.prisma. With
+// --write it writes both. Prisma's own `migrate dev` needs an engine that is downloaded.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 

@@ -1,5 +1,5 @@
-// npm run build: packages, Prisma's client and dist/, whatever of it is not of these sources.
-// tsc alone knows neither the generated client nor the files that go along.
+// npm run build: builds the packages, the Prisma client and dist/ if their sources changed. tsc does not build the generated
+// client or copy other files.
 import { orFail, prepare } from './prepare.mjs'
 
 await orFail(() => prepare({ tools: true }))

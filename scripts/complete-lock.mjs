@@ -1,14 +1,13 @@
-// node scripts/complete-lock.mjs: names in package-lock.json every optional package that npm left out of it.
-// Where a registry does not have the packages for other platforms, `npm install` writes a lock file without them, which
-// `npm ci` then refuses as out of step, on every machine. Their versions and platforms are known without the registry.
-// npm has no command for it.
+// node scripts/complete-lock.mjs: adds every missing optional package to package-lock.json. If a registry lacks the packages for
+// other platforms, `npm install` omits them, and `npm ci` then rejects the lock file on every machine. Their versions and
+// platforms are known without the registry. npm has no command for this.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { foldersAbove } from './package-tree.mjs'
 
 const path = fileURLToPath(new URL('../package-lock.json', import.meta.url))
 
-/** Every optional dependency that `packages` names but does not hold, as an entry of the lock file. */
+/** Lock file entries of the optional dependencies that `packages` names but does not contain. */
 export function missingOptional(packages) {
   const missing = {}
   for (const [where, { optionalDependencies = {}, dev }] of Object.entries(packages)) {
@@ -20,7 +19,7 @@ export function missingOptional(packages) {
   return missing
 }
 
-/** '@swc/core-linux-arm64-musl' is for linux, arm64 and musl: every binding's package is named so. */
+/** The name contains the platform: '@swc/core-linux-arm64-musl' is for linux, arm64 and musl. */
 function platformOf(name) {
   const [, os, cpu, abi = ''] = /(android|darwin|linux|win32|freebsd|openharmony)-([a-z0-9]+)-?([a-z]*)/.exec(name) ?? []
   if (!os) throw new Error(`'${name}' contains no known platform name. Complete package-lock.json by hand.`)

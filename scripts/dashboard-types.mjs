@@ -1,5 +1,5 @@
-// npm run types, of the dashboard: what the page asks is checked against schema.graphql, its JSX and code by tsc.
-// gql.tada's own command needs TypeScript's JavaScript interface, which TypeScript 7 has not.
+// npm run types for the dashboard: checks GraphQL operations against schema.graphql, and the code with tsc. The command of
+// gql.tada needs the JavaScript API of TypeScript, which TypeScript 7 does not have.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

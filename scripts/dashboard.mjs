@@ -1,5 +1,5 @@
-// Builds the dashboard's page: dashboard/ into files with hashed names, each also as brotli and gzip.
-// esbuild and not tsc, which bundles nothing; what it makes is checked by `npm run types`.
+// Builds the dashboard into files with hashed names, each also compressed with brotli and gzip. esbuild bundles, and `npm run
+// types` checks the types.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -7,9 +7,9 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const browser = fileURLToPath(new URL('../dashboard/', import.meta.url))
 
-/** Writes index.html and all that it needs into `folder`. */
+/** Writes index.html and its files into `folder`. */
 export async function bundleDashboard(folder) {
-  // Here and not above: this file is read before anything is installed.
+  // Imported dynamically, because this file is loaded before the packages are installed.
   const { build } = await import('esbuild')
   const { metafile, outputFiles } = await build({
     entryPoints: { app: join(browser, 'main.tsx'), style: join(browser, 'style.css') },

@@ -1,5 +1,5 @@
-// npm run lines: lines of TypeScript for each folder of src/, each package and the dashboard, as in docs/architecture.md.
-// No package: it is a sum over a directory listing.
+// npm run lines: prints the lines of TypeScript in each folder of src/, each package and the dashboard, as in
+// docs/architecture.md.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,5 @@
-// One process at a time prepares a clone. proper-lockfile does the like, but this runs before anything is installed.
+// Ensures that one process at a time prepares a clone. proper-lockfile is similar, but this file runs before packages are
+// installed.
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -29,7 +30,7 @@ function take(path) {
   }
 }
 
-/** Removes a dead holder's lock, if it still is that one. What two could do at the same moment here is only to build twice. */
+/** Removes the lock of a dead process if it is unchanged. A race between two processes only causes a second build. */
 function discard(path, holder) {
   if (read(path) === holder) rmSync(path, { force: true })
 }
@@ -44,7 +45,7 @@ function isAlive(holder) {
   return started(Number(pid)) === start.join(' ')
 }
 
-// A pid comes back after a reboot, its start does not. Where there is no /proc, an hour's age stands for it.
+// A pid can be reused after a reboot, but not its start time. Without /proc, a lock expires after an hour.
 function started(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

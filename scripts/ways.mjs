@@ -1,5 +1,5 @@
-// npm run ways: how many files of src/ and packages/ a read and an upload pass through, as in docs/architecture.md.
-// No package: V8 itself counts the functions that ran, by its inspector; this asks it before and after one request.
+// npm run ways: counts the files of src/ and packages/ that execute during a read and an upload, as in docs/architecture.md. The
+// inspector of V8 counts executed functions before and after one request.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
@@ -37,7 +37,7 @@ const upload = async () => {
 }
 const read = async () => (await call('/files?page_size=1')).json()
 
-// What runs only the first time is not the way.
+// Code that executes only for the first request is not counted.
 for (let time = 0; time < 3; time++) await Promise.all([upload(), read()])
 
 const session = new Session()
@@ -52,7 +52,7 @@ for (const [name, way] of Object.entries({ read, upload })) {
 process.once('exit', () => rmSync(dataDir, { recursive: true, force: true }))
 process.kill(process.pid, 'SIGTERM')
 
-/** Source files of which a function ran while `work` did; workers' own threads are not seen. */
+/** Source files with a function that ran during `work`, not including worker threads. */
 async function filesOf(work) {
   await session.post('Profiler.takePreciseCoverage')
   await work()
@@ -68,7 +68,7 @@ async function filesOf(work) {
   )
 }
 
-/** The service's own banner names its port. */
+/** The startup message of the service contains its port. */
 async function started() {
   const said = new Promise((resolve) => {
     const log = console.log
