@@ -27,11 +27,11 @@ const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
 type Scope = (typeof scopes)[number]
 
 interface Row {
-  /** Contract §2. */
+  /** Required scope (contract §2). */
   needs: Scope | 'any'
-  /** What another tenant's ids in the request read as: an unknown one, nothing (an empty list), or they have no place in it. */
+  /** Result for ids of another tenant: not found, an empty list, or not applicable. */
   theirs: 'unknown' | 'empty' | 'absent'
-  /** With another tenant's ids, in path, query and body. */
+  /** Request with ids of another tenant in path, query and body. */
   path?: () => string
   body?: () => unknown
   headers?: () => Record<string, string>
@@ -44,7 +44,7 @@ const upload = () => {
   return form
 }
 
-// Contract §2 and §3, row by row.
+// Contract §2 and §3.
 const table: Record<string, Row> = {
   'POST /api-keys': { needs: 'admin', theirs: 'absent', body: () => ({}) },
   'GET /api-keys': { needs: 'admin', theirs: 'absent' },
@@ -127,7 +127,7 @@ const table: Record<string, Row> = {
   'POST /webhooks/{webhook_id}/replay': { needs: 'admin', theirs: 'unknown', body: () => ({ from_sequence: 1 }) },
 }
 
-// Of the tus protocol, which no document describes.
+// The tus protocol, which the documents do not describe.
 const uploads: Record<string, Row> = {
   'POST /uploads': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.creation(ids.context) },
   'GET /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown' },
@@ -147,7 +147,7 @@ test('the table has one row per documented route and endpoint', async () => {
 })
 
 const rows = Object.entries({ ...table, ...uploads })
-/** What stands for a parameter of a path. */
+/** Values of path parameters. */
 const parameters: Record<string, keyof typeof ids> = {
   api_key_id: 'key',
   file_id: 'file',
@@ -204,7 +204,7 @@ describe('tenant isolation by route', () => {
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {
       expect(refusal(answer)).toEqual([404, 'not_found'])
-      // Exactly as it answers about what nobody has.
+      // The response must equal that for an unknown id.
       const [method, path] = route.split(' ') as [string, string]
       const nobodys = {
         key: 'key_00000000000000000000000000',

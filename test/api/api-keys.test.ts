@@ -48,7 +48,7 @@ test('creation returns the documented members, and the secret only once', async 
 })
 
 test('creation stores scopes, expiry and metadata; the expiry is the given number of days from now', async () => {
-  // The service's estimate of the database's clock is as good as one answer of the database was quick.
+  // The service estimates the database clock, with an error of one round trip.
   const slack = 60_000
   const before = Date.now() - slack
   const data = dataOf(

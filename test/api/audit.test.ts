@@ -15,7 +15,7 @@ const history = async (type: string, id: string, of: TestTenant = tenant) =>
   itemsOf(await of.admin.get(`/audit-logs/entity/${type}/${id}`))
 const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
 
-/** An entry with exactly the specified members, performed by the tenant's admin key unless told otherwise. */
+/** An entry with the specified members, performed by the admin key of the tenant by default. */
 const entry = (what: Record<string, unknown>) => ({
   audit_id: anId('aud'),
   entity_type: what.audit_type,
@@ -158,7 +158,7 @@ test('stores the scopes that the key had at the time, also after its revocation'
 })
 
 test('records a rejected request only as a security entry', async () => {
-  // Those of type security are written after the answer, so that two counts would not agree.
+  // Security entries are written after the response, so that two counts could differ.
   const count = async () => {
     const sql = "SELECT count(*)::int AS entries FROM audit_logs WHERE tenant_id = $1 AND audit_type <> 'security'"
     return (await world.database.pool.query(sql, [tenant.tenantId])).rows[0].entries as number
@@ -170,7 +170,7 @@ test('records a rejected request only as a security entry', async () => {
   await tenant.admin.patch('/tenant', { name: 'Acme' })
   await tenant.admin.delete('/files/file_x')
   await (await tenant.user(['metadata'])).delete('/files/file_x')
-  // The user who was made, and his signing in.
+  // The creation of the user, and the sign-in.
   expect(await count()).toBe(before + 2)
 })
 

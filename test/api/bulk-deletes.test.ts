@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// No more at once than one credential may have under way.
+// Limit of concurrent requests per credential.
 const mostAtOnce = 50
 const upload = async (count: number, context = 'notes'): Promise<string[]> => {
   const fileIds: string[] = []

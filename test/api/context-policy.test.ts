@@ -31,7 +31,7 @@ test('a policy has exactly six fields, and a change keeps omitted fields', async
   const changed = { ...asItBegins, reject_active_content: true, accept_unscanned: true }
   const given = { reject_active_content: true, accept_unscanned: true }
   expect(dataOf(await tenant.admin.patch(policyOf('changing'), given))).toEqual(changed)
-  // What was read can be sent back as it is.
+  // A response can be sent back as a request.
   expect(dataOf(await tenant.admin.patch(policyOf('changing'), changed))).toEqual(changed)
   expect(dataOf(await tenant.admin.patch(policyOf('changing'), {}))).toEqual(changed)
   expect(dataOf(await tenant.admin.get(policyOf('changing')))).toEqual(changed)

@@ -115,7 +115,7 @@ test('uses the newest report, and reports checks as undecided that a report with
   await add(report('passed'))
   expect(await preview('renewed', {})).toMatchObject({ would_be_rejected: 0, undecided: 0 })
   await pool.query(`UPDATE validation_reports SET report = report - 'rulesVersion' WHERE file_id = $1`, [file])
-  // As a file stands that was kept by a version without traits.
+  // Simulates a file of an earlier version without traits.
   await pool.query('UPDATE files SET traits = NULL WHERE file_id = $1', [file])
   expect(await preview('renewed', {})).toMatchObject({ undecided: 0 })
   expect(await preview('renewed', { policy: { reject_encrypted_files: true } })).toMatchObject({

@@ -103,7 +103,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     )
     const deep = `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`
     const deeper = `{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}`
-    // The second has more values than any body may have.
+    // The second body has more values than any body may have.
     for (const [fault, nested] of Object.entries({ metadata: deep, body: deeper })) {
       const body = JSON.stringify(minimal('deep')).replace(/}$/, `,"metadata":${nested}}`)
       const answer = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })

@@ -145,6 +145,6 @@ test('deletes a context only if it contains no files', async () => {
   dataOf(await tenant.admin.delete(`/files/${file_id}`))
   dataOf(await tenant.admin.delete('/contexts/held'))
   expect(refusal(await tenant.admin.delete('/contexts/held'))).toEqual([404, 'not_found'])
-  // Its key is free again, and what it held is forgotten.
+  // The key can be used again, and the old usage is not counted.
   expect(await tenant.context('held')).toMatchObject({ storage_used_bytes: 0 })
 })

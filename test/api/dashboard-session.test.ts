@@ -20,7 +20,7 @@ const json = { 'content-type': 'application/json' }
 const begin = (body: object, headers: Record<string, string> = json) =>
   world.stranger.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
 
-/** `assay_session=…`, as a browser sends it back. */
+/** The `assay_session=…` cookie as a browser returns it. */
 async function cookieOf(credentials: object = user): Promise<string> {
   const { headers } = await begin(credentials)
   return headers.getSetCookie()[0]!.split(';')[0]!
@@ -98,7 +98,7 @@ describe('POST /session', () => {
 })
 
 describe('the cookie', () => {
-  // Who asks with what, and whether it is the user who asks.
+  // Credentials, and if the request authenticates the user.
   test.each([
     ['with the header that no form can send', { ...dashboard }, true],
     ['without it', {}, false],

@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// Contract §1, as it stands there.
+// Contract §1.
 test('every error code has the documented status', () => {
   expect(httpStatus).toEqual({
     bad_user_input: 400,
@@ -44,7 +44,7 @@ test('every error code has the documented status', () => {
   })
 })
 
-// Specification §4, the contract, and what goes beyond them; rotation is our own.
+// Specification §4, the contract and extensions of them, such as rotation.
 test('the routes match the specification', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
@@ -360,7 +360,7 @@ test('rejects an unknown query parameter and suggests the nearest one', async ()
   }
   const posted = await tenant.admin.post('/contexts?dry_run=1', {})
   expect(faultyFields(posted)).toContain('dry_run')
-  // Told with every other fault, and by the key's own name in the log.
+  // The error is reported with all others. The log contains the name of the key.
   expect(faultyFields(await tenant.admin.get('/files?page=0&pgae=1'))).toEqual(expect.arrayContaining(['page', 'pgae']))
   const member = await tenant.admin.post('/api-keys', { name: 'x', scope: ['upload'] })
   expect(member.body.message).toContain("did you mean 'scopes'?")

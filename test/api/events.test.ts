@@ -17,7 +17,7 @@ afterAll(() => world.close())
 
 const last = async (admin = tenant.admin): Promise<number> => (await admin.get('/events?limit=1')).body.data.last_sequence
 
-/** The events that come of this. */
+/** Events that result from `work`. */
 async function eventsOf(work: () => Promise<unknown>) {
   const after = await last()
   await work()
@@ -258,7 +258,7 @@ describe('the GraphQL subscription', () => {
     const client = connect(key.credential)
     const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
     const events = client.iterate({ query: subscription, variables: { after: await last() } })
-    // Only once something came has its credential been found good.
+    // The first event proves that the credential was accepted.
     await tenant.admin.patch('/tenant', { name: 'Named for one who listens' })
     await events.next()
     const ended = expect(events.next().then(() => events.next())).rejects.toMatchObject({ code: 4403 })

@@ -28,7 +28,7 @@ describe('the rate limit', () => {
     inOneWindow(60, async () => {
       const key = await keyAt()
       expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
-      // Ten calls, and one for each 500 of the cost above 3,000.
+      // Ten calls, plus one for each 500 of the cost above 3,000.
       const extra = Math.ceil((10 * filesCost - 3_000) / 500)
       const accepted = await key.graphql(document(10))
       expect(accepted.body.errors).toBeUndefined()

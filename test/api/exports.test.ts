@@ -21,7 +21,7 @@ afterAll(() => world.close())
 const lines = (text: string) => text.split('\n').filter((line) => line !== '')
 const ndjson = (text: string) => lines(text).map((line) => JSON.parse(line))
 
-/** RFC 4180, for the tests: cells of lines, quotes undone. */
+/** Parses CSV (RFC 4180) into rows of unquoted cells. */
 function csv(text: string): string[][] {
   const rows: string[][] = []
   let row: string[] = []
@@ -106,7 +106,7 @@ describe('rejected exports', () => {
     expect(await code(world.stranger, '/stats/logs/export')).toEqual([401, 'unauthenticated'])
     const posted = await tenant.admin.post('/stats/logs/export', {})
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
-    // Each refusal of a key is in the log.
+    // The log contains each rejection of a key.
     for (const key of [uploader, restricted])
       expect((await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`)).body.data.data).toMatchObject([
         { operation: 'metadata', status: 'failure' },
@@ -138,7 +138,7 @@ describe('a large export', () => {
     )
   })
 
-  /** An export whose body is read only when it is asked for. */
+  /** An export whose body is read on demand. */
   const open = () =>
     new Promise<http.IncomingMessage>((resolve, reject) => {
       const headers = { authorization: `Bearer ${large.admin.credential}` }
@@ -164,7 +164,7 @@ describe('a large export', () => {
   test('waits for a client that does not read, and stops when the client disconnects', async () => {
     const slow = await open()
     expect(slow.statusCode).toBe(200)
-    // It stands still, and has not come to its end: what is not read is not fetched.
+    // The export pauses before its end, because the service does not fetch unread rows.
     let seen: string[] = []
     await until(async () => {
       const before = seen
@@ -179,7 +179,7 @@ describe('a large export', () => {
   })
 
   test('is limited in number', async () => {
-    // A place that a client left is free again a moment after its connection is gone.
+    // The slot of a disconnected client is released after its connection closes.
     const begun = async () => {
       let response = await open()
       while (response.statusCode !== 200) response = await open()

@@ -22,7 +22,7 @@ let files: Kept[] = []
 
 const names = ['Invoice', 'invoice-2', 'INVOICES', 'letter', 'Zebra', 'äpfel', 'a b&c?d', 'invoice', '😀']
 const types = ['application/pdf', 'image/png', 'image/jpeg', 'text/plain']
-// The same numbers in every run.
+// A fixed seed makes runs reproducible.
 let seed = 7
 const random = (below: number) => {
   seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -87,7 +87,7 @@ interface Asked {
   order?: string
 }
 
-/** What the list is to give, found by looking at every file. */
+/** Expected list, computed from all files. */
 function expected(asked: Asked): string[] {
   const sort = asked.sort ?? (asked.name_prefix === undefined ? 'created_at' : 'original_filename')
   const found = files.filter(

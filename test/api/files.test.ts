@@ -97,7 +97,7 @@ describe('members of responses', () => {
   })
 
   test('a download URL, which is counted at its creation', async () => {
-    // The service's estimate of the database's clock is good to a fraction of that, also under load.
+    // The estimate of the database clock is more accurate than this, also under load.
     const before = Date.now() - 1000
     expect(dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
       file_id: fileId,
@@ -139,7 +139,7 @@ describe('lists', () => {
   beforeAll(async () => {
     tenant = await world.tenant()
     await tenant.context('images')
-    // A neighbour by its beginning.
+    // Another context with the same prefix.
     await tenant.context('images2')
     second = await tenant.key(['upload'])
     for (const [caller, context] of [

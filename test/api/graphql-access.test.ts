@@ -24,11 +24,11 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 interface Row {
-  /** Contract §2 and §9. */
+  /** Required scope (contract §2 and §9). */
   needs: Scope | 'any' | 'public'
-  /** What another tenant's ids in the arguments read as. */
+  /** Result for ids of another tenant in the arguments. */
   theirs: 'unknown' | 'empty' | 'absent'
-  /** Arguments and selection, with `$key`, `$file`, `$user` and `$context` of the other tenant. */
+  /** Arguments and selection with `$key`, `$file`, `$user` and `$context` of the other tenant. */
   asks: string
   upload?: true
 }
@@ -36,7 +36,7 @@ interface Row {
 const page = '{ data { __typename } pagination { totalItems } }'
 const edges = '{ edges { cursor } }'
 
-// Contract §9, field by field; what it does not name is our own.
+// Fields of contract §9, and extensions.
 const queries: Record<string, Row> = {
   me: { needs: 'any', theirs: 'absent', asks: '{ id tenantId }' },
   mySessions: { needs: 'any', theirs: 'absent', asks: '{ data { sessionId } }' },
@@ -71,7 +71,7 @@ const queries: Record<string, Row> = {
   uploadsChart: { needs: 'metadata', theirs: 'absent', asks: '{ period }' },
   apiCallsByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
   filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
-  // As the type's own query: here of a file.
+  // Same scope as the query of the type, in this case a file.
   node: { needs: 'metadata', theirs: 'unknown', asks: '(id: $file) { id }' },
   webhooks: { needs: 'admin', theirs: 'absent', asks: '{ data { webhookId url } }' },
   webhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { url }' },
@@ -162,8 +162,8 @@ function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row,
 
 describe('scopes by root field', () => {
   const callers = new Map<string, Caller>()
-  // Those that ask for the password refuse a wrong one, and API keys, by a 403 of their own.
-  // Each row has users of its own for signOut, which ends what it is called with.
+  // Fields that require the password return their own 403 for a wrong one and for API keys. signOut ends its session, so that
+  // each row has its own users.
   const callerOf = async (kind: string, scope: Scope, field: string) => {
     if (kind === 'user' && field === 'signOut') return mine.user([scope])
     const name = `${kind} ${scope}`
@@ -172,7 +172,7 @@ describe('scopes by root field', () => {
   }
 
   test.each(rows)('%s %s', async (kind, field, row) => {
-    // Signing in is counted, so that it is not tried ten times; who asks does not matter to it.
+    // Sign-in attempts are rate-limited, so that they are not repeated for each caller.
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
         const answer = await ask(await callerOf(by, scope, field), kind, field, row)

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 describe('errors have the codes of REST', () => {
-  /** The same act through both doors, and what both answer. */
+  /** Equivalent requests by REST and GraphQL, with the common status and code. */
   const table: [string, () => Promise<Answer>, () => Promise<Answer>, number, string][] = [
     [
       'no credential',
@@ -250,7 +250,7 @@ describe('an error response has the media type that the client accepts', () => {
     return parts
   }
   const ofJson = { 'content-type': 'application/json' }
-  /** Before anything of the document runs: by the document, the body, its type, its size, its upload's credential. */
+  /** Rejections before the document executes: by document, body, type, size or credential. */
   const refused: Record<string, [number, (headers: Record<string, string>) => Promise<Answer>]> = {
     'a document that is none': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
     'a document that is too long': [

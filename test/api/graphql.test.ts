@@ -33,7 +33,7 @@ describe('returns the values of REST in camelCase', () => {
   const free = ['metadata', 'details', 'evidence']
   const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-  /** The selection that asks for just what REST answered. */
+  /** A selection of the fields that REST returned. */
   function selectionOf(value: unknown, name = ''): string {
     if (Array.isArray(value)) return selectionOf(value.find(isObject) ?? value[0], name)
     if (!isObject(value) || free.includes(name)) return ''

@@ -12,13 +12,13 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 let count = 0
-/** Nobody has used it yet. */
+/** A new Idempotency-Key. */
 const fresh = () => ({ 'idempotency-key': `key-${++count}` })
 const upload = (caller: Caller, content: string, headers: Record<string, string>, more: object = {}, context = 'notes') =>
   caller.upload(context, 'a.txt', content, { headers, ...more })
 const filesOf = async (caller: Caller): Promise<number> => (await caller.get('/files')).body.data.pagination.total_items
 
-/** Without what is each answer's own. */
+/** The response without its request id and timestamp. */
 const facts = ({ status, body: { request_id: _id, timestamp: _time, ...body } }: Answer) => ({ status, body })
 
 describe('POST /files/upload', () => {
@@ -27,7 +27,7 @@ describe('POST /files/upload', () => {
     const before = await filesOf(tenant.admin)
     const first = await upload(tenant.admin, 'once', key, { metadata: { a: 1, b: 2 } })
     expect(first.status).toBe(201)
-    // The same object, spelled otherwise.
+    // The same object with another formatting.
     const second = await upload(tenant.admin, 'once', key, { metadata: '{ "b": 2, "a": 1 }' })
     expect(facts(second)).toEqual(facts(first))
     expect(await filesOf(tenant.admin)).toBe(before + 1)

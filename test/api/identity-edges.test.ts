@@ -195,7 +195,7 @@ describe('secrets', () => {
   })
 
   test('do not appear in logs or in request lines', () => {
-    // The one that a test wrote there by hand shows that a search would find it.
+    // A line written by the test proves that the search works.
     const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
     expect(lines.length).toBeGreaterThan(30)
     for (const [name, secret] of Object.entries(secrets))
@@ -238,7 +238,7 @@ describe('secrets', () => {
       const bytes = type === 'bytea' ? `"${column}"` : `convert_to("${column}"::text, 'UTF8')`
       expect([table, column, await find(table, bytes)]).toEqual([table, column, []])
     }
-    // The search would find them: what may be there, is.
+    // A value that may occur proves that the search works.
     sought.push(['the beginning of a key', Buffer.from(secrets.adminKey!.slice(0, 12))])
     expect(await find('api_keys', "convert_to(key_prefix, 'UTF8')")).toEqual([{ secret: 'the beginning of a key' }])
     const hashes = await world.database.pool.query('SELECT password_hash FROM users WHERE password_hash IS NOT NULL')

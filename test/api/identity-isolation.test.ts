@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** Two tenants that are the same in everything that they may choose; only sizes and contents tell them apart. */
+/** Creates tenants with equal names and settings. Only sizes and contents differ. */
 async function owner(content: string): Promise<Owner> {
   const tenant = await world.tenant({ name: 'The same name' })
   const context = await tenant.context('invoices')
@@ -41,10 +41,10 @@ async function owner(content: string): Promise<Owner> {
   return Object.assign(tenant, { user, files, contextId: String(context.context_id), callIds, auditIds })
 }
 
-/** Every id and secret of a tenant: none of them may ever be in an answer to another. */
+/** All ids and secrets of a tenant. They must never appear in a response to another tenant. */
 const marks = (of: Owner) => [of.tenantId, of.admin.id, of.contextId, ...of.files, ...of.callIds, ...of.auditIds]
 const hasNothingOf = (answer: Answer, other: Owner) => {
-  // What a caller asked for by itself stands in its own log, as it wrote it.
+  // The log of a caller may contain ids that the caller sent.
   const text = JSON.stringify(answer.body, (name, value) => (/^error_?message$/i.test(name) ? undefined : value))
   expect(marks(other).filter((mark) => text.includes(mark))).toEqual([])
 }
@@ -97,7 +97,7 @@ describe.each([
   })
 
   test('the id of another tenant gets the same response as an unknown id', async () => {
-    // Ends in what no id of ours does: time-ordered and random, of the same shape.
+    // An unknown id of the same format.
     const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
     const same = async (real: string, at: (id: string) => Promise<Answer>) => {
       const told = async (id: string) => {
@@ -133,7 +133,7 @@ describe.each([
     await same(two.files[0]!, (id) =>
       by.graphql('mutation ($id: ID!) { createDownloadUrl(fileId: $id) { downloadUrl } }', { id }),
     )
-    // And nothing came of it.
+    // The request had no effect.
     expect((await two.admin.get(`/files/${two.files[0]}/metadata`)).status).toBe(200)
     expect((await two.user.get('/files')).status).toBe(200)
   })
@@ -162,7 +162,7 @@ describe.each([
         })
         .join(' ')
     const schema = await schemaOf()
-    // A receipt is of a file or of a call: one of its two arguments must be given.
+    // A receipt needs exactly one of its two arguments.
     const roots = Object.values(schema.getQueryType()!.getFields()).filter(
       ({ name, args }) =>
         name !== 'receipt' && args.every((arg) => !String(arg.type).endsWith('!') || arg.defaultValue !== undefined),
@@ -176,7 +176,7 @@ describe.each([
           ? '(pageSize: 5)'
           : ''
       const answer = await caller(one).graphql(`{ ${root.name}${sized} { ${selection(named, 5)} } }`)
-      // The operator's own view of the store is of all tenants by its nature, and only counts.
+      // The storage health covers all tenants, and contains only counts.
       expect([root.name, answer.body.errors]).toEqual([root.name, undefined])
       hasNothingOf(answer, two)
     }

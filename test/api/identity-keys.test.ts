@@ -92,7 +92,7 @@ describe('the life cycle of a key', () => {
   test('shows the last use immediately, and writes it in batches', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
-    // The service's estimate of the database's clock is good to a fraction of that, also under load.
+    // The estimate of the database clock is more accurate than this, also under load.
     const slack = 1000
     const before = Date.now() - slack
     await Promise.all(Array.from({ length: 20 }, () => key.get('/files')))
@@ -127,7 +127,7 @@ describe('the life cycle of a key', () => {
     } finally {
       Object.assign(pool, { query, connect })
     }
-    // The listener's echo goes over a connection of its own; keys are read again once in a while.
+    // The notification listener has its own connection, and signing keys are refreshed occasionally.
     expect(asked).toBeLessThanOrEqual(3)
   })
 })
@@ -237,7 +237,7 @@ describe('an upload in progress', () => {
     expect(itemsOf(await tenant.admin.get('/files'))).toEqual([])
     expect(dataOf(await tenant.admin.get('/contexts/inbox')).storage_used_bytes).toBe(0)
     expect(await calls(tenant, key)).toMatchObject([{ operation: 'upload', status: 'failure', context_key: 'inbox' }])
-    // What was written of it is on its way out.
+    // The batched write of the last use may be in progress.
     const { rows } = await world.database.pool.query(
       "SELECT count(*) FROM blob_garbage WHERE blob_path LIKE $1 || '/%' AND due_at <= now()",
       [tenant.tenantId],

@@ -27,7 +27,7 @@ const body = multipart([
   { name: 'context', content: 'inbox' },
   { name: 'file', filename: 'a.txt', content: `text ${'x'.repeat(3000)}` },
 ])
-/** An upload that has been let in, and waits with its body. */
+/** Starts an upload that is accepted and waits for its body. */
 async function begin(url: string, key: Caller): Promise<RawHttp> {
   const raw = await RawHttp.open(url)
   raw.write(
@@ -110,7 +110,7 @@ describe('rate limit per minute', () => {
       const user = await tenant.user(['metadata'])
       for (let time = 0; time < 5; time++) expect((await at(user).get('/files')).status).toBe(200)
       expect(refusal(await at(user).get('/files'))).toEqual([429, 'rate_limited'])
-      // Not by HTTP, where making them would count as the tenant's calls too.
+      // Creates keys directly, because calls by HTTP would count for the tenant.
       const { apiKeys } = world.app.services
       const make = () => apiKeys.create(systemActor(tenant.tenantId), { name: 'Key', scopes: ['metadata'] })
       const keys = (await Promise.all(Array.from({ length: 5 }, make))).map(({ apiKey }) => world.as(apiKey))
@@ -165,7 +165,7 @@ test('a flood of guessed keys costs few database statements, and a valid uncache
   const flood = Promise.all(Array.from({ length: 64 }, guess))
   expect((await flooded.as(fresh.credential).get('/files')).status).toBe(200)
   await flood
-  // Some twenty a second, so that a flood that a slow machine drags out has more.
+  // Allows 20 per second, because a slow machine extends the flood.
   const seconds = (performance.now() - began) / 1000
   expect(statements()).toBeLessThan(guesses / 4 + 25 * seconds)
   const late = await tenant.key(['metadata'])
@@ -217,13 +217,13 @@ describe('concurrent uploads', () => {
     await expectRefused(two)
     held.push(...(await take(three, 2)))
     await expectRefused(four)
-    // The rest goes on as ever.
+    // Other requests are not affected.
     expect((await small.as(one.credential).get('/files')).status).toBe(200)
     expect(await finish(held[0]!)).toBe(201)
     expect((await small.as(four.credential).upload('inbox', 'a.txt', 'a')).status).toBe(201)
-    // Hung up without a word.
+    // The client disconnects.
     held[1]!.close()
-    // A place is given back a moment after its answer.
+    // A slot is released shortly after its response.
     const place = async (key: Caller) => {
       for (;;) {
         const raw = await begin(small.url, key)

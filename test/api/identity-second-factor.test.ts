@@ -33,9 +33,11 @@ const require = (tenant: TestTenant, required: boolean) =>
     required,
   })
 
-/** What an authenticator app does, by a clock that is two seconds slow: however a step ends meanwhile, the code is one of those taken. */
+/**
+ * Generates a code like an authenticator app with a clock two seconds behind, so that a change of the time step does not matter.
+ */
 const codeOf = (secret: string, ahead = 0) => new TOTP({ secret }).generate({ timestamp: Date.now() - 2_000 + ahead * 30_000 })
-/** Each code is of use once: this one's step comes after that of the code that set it up. */
+/** Each code is single-use. This one belongs to the time step after that of the setup code. */
 const nextCodeOf = (secret: string) => codeOf(secret, 1)
 async function setUp(user: Person) {
   const { secret } = data(await begin(user, user.password)).beginSecondFactor
@@ -62,7 +64,7 @@ describe('a second factor', () => {
       { second_factor: 'code' },
     ])
     expect(graphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
-    // A wrong password is told as ever, with or without a code.
+    // The error for a wrong password does not depend on the code.
     const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, nextCodeOf(secret))
     expect(wrong.body.errors[0].message).toBe('The email address or password is wrong.')
     const { token, user: who } = data(await signIn(user, nextCodeOf(secret))).signIn
@@ -216,7 +218,7 @@ describe('wrong codes of the second factor', () => {
     expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 100, locked_until: null })])
     expect((await user.get('/files')).status).toBe(200)
 
-    // The user's own new password does not end the lock: a stolen session could go on guessing.
+    // A password change by the user does not end the lock, because a stolen session could continue to guess.
     const password = 'nine lamps above the quay'
     const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
     expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)

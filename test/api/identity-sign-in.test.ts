@@ -76,13 +76,13 @@ describe('signing in', () => {
     }
     await worked('warm@example.com')
     const emails = [user.email, 'nobody@example.com', 'outside@example.com', 'many@example.com']
-    // The least of each, in turn: whatever else the process and the machine do only adds to it.
+    // Uses the minimum of each, because other load only adds time.
     const least = emails.map(() => Number.POSITIVE_INFINITY)
     for (let round = 0; round < 5; round++)
       for (const [at, email] of emails.entries()) least[at] = Math.min(least[at]!, await worked(email))
     const [wrong, ...others] = least
     for (const other of others) {
-      // argon2id is nearly all of it: without it an answer would cost less than a tenth.
+      // argon2id takes nearly all of the time. Without it, a response would take less than a tenth.
       expect(other).toBeGreaterThan(wrong! / 3)
       expect(other).toBeLessThan(wrong! * 3)
     }

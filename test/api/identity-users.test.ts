@@ -88,7 +88,7 @@ describe('an admin', () => {
     const entries = (await audits(tenant, id))
       .filter(({ audit_type }: Record<string, unknown>) => audit_type !== 'security')
       .map(({ action, details }: Record<string, unknown>) => [action, details])
-    // What changes nothing is no change.
+    // A change without effect is not audited.
     expect(entries.slice(0, 3)).toEqual([
       ['enabled', { previous_status: 'disabled', new_status: 'active' }],
       ['disabled', { previous_status: 'active', new_status: 'disabled' }],
@@ -176,7 +176,7 @@ describe('actions of a user', () => {
     expect(itemsOf(await user.get(`/files?uploaded_by=${id}`))).toMatchObject([
       { file_id: file.file_id, uploaded_by: id, uploaded_by_name: null },
     ])
-    // Calls are what API keys do.
+    // Only requests by API keys are calls.
     expect(
       itemsOf(await user.get('/stats/logs')).filter((call: Record<string, string>) => call.operation !== 'metadata'),
     ).toEqual([])
@@ -241,7 +241,7 @@ test('deletes a tenant with all its data only if its name is repeated', async ()
     const left = await world.database.pool.query(`SELECT count(*) FROM ${table} WHERE tenant_id = $1`, [tenant.tenantId])
     expect([table, Number(left.rows[0].count)]).toEqual([table, 0])
   }
-  // The file's blob is due; what was leased ahead will be.
+  // The blob of the file is due, and leased paths become due later.
   const garbage = await world.database.pool.query('SELECT count(*) FROM blob_garbage WHERE tenant_id = $1 AND due_at <= now()', [
     tenant.tenantId,
   ])

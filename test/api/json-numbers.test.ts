@@ -3,7 +3,7 @@ import { faultyFields } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// Beyond 2^53: a double holds its neighbour only.
+// Above 2^53, a double represents only the neighbor of this number.
 const number = '9007199254740993'
 const metadata = `{"order":${number}}`
 let world: World

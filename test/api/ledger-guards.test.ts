@@ -22,7 +22,7 @@ const filesOf = async (tenant: TestTenant): Promise<number> => (await tenant.adm
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 
-/** A transaction of someone else's, which holds what `lock` locks until `release`. */
+/** A concurrent transaction that holds the locks of `lock` until `release`. */
 async function holding(lock: string, values: unknown[]): Promise<{ query: pg.Client['query']; release: () => Promise<void> }> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -32,7 +32,7 @@ async function holding(lock: string, values: unknown[]): Promise<{ query: pg.Cli
 }
 const lockHead = (tenant: TestTenant) => holding('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenant.tenantId])
 
-/** Until some session waits for a lock. */
+/** Waits until a session waits for a lock. */
 async function untilLocked(): Promise<void> {
   for (let waiting = 0; waiting === 0; )
     waiting = (await query("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"))
@@ -56,12 +56,12 @@ describe('the blob of a completed upload', () => {
 
   test('exists, even if an earlier sweep lost its connections during a removal', async () => {
     const tenant = await newTenant()
-    // The first makes the leases, the second holds one of them.
+    // The first upload creates the leases, the second uses one of them.
     await upload(tenant)
     const head = await lockHead(tenant)
     const answer = upload(tenant)
     await untilLocked()
-    // As if the upload had taken longer than its lease.
+    // Simulates an upload that took longer than its lease.
     await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second' WHERE tenant_id = $1`, [tenant.tenantId])
     const sweeping = new pg.Pool({ connectionString: world.databaseUrl, application_name: 'a sweep', max: 2 })
     sweeping.on('error', () => {})
@@ -118,7 +118,7 @@ describe('while the rows of tenant B are locked', () => {
   test('tenant A can read, upload and change data, and B gets responses after the lock is released', async () => {
     const [a, b] = [await newTenant(), await newTenant()]
     const head = await lockHead(b)
-    // More than there are connections.
+    // More requests than connections.
     const stuck = Promise.all(Array.from({ length: 40 }, () => upload(b)))
     const renamed = b.admin.patch('/tenant', { name: 'B' })
     await untilLocked()
@@ -155,7 +155,7 @@ describe('is answered only if no older decision can still commit', () => {
   test.each(changes)('%s', async (_what, change) => {
     const tenant = await newTenant()
     const { id } = await tenant.key(['upload'])
-    // A group of another replica's, decided and not yet committed.
+    // A group of another replica that is decided and not yet committed.
     const older = await holding(`SELECT ledger_move($1, '{"entries": 1}')`, [tenant.tenantId])
     let answered = false
     const answer = change(tenant, id).finally(() => {
@@ -224,7 +224,7 @@ describe('the rules of an upload', () => {
 })
 
 describe('an upload whose rules change while it is received', () => {
-  /** Changes the context as soon as the upload has read its rules, and then sends the rest of the file. */
+  /** Changes the context after the upload has read its rules, and then sends the rest of the file. */
   async function uploadDuring(tenant: TestTenant, name: string, change: () => Promise<Answer>): Promise<Answer> {
     const read = jest.spyOn(world.app.services.contexts, 'findOnce')
     const part = (header: string) => `--b\r\nContent-Disposition: form-data; ${header}\r\n\r\n`

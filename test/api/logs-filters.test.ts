@@ -33,7 +33,7 @@ describe('filters', () => {
     await two.upload('notes', 'a.txt', 'x')
     await two.get('/files')
   })
-  // By a user, whose own looks are no calls.
+  // Queries by a user, whose requests are not calls.
   const list = async (query: string) => {
     const user = await reader()
     const { data, pagination } = dataOf(await user.get(`/stats/logs?${query}`))
@@ -153,7 +153,7 @@ describe('dates', () => {
   })
 })
 
-/** Calls of another time, written by the ledger's own statements with that time's ids. */
+/** Writes calls at other times with the statements of the ledger. */
 async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
   const { pool } = world.database
   await ensurePartitions(

@@ -249,7 +249,7 @@ describe('the log contains every call, successful or not', () => {
     await user.get('/files/file_x')
     await world.stranger.get('/files')
     await world.as(`assay_${'A'.repeat(43)}`).get('/files')
-    // The look before is a call itself.
+    // The previous list is itself a call.
     expect(await total()).toBe(before + 1)
   })
 })

@@ -12,7 +12,7 @@ afterAll(() => world.close())
 
 const addKey = () => tenant.admin.post('/api-keys', { name: 'one more' })
 
-/** Each list: how an item comes into it and, where that can be, one goes. */
+/** Lists with functions that add an item and, if possible, remove one. */
 const lists: Record<string, { path: string; id: string; add(): Promise<unknown>; remove?(id: string): Promise<unknown> }> = {
   files: {
     path: '/files?context=notes',
@@ -55,7 +55,7 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
       await add()
       if (remove && next !== undefined) await remove(idsOn(answer)[0]!)
     }
-    // What was added after the first page lies before it.
+    // Items added after the first page precede it.
     expect(seen.filter((item) => before.includes(item))).toEqual(before)
     expect(new Set(seen).size).toBe(seen.length)
   })

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-// Where nothing listens.
+// No server listens at this address.
 const nowhere = 'http://127.0.0.1:9/'
 
 const exported = ['exportCallLogs', 'exportAuditLogs']
@@ -34,7 +34,7 @@ const ofLog = ['getLogCheckpoint', 'getLogKey', 'getLogTile']
 const streams = [...exported, ...ofLog]
 const ofTable = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
 
-/** A call of the operation with good values, unless `more` says otherwise. */
+/** A call of the operation with valid values, unless `more` overrides them. */
 function call(
   caller: Caller,
   { operationId, method, path }: DocumentedOperation,
@@ -70,7 +70,7 @@ const bodies: Record<string, object> = {
   releaseFromQuarantine: { reason: 'Known to us.' },
 }
 
-/** Every route once, in an order in which each can succeed: created first, deleted last. */
+/** Every route once, in an order in which each can succeed: creations first, deletions last. */
 async function everySuccess(): Promise<[string, Answer][]> {
   const { admin } = tenant
   const key = await admin.post('/api-keys', { name: 'Robot', scopes: ['upload', 'metadata'], expires_in_days: 30 })
@@ -141,7 +141,7 @@ test('every success matches its description, and a response with a secret has a 
     shareLog: expect.stringMatching(/ cannot be shown again\.$/),
   })
   await quarantinedFile(world, tenant, 'notes')
-  // Not only empty lists.
+  // Lists must not be empty.
   for (const path of [
     '/files',
     '/contexts',
@@ -179,7 +179,7 @@ test('a missing credential, a missing scope and an unknown object are rejected a
   }
 })
 
-/** Values that a schema refuses, as far as it has limits. */
+/** Values that the limits of a schema reject. */
 function wrong(schema: Json): unknown[] {
   const { minimum, maximum, minLength, maxLength, pattern, minItems, maxItems, type } = schema as Record<
     string,
@@ -320,7 +320,7 @@ async function intoDisabled(): Promise<Answer> {
   return admin.post(`/trash/${trashed}/restore`)
 }
 
-/** A hundred tokens read the log already. */
+/** Reaches the limit of a hundred tokens. */
 async function oneShareTooMany(): Promise<Answer> {
   const { admin, tenantId } = await world.tenant()
   await world.database.pool.query(
@@ -364,7 +364,7 @@ test('conflicts, an unavailable scanner and a rate limit match their description
     const caller = poor.as((await tenant.key(['upload', 'metadata'])).credential)
     const scannerless = await caller.upload('notes', 'a.txt', 'x')
     expect([scannerless.status, api.faultsOf('uploadFile', scannerless)]).toEqual([503, []])
-    // A minute may end in between, once.
+    // The rate limit window may end once during the loop.
     let limited = await caller.get('/files')
     for (let more = 4; more > 0 && limited.status === 200; more--) limited = await caller.get('/files')
     expect([limited.status, api.faultsOf('listFiles', limited)]).toEqual([429, []])
@@ -399,7 +399,7 @@ test('the transparency log matches its description: texts, tiles and errors', as
   const tile = (text: string) => ({ values: { tile: text } })
   for (const operationId of ofLog) {
     const operation = api.operation(operationId)
-    // The slashes of a tile are no part of its name.
+    // The slashes are part of the tile parameter.
     const asked = { ...operation, path: operation.path.replace('{tile}', '0/000.p/1') }
     const answers: [number, Answer][] = [
       [200, await call(tenant.admin, asked)],

@@ -37,7 +37,7 @@ test('the document is OpenAPI 3.1, needs no credential, and all its references r
   walk(api.document, ({ $ref }) => typeof $ref === 'string' && refs.push($ref))
   expect(refs.length).toBeGreaterThan(100)
   for (const ref of refs) expect(api.checker.resolve(ref)).toBeInstanceOf(Object)
-  // Nothing that is described is used nowhere.
+  // Every component must be used.
   for (const kind of ['schemas', 'responses', 'parameters', 'headers'])
     for (const name of Object.keys(api.document.components[kind])) expect(refs).toContain(`#/components/${kind}/${name}`)
 })
@@ -71,7 +71,7 @@ test('response schemas have names, and every error code has its own schema', () 
   let unnamed = 0
   for (const { responses } of api.operations)
     walk(responses, ({ type, properties }) => {
-      // The envelope alone, whose data differs in each.
+      // Unnamed envelopes are allowed, because their data differs.
       if (type === 'object' && properties !== undefined && !('status' in (properties as Json))) unnamed++
     })
   expect(unnamed).toBe(0)
@@ -153,7 +153,7 @@ test('documented defaults match the service', async () => {
 
 test('PUT does not change the document, and a client that has it gets 304', async () => {
   const { headers } = await world.stranger.raw('/api/v1/openapi.json')
-  // Not by fetch, which asks for a fresh one by a Cache-Control of its own.
+  // fetch adds its own Cache-Control header.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
   const [response] = (await once(again, 'response')) as [IncomingMessage]
   response.resume()

@@ -41,7 +41,7 @@ describe('a token of the external provider', () => {
       { alg },
     )
     const caller = world.as(token)
-    // Seen for the first time many times at once.
+    // Many concurrent requests use a token for the first time.
     const answers = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
     expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
     const user = await who(caller)
@@ -126,7 +126,7 @@ describe('a token of the external provider', () => {
       id,
     })
     expect((await caller.get('/files')).status).toBe(200)
-    // What a token says goes beyond what is kept here, and never the other way round.
+    // Claims of a token replace stored values.
     const less = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'openid' }))
     expect(refusal(await less.get('/files'))).toEqual([403, 'forbidden'])
   })

@@ -11,7 +11,7 @@ import { parseClaims, ReceiptSetup, reportText } from '../support/receipt-setup.
 const setup = new ReceiptSetup()
 const { folder } = setup
 
-/** The id of the newest call that was refused. */
+/** Returns the id of the newest rejected call. */
 const refusedCall = async (): Promise<string> =>
   (await setup.tenant.admin.get('/stats/logs?status=failure&page_size=1')).body.data.data[0].call_id
 

@@ -13,10 +13,10 @@ afterAll(() => world.close())
 
 type Query = (...args: unknown[]) => unknown
 
-/** How many SELECTs `act` costs: what the service asks now and then (the time, a session anew) only adds to them. */
+/** Number of SELECT statements of `act`. The minimum excludes periodic statements of the service. */
 const reads = async (act: () => Promise<unknown>) => Math.min(await readsOnce(act), await readsOnce(act), await readsOnce(act))
 
-/** How many SELECTs reach PostgreSQL while `act` runs, by the pool and by Prisma, which draws on it. What the ledger writes comes in groups, whose number is chance. */
+/** Number of SELECT statements while `act` runs. Statements of the ledger are excluded, because their grouping varies. */
 async function readsOnce(act: () => Promise<unknown>): Promise<number> {
   const { pool } = world.database
   let count = 0

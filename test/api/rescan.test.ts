@@ -26,7 +26,7 @@ async function uploaded(context: string, name: string, content: string): Promise
   return body.data.file_id
 }
 
-/** Uploaded while nothing was known of it. */
+/** Uploads the file before the signatures match it. */
 function infected(context: string, name: string): Promise<string> {
   clamd.forget()
   return uploaded(context, name, `${name} with ${bad} in it`)
@@ -63,7 +63,7 @@ describe('when the signatures of the scanner change', () => {
       files_quarantined: 0,
       files_failed: 0,
     })
-    // Once for each version, however often there is a turn.
+    // Files are scanned once per version of the signatures.
     await rescanAll(world)
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
@@ -170,7 +170,7 @@ describe('requested rescans', () => {
     await rescanAll(world)
     expect(clamd.daemon.asked - asked).toBe(2)
     expect(await reportsOf(clean)).toHaveLength(1)
-    // Signatures beside those that the version tells of.
+    // Signatures that do not change the version.
     clamd.find()
     dataOf(await admin.post('/contexts/again/rescan'))
     await rescanAll(world)
@@ -227,7 +227,7 @@ describe('a background rescan', () => {
     await rescanAll(world)
     const numbers = order.map((words) => Number(words.split(' ').at(-1)))
     expect(numbers).toHaveLength(40)
-    // Two at a time: when one is answered, at most one that is newer is still under way, however long.
+    // Two scans run concurrently, so that at most one newer file is unfinished when a scan ends.
     const newerLeft = numbers.map((n, place) => 39 - n - numbers.slice(0, place).filter((earlier) => earlier > n).length)
     expect(newerLeft.filter((left) => left > 1)).toEqual([])
   })
@@ -307,7 +307,7 @@ describe('a quarantined file', () => {
     expect(refusal(await admin.get(`/files/${file}`))).toEqual([403, 'quarantined'])
     const ranged = await fetch(url, { headers: { range: 'bytes=0-9' } })
     expect(ranged.status).toBe(403)
-    // It is not read on: what the service still has is more than the sockets between hold.
+    // The rest of the file exceeds all socket buffers, so that a full read would be noticed.
     if (!served.closed) await once(served, 'close')
     const rest = async () => {
       while (!(await reader.read()).done);

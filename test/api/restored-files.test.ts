@@ -31,7 +31,7 @@ async function trashingTenant(of: World): Promise<TestTenant> {
   return made
 }
 
-/** A file in the trash, with a URL from before. */
+/** Creates a file in the trash and a download URL from before its deletion. */
 async function trashedFile(content: string): Promise<{ fileId: string; url: string }> {
   clamd.forget()
   const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${content}`)).body.data.file_id

@@ -69,7 +69,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tenant.admin.get('/tenant')).body.data.storage_used_bytes).toBe(0)
     expect((await tenant.admin.get('/contexts/raw')).body.data.storage_used_bytes).toBe(0)
     expect((await tenant.admin.get('/stats/logs?operation=upload')).body.data.pagination.total_items).toBe(0)
-    // Nothing is reserved: a file by one request is accepted.
+    // Nothing is reserved, so that a single-request upload succeeds.
     expect((await tenant.admin.upload('raw', 'c.bin', bytes(megabyte))).status).toBe(201)
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
   })
@@ -186,12 +186,12 @@ test('64 parallel uploads together stay within the quota, on two replicas', asyn
     const part = bytes(180_000)
     const send = async (path: string, n: number): Promise<number> => {
       const { status } = await (n % 2 ? tus : other).patch(path, 0, part)
-      // A loaded machine may be overloaded: nothing was stored.
+      // On a loaded machine the service may be overloaded. It has stored nothing in that case.
       return status === 503 ? send(path, n) : status
     }
     const statuses = await Promise.all(paths.map(send))
     expect([...new Set(statuses)].sort()).toEqual([204, 422])
-    // All the room is used, and not more.
+    // The quota is used completely and not exceeded.
     expect(statuses.filter((status) => status === 204).length).toBe(Math.floor((4 * megabyte) / part.length))
     expect(await unfinished(tenant)).toBeLessThanOrEqual(4 * megabyte)
     expect(await storedBytes(tenant)).toBeLessThanOrEqual(4 * megabyte)

@@ -26,7 +26,7 @@ const idOf = (path: string) => path.split('/').at(-1)!
 const calls = async (of: TestTenant) => (await of.admin.get('/stats/logs?operation=upload')).body.data
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** The file's bytes, as they are downloaded. */
+/** Downloads the bytes of a file. */
 async function bytesOf(id: string, of = tenant): Promise<Buffer> {
   const { download_url: url } = (await of.admin.get(`/files/${id}`)).body.data
   return Buffer.from(await (await fetch(url)).arrayBuffer())

@@ -25,7 +25,7 @@ const keeping = async (contextKey: string, policy: object) => {
 const statusOf = async (fileId: string) => (await tenant.admin.get(`/files/${fileId}/metadata`)).status
 const idsIn = async (path: string) => itemsOf(await tenant.admin.get(path)).map(({ file_id }: { file_id: string }) => file_id)
 
-/** So many files of ten bytes, uploaded two days ago. */
+/** Creates files of ten bytes that were uploaded two days ago. */
 const seed = async (contextKey: string, files: number) => {
   const template = await aged(world, await upload(contextKey), 2)
   await world.database.pool.query(

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 const trailOf = async (tenant: TestTenant) => itemsOf(await tenant.admin.get('/audit-logs?audit_type=security&page_size=100'))
-/** Written behind the answer. The database is asked whether it is there: sixty questions a minute are all that the service takes. */
+/** Entries are written after the response. The test polls the database, because the service limits requests per minute. */
 async function entryOf(tenant: TestTenant, reason: string) {
   const written = `SELECT FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'security' AND details->>'reason' = $2`
   await until(async () => (await world.database.pool.query(written, [tenant.tenantId, reason])).rowCount !== 0)
@@ -136,7 +136,7 @@ test('a reached limit is recorded, and all rejections are counted by reason', as
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'])
   const statuses: number[] = []
-  // More than one window's, wherever a minute ends.
+  // More calls than one window allows, also if a minute ends in between.
   for (let call = 0; call < 125; call++) statuses.push((await key.get('/files')).status)
   expect(statuses).toContain(429)
   expect(await entryOf(tenant, 'limit_reached')).toMatchObject({ entity_id: key.id, performed_by_id: key.id })

@@ -79,7 +79,7 @@ describe('before connection_ack', () => {
     })
     const { value } = await client.iterate({ query: 'subscription { events(after: 0) { sequence } }' }).next()
     expect(value.data.events.sequence).toBe(1)
-    // The oldest connections gave way to the later ones.
+    // Later connections replaced the oldest ones.
     expect(await idle[0]!.closed).toBe(1013)
     await client.dispose()
     for (const { socket } of idle) socket.terminate()

@@ -68,7 +68,7 @@ test('a suspended tenant rejects keys and sessions with 403 and logs the calls, 
   expect(log[0]).toMatchObject({ operation: 'metadata', status: 'failure', error_message: expect.stringContaining('suspended') })
 })
 
-// Suspending is announced to this process as to every replica: by NOTIFY, which takes a moment.
+// Replicas receive a suspension by NOTIFY with a short delay.
 async function expectEventually(holds: () => Promise<boolean>) {
   for (let attempt = 0; attempt < 2000; attempt++) {
     if (await holds()) return

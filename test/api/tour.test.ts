@@ -19,7 +19,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true })
 })
 
-/** A block of the README's tour: what is typed, and what the README shows that it prints. */
+/** A block of the tour: the command and its documented output. */
 interface Step {
   typed: string
   shown: string
@@ -36,7 +36,7 @@ function tour(): { banner: string; steps: Step[] } {
   return { banner: blocks[0]!.text, steps }
 }
 
-/** A text where `…` stands for whatever is there. */
+/** Converts a text to a pattern in which `…` matches any text. */
 const pattern = (text: string) => new RegExp(`^${text.trim().split('…').map(escaped).join('.*')}$`, 's')
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
 

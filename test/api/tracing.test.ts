@@ -19,7 +19,7 @@ interface Collected {
   status: { code?: number }
 }
 
-/** What speaks OTLP over HTTP, as far as an exporter of spans needs it. */
+/** A minimal OTLP collector over HTTP for spans. */
 const spans: Collected[] = []
 let collector: Server
 let bucketWorld: BucketWorld
@@ -65,7 +65,7 @@ test('two concurrent uploads create two traces with checks, scan, store and ledg
   const failing = newTrace()
   expect((await tenant.admin.upload('notes', 'c.txt', 'three', { headers: sampled(failing) })).status).toBe(503)
   const handedOn = bucketWorld.bucket.traceparents.map((header) => header.split('-')[1])
-  // What is left is sent with the end.
+  // Remaining spans are sent at shutdown.
   await world.close()
 
   for (const [n, { traceId, spanId }] of [one, two].entries()) {

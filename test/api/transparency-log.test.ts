@@ -33,7 +33,7 @@ async function bytes(caller: Caller, path: string): Promise<Buffer> {
 const placeText = (place: number) => String(place).padStart(3, '0')
 const tileText = (from: number, size: number) => placeText(from / 256) + (size - from < 256 ? `.p/${size - from}` : '')
 
-/** Every entry of the log's first `size`, read as an auditor reads them. */
+/** Reads the first `size` entries of the log like an auditor. */
 async function entriesOf(caller: Caller, size: number): Promise<string[]> {
   const entries: string[] = []
   for (let from = 0; from < size; from += 256) {
@@ -267,7 +267,7 @@ describe('a token for an auditor', () => {
     ]
     for (const token of forged)
       expect([token, ...refusal(await world.as(token).get('/log/checkpoint'))]).toEqual([token, 401, 'unauthenticated'])
-    // The one is no leave for what the other may.
+    // One permission does not grant the other.
     const both = await exchange(
       world.url,
       [

@@ -15,7 +15,7 @@ afterAll(() => world.close())
 const created = { status: 201, message: true, timestamp: false }
 const bin = { allowed_extensions: ['txt'], scan_for_viruses: false }
 
-/** A context with a trash, and a file in it of ten bytes. */
+/** Creates a context with a trash and a file of ten bytes in it. */
 async function withTrash(contextKey: string, policy: object = { trash_days: 7 }): Promise<() => Promise<string>> {
   await tenant.context(contextKey, bin)
   dataOf(await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy))
@@ -158,7 +158,7 @@ test('does not list or restore a file whose time in the trash has ended, before 
   expect(refusal(await tenant.admin.post(`/trash/${first}/restore`))).toEqual([404, 'not_found'])
   const listed = await tenant.admin.graphql('{ trash(context: "ended") { data { fileId } pagination { totalItems } } }')
   expect(listed.body.data.trash).toEqual({ data: [], pagination: { totalItems: 0 } })
-  // The bytes still count until the sweep, and can be purged earlier.
+  // The bytes count until the sweep, and can be purged earlier.
   expect(await usedBytes('ended')).toBe(30)
   dataOf(await tenant.admin.delete(`/trash/${first}`))
   await expire(world)

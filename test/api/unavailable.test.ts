@@ -19,7 +19,7 @@ test('returns 503 for an unavailable scanner, stores nothing, counts nothing as 
   expect(refusal(await key.upload('scanned', 'a.txt', 'text', { path: '/files/validate' }))).toEqual([503, 'scanner_unavailable'])
   const upload = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "scanned") { fileId } }'
   expect(graphqlCode(await key.graphqlUpload(upload, {}, 'a.txt', 'text'))).toBe('SCANNER_UNAVAILABLE')
-  // What is refused before the scanner is asked, and what never asks it, does not mind.
+  // Rejections before the scan, and files without a scan, do not need the scanner.
   expect(refusal(await key.upload('scanned', 'a.exe', 'text'))).toEqual([422, 'invalid_extension'])
   dataOf(await key.upload('trusting', 'a.txt', 'text'), { status: 201, message: true, timestamp: false })
 

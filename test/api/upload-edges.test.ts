@@ -20,7 +20,7 @@ afterAll(() => uploads.close())
 
 const bearer = (caller: Caller) => `Bearer ${caller.credential}`
 
-/** Sends the head of an upload whose body is `length` bytes, as far as it says. */
+/** Sends the headers of an upload with a declared body length. */
 async function announce(caller: Caller | undefined, length: number, headers: Record<string, string | number> = {}) {
   const client = await uploads.connect()
   await client.head('POST', uploadPath, {
@@ -91,7 +91,7 @@ describe('while the body is streamed', () => {
       end: false,
     }).body.subarray(0, -2)
 
-  /** A body whose length is not announced. */
+  /** Starts an upload without a declared length. */
   async function begin(): Promise<RawClient> {
     const client = await uploads.connect()
     await client.head('POST', uploadPath, {
@@ -228,7 +228,7 @@ describe('the connection after an early response', () => {
   })
 
   test('does not treat a client as silent during a slow validation', async () => {
-    // As many as make the last of them wait longer than a client may be silent.
+    // Enough validations that the last one waits longer than a client may be silent.
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),
     )

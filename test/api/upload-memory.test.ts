@@ -6,7 +6,7 @@ import { type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
-/** The memory of each upload that reached the store, as a slow reader would still see it. */
+/** The memory of each upload that reached the store, as a slow reader would see it. */
 let stored: Buffer[] = []
 const { put } = LocalStorage.prototype
 const storing = jest.spyOn(LocalStorage.prototype, 'put')
@@ -27,7 +27,7 @@ afterAll(async () => {
 const text = (word: string) => Buffer.alloc(300_000, `${word}\n`)
 const upload = (content: Buffer, name = 'a.txt') => tenant.admin.upload('notes', name, content)
 
-/** Has `reading` read the first upload, and the store write all uploads after it. */
+/** Replaces the store: `reading` handles the first upload, the real store all later ones. */
 function watch(reading: typeof put = put) {
   stored = []
   storing.mockImplementation(function (this: LocalStorage, path, content, options) {

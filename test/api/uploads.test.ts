@@ -138,7 +138,7 @@ describe('quotas', () => {
     dataOf(await own.admin.upload('small', 'b.txt', 'x'.repeat(10)), uploaded)
     dataOf(await own.admin.upload('large', 'b.txt', 'x'.repeat(11)), uploaded)
     expect(dataOf(await own.admin.get('/contexts/small')).storage_used_bytes).toBe(megabyte)
-    // No check refused it: it is no blocked file.
+    // A quota rejection does not count as a blocked file.
     expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 

@@ -20,7 +20,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const each of opened.splice(0).reverse()) await each.close()
   const { tenants } = world.app.services
-  // What a test left behind is not the next one's.
+  // Prevents deliveries of one test during the next one.
   await tenants.suspend(tenant.tenantId)
 })
 
@@ -30,7 +30,7 @@ async function receive(): Promise<WebhookReceiver> {
   return made
 }
 
-/** What a replica sends with, whose attempts follow each other in such a time. */
+/** Creates a webhook sender of a replica with these retry intervals. */
 function sender(retrySeconds?: number[], on = world): WebhookSender {
   const { webhookSender } = openWebhooks(
     { ...on.app.services, db: on.database, onError: (error) => failures.push(error), ...(retrySeconds && { retrySeconds }) },
@@ -52,7 +52,7 @@ async function hook(to = receiver, admin: Caller = tenant.admin): Promise<string
 }
 const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
 
-/** What the webhook's own page would show, once it is as expected. */
+/** Polls until the result satisfies a condition. */
 async function until<T>(ask: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
   for (;;) {
     const value = await ask()
@@ -117,12 +117,12 @@ describe('a failed delivery attempt', () => {
         (found) => found.rows.length === 1,
       )
       waits.push(rows[0]!.seconds)
-      // As if that time had passed.
+      // Simulates the passage of the retry interval.
       await world.database.pool.query('UPDATE webhook_positions SET next_attempt_at = now() WHERE tenant_id = $1', [
         tenant.tenantId,
       ])
     }
-    // From the beginning of the attempt, which takes its time where the machine is busy.
+    // The interval starts with the attempt, which takes longer on a busy machine.
     for (const [at, seconds] of [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400].entries())
       expect([at, waits[at]! >= seconds - 1 && waits[at]! <= seconds + 15]).toEqual([at, true])
     await until(
@@ -261,7 +261,7 @@ describe('a failed delivery attempt', () => {
     await appendEvents(world, another.tenantId, [{}, {}])
     await Promise.all([receiver.atLeast(1), good.atLeast(60), others.atLeast(2)])
     expect(good.sequences).toEqual(Array.from({ length: 60 }, (_, n) => last - 59 + n))
-    // It is still held.
+    // The delivery is still in progress.
     expect(receiver.received).toHaveLength(1)
   })
 })
@@ -278,7 +278,7 @@ test('a tenant holds at most 16 delivery slots, and the webhooks of other tenant
   await receiver.until(() => maxOpen >= 16)
   const [other, witness] = [await world.tenant(), await receive()]
   await hook(witness, other.admin)
-  // Each look of the sender takes what is due of both tenants.
+  // Each poll of the sender takes due deliveries of both tenants.
   for (let round = 1; round <= 5; round++) {
     await appendEvents(world, other.tenantId, [{}])
     await witness.atLeast(round)
@@ -332,7 +332,7 @@ describe('several replicas', () => {
     sender()
     const id = await hook()
     const { tenants } = world.app.services
-    // Through with the event of its own making: what is sent was taken on after the suspension.
+    // Waits until the sender has processed the event of its own change, so that later deliveries started after the suspension.
     const written = `SELECT journal_length AS last FROM tenant_heads WHERE tenant_id = $1`
     const { last } = (await world.database.pool.query<{ last: number }>(written, [tenant.tenantId])).rows[0]!
     await until(

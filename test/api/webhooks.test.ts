@@ -17,7 +17,7 @@ beforeEach(async () => {
 })
 afterEach(() => receiver.close())
 
-/** A webhook that leads to the receiver. */
+/** Creates a webhook with the URL of the receiver. */
 async function hook(more: Record<string, unknown> = {}) {
   const { status, body } = await tenant.admin.post('/webhooks', { url: receiver.url, ...more })
   expect([status, body]).toEqual([201, expect.anything()])
@@ -133,7 +133,7 @@ describe('sent events', () => {
     await tenant.admin.delete(`/files/${uploaded.body.data.file_id}`)
     await tenant.admin.patch(`/webhooks/${id}`, { description: 'Ours' })
     const all = await receiver.until((each) => each.some(({ body }) => body.type === 'webhook.updated'))
-    // At least once: what was under way when the webhook was changed may come again.
+    // Delivery is at least once. A delivery in progress during a change can be repeated.
     const received = all.filter(({ body }, n) => all.findIndex((each) => each.body.data.sequence === body.data.sequence) === n)
     expect(received.map(({ body }) => [body.type, body.data.file_id ?? body.data.reason ?? body.data.webhook_id])).toEqual([
       ['file.accepted', uploaded.body.data.file_id],
@@ -240,7 +240,7 @@ describe('sent events', () => {
     const { secret: after, previous_secret_expires_at: until } = body.data
     expect(after).not.toBe(before)
     expect(Date.parse(until) - Date.now()).toBeGreaterThan(23.9 * 3_600_000)
-    // A turn that was under way at the rotation ends with the secret that it began with.
+    // A delivery in progress at the rotation uses the previous secrets.
     let first: Received | undefined
     while (!first || !isSignedBy(after, first)) {
       const seen = receiver.received.length
@@ -254,7 +254,7 @@ describe('sent events', () => {
       [id],
     )
     await tenant.admin.post(`/webhooks/${id}/replay`, { from_sequence: first.body.data.sequence })
-    // And so does one that was under way at the end of the old one.
+    // A delivery in progress when the old secret expires still uses it.
     const all = await receiver.until((received) => received.slice(sent).some((each) => !isSignedBy(before, each)))
     const second = all.slice(sent).find((each) => !isSignedBy(before, each))!
     expect(WebhookReceiver.verify(after, second)).toEqual(second.body)
