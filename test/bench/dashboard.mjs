@@ -1,5 +1,5 @@
-// npm run screens: how large the dashboard is and how soon it can be used, and its pictures in docs/screens.
-// `-- --measure` leaves the pictures as they are.
+// npm run screens: measures the size and load time of the dashboard, and updates the screenshots in docs/screens. `-- --measure`
+// keeps the screenshots.
 
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
@@ -43,7 +43,7 @@ function tellSizes() {
   }
 }
 
-/** From an empty cache to numbers that can be clicked, in the browser's own time; the median of five. */
+/** Time from an empty cache to usable numbers, measured in the browser. Returns the median of five. */
 async function measure() {
   const times = []
   for (let round = 0; round < 5; round++) {
@@ -75,14 +75,14 @@ async function draw() {
     const page = await context.newPage()
     await work(page)
     await page.evaluate(() => Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {}))))
-    // A third of the bytes, for no difference that is seen.
+    // Reduces the file size to a third without a visible difference.
     await sharp(await page.screenshot())
       .png({ palette: true, quality: 90, effort: 10 })
       .toFile(join(pictures, `${name}.png`))
     await context.close()
   }
   const overview = async (page) => {
-    // A service that has just been started has no history.
+    // A new service has no history.
     await page.route('**/graphql', (route) =>
       route.request().postDataJSON()?.operationName === 'Charts' ? route.fulfill({ json: history() }) : route.fallback(),
     )

@@ -1,6 +1,6 @@
-// npm run bench:loop [-- GROUP…] [--culprits]: for how long one callback, and one turn, hold the event loop of the real service.
-// Milliseconds of the main thread's time on a CPU (test/support/loop-watch.mjs), each scenario three times after a first use; a
-// scenario's figure is the median of its worst. --culprits names the functions in whatever took 10 ms.
+// npm run bench:loop [-- GROUP…] [--culprits]: measures how long one callback and one turn block the event loop of the service.
+// Values are milliseconds of CPU time of the main thread (test/support/loop-watch.mjs). Each scenario runs three times after a
+// warm-up, and its result is the median of the maxima. --culprits names functions that took 10 ms.
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ const over = []
 
 try {
   console.log('                                                      callback    turn   (worst, ms of CPU)')
-  // The first requests make what the others need.
+  // The first requests create data for the others.
   await group('first uses', firstUses(client, world), 1)
   await client.post('/api/v1/contexts', { ...firstContext(), context_key: 'many' }, { expect: 201 })
   for (let at = 0; at < 120; at++) await client.upload('loop', `${at}.txt`, Buffer.from(`text ${at}`), { expect: 201 })

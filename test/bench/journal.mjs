@@ -1,7 +1,7 @@
-// npm run bench:journal [-- --rounds N] [--seconds N] [--events N]: what the journal costs an upload, and how fast it is written and read.
-// Two services stand on two databases of one PostgreSQL; in one of them the ledger's function writes no events. Uploads of 10 KiB go to both
-// in turns, which swap places from round to round, since the machine's own speed drifts; ratios are medians of the rounds', of rates and of CPU time. What the
-// process does for an event is in both, so that it is told by itself. fsync is on.
+// npm run bench:journal [-- --rounds N] [--seconds N] [--events N]: measures the cost of the journal per upload, and the speed of
+// writing and reading it. Two services use two databases of one PostgreSQL, and one ledger function writes no events. Uploads of
+// 10 KiB alternate between them, because the speed of the machine varies. Results are median ratios of rates and CPU time. Work
+// for events inside the process is in both, and is printed separately. fsync is on.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -45,7 +45,7 @@ try {
 async function compareUploads() {
   const [as, without] = [await open('as_it_is'), await open('without')]
   await onDatabase('without', (client) => withoutEvents(client, 'ledger_move'))
-  // What both do only once.
+  // Warm-up of both services.
   for (const service of [as, without]) await measure(service, 8)
   for (const connections of [1, 8, 32]) {
     const measured = { rate: [], cpu: [] }
@@ -69,7 +69,7 @@ async function compareUploads() {
   }
 }
 
-/** The ledger's function as it would be without a journal. */
+/** Replaces the ledger function by one without a journal. */
 async function withoutEvents(client, name) {
   const { rows } = await client.query("SELECT pg_get_functiondef('ledger_move(text, jsonb)'::regprocedure) AS text")
   const cut = [
@@ -85,7 +85,7 @@ async function withoutEvents(client, name) {
   await client.query(text)
 }
 
-/** Uploads a second, and what one costs in milliseconds of CPU, of the service and of its database's backends. */
+/** Uploads per second, and CPU milliseconds per upload of the service and its database backends. */
 async function measure(service, connections) {
   let uploads = 0
   const one = upload(service)
@@ -94,7 +94,7 @@ async function measure(service, connections) {
   return { rate, cpu: (cpuOf(service) - before) / uploads }
 }
 
-/** Milliseconds of CPU so far: unlike the time that passes, what else the machine does is not in it. */
+/** CPU milliseconds used so far, which exclude other processes of the machine. */
 function cpuOf({ pid, database }) {
   let ticks = 0
   for (const name of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -105,13 +105,13 @@ function cpuOf({ pid, database }) {
       if (isOurs || readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(` ${database} `))
         ticks += Number(fields[11]) + Number(fields[12])
     } catch {
-      // It ended meanwhile.
+      // The process has ended.
     }
   }
   return ticks * 10
 }
 
-/** The function alone, with and without events, in turns on one connection: CPU of its backend for each upload. */
+/** Compares the function with and without events on one connection, in alternation, by backend CPU per upload. */
 async function compareFunctions(client, tenantId, uploadOf) {
   await withoutEvents(client, 'ledger_move_without')
   const { rows } = await client.query('SELECT pg_backend_pid() AS pid')
@@ -187,7 +187,7 @@ function upload(service) {
   }
 }
 
-/** Events that a ledger appends a second, what composing one takes, and pages of a long journal. */
+/** Measures events per second, the time to compose one event, and pages of a long journal. */
 async function measureAlone() {
   for (const { stop } of services.splice(0)) await stop()
   const database = createDatabase(urlOf('as_it_is'), { poolSize: 4, logger: { warn: () => {} } })

@@ -1,8 +1,9 @@
-// npm run bench:ledger [-- --short] [--seconds N] [--rounds N] [--delays 0,20] [--flights 64,4096] [--only '1 tenant, moves' or locked]: entries per second
-// that ledgers commit, each in a process of its own as replicas are, on one tenant and on 256, with commits that take 0, 5 and 20 ms longer
-// (commit_delay): what only adds, what moves, half and half; beside the way before (a group that upserts its nine counter rows) and one bare
-// prepared INSERT a call; and how long the others wait while one tenant is locked. Rounds of 1, 2, 4 and 8 ledgers are interleaved and their
-// ratios are medians, since the machine's own speed drifts. fsync is on.
+// npm run bench:ledger [-- --short] [--seconds N] [--rounds N] [--delays 0,20] [--flights 64,4096] [--only '1 tenant, moves' or
+// locked]: measures entries per second that ledgers commit. Each ledger runs in its own process, like a replica. It measures one
+// tenant and 256, with commits delayed by 0, 5 and 20 ms (commit_delay). The work appends, moves, or does both. The previous
+// implementation (groups that update nine counter rows) and a prepared INSERT per call are the comparison. `locked` measures how
+// long other tenants wait while one is locked. Rounds of 1, 2, 4 and 8 ledgers alternate, and results are median ratios. fsync is
+// on.
 import { fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -30,7 +31,7 @@ const { values } = parseArgs({
 const numbers = (text, usual) => text?.split(',').map(Number) ?? usual
 const seconds = Number(values.seconds ?? (values.short ? 1 : 2))
 const rounds = Number(values.rounds ?? (values.short ? 1 : 3))
-// In which every connection makes its plans.
+// Time in which every connection plans its statements.
 const warmMs = 3_000
 const delays = numbers(values.delays, values.short ? [0, 20] : [0, 5, 20])
 const flights = numbers(values.flights, values.short ? [64] : [64, 4096])
@@ -52,7 +53,7 @@ try {
   for (let n = 0; n < Math.max(...counts); n++) replicas.push(await startReplica(tenants))
   for (const delay of delays) for (const flight of flights) await compare(delay, flight)
   if ('locked'.includes(values.only)) await lockedTenant()
-  // Those of the other two ways were counted elsewhere, or nowhere.
+  // The other two implementations do not count these rows.
   await admin.query(`DELETE FROM call_logs WHERE user_agent IN ('upserts', 'bare')`)
   console.log(`\ncounters_drift at the end: ${await counterDrift(admin, { tenantId: null, callsSince: null })}`)
 } finally {
@@ -79,7 +80,7 @@ async function delayCommits(ms) {
   await admin.query('SELECT pg_reload_conf()')
 }
 
-/** So many ledgers, and what is in flight shared among them. */
+/** Runs `count` ledgers that share the entries in flight. */
 async function together(count, flight, work) {
   const job = { warmMs, forMs: seconds * 1000, locked: 0, ...work, flight: Math.ceil(flight / count) }
   const running = Promise.all(replicas.slice(0, count).map(({ ask }) => ask(job)))
@@ -96,7 +97,7 @@ async function together(count, flight, work) {
   }
 }
 
-/** Of all its processes. */
+/** CPU milliseconds of all database processes. */
 function databaseCpuMs() {
   const tickMs = 10
   const postmaster = readFileSync(join(folder, 'data', 'postgres', 'postmaster.pid'), 'latin1').split('\n')[0]
@@ -104,11 +105,11 @@ function databaseCpuMs() {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
     try {
       const [, parent, ...fields] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ')
-      // utime and stime; of the postmaster also those of the children that ended.
+      // Adds utime and stime. Those of the postmaster include ended child processes.
       if (pid === postmaster || parent === postmaster)
         for (const time of fields.slice(9, pid === postmaster ? 13 : 11)) ticks += Number(time)
     } catch {
-      // It ended meanwhile.
+      // The process has ended.
     }
   return ticks * tickMs
 }
@@ -154,7 +155,7 @@ async function tellLine(name, flight, work) {
   console.log(`  ${'  CPU ms, ledger + database'.padEnd(28)}${measured.map(cpu).join('')}`)
 }
 
-/** Two replicas, and one tenant of 256 whose lock somebody holds: how long the entries of the others take. */
+/** Measures entries of 255 tenants on two replicas while the lock of another tenant is held. */
 async function lockedTenant() {
   await delayCommits(0)
   for (const isLocked of [false, true]) {
@@ -164,7 +165,7 @@ async function lockedTenant() {
     if (isLocked) await holder.query('SELECT 1 FROM tenant_heads ORDER BY tenant_id LIMIT 1 FOR UPDATE')
     const work = { way: 'half and half', from: 1, to: 256, locked: isLocked ? 20 : 0 }
     const answers = together(2, 64, work)
-    // The lock is held for as long as the others are measured, and for less than those that want it wait.
+    // Holds the lock during the measurement, but shorter than the lock time-out.
     await new Promise((resolve) => setTimeout(resolve, warmMs + seconds * 1000))
     await holder.query('COMMIT')
     await holder.end()

@@ -1,6 +1,6 @@
-// npm run bench:memory -- [--mb 100] [--uploads 8] [--extension bin]: the memory of the whole service, all its
-// Node processes but not PostgreSQL, while so many uploads of incompressible content run through it at once, validation on.
-// `--mb 1024` is what the target is about: at most 260 MB. `--resumable`: by the tus protocol, each in two requests.
+// npm run bench:memory -- [--mb 100] [--uploads 8] [--extension bin]: measures the memory of all Node processes of the service
+// during concurrent uploads of incompressible content with validation. With `--mb 1024` the target is at most 260 MB.
+// `--resumable` sends each upload in two requests of the tus protocol.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
     scanner: { type: 'string', default: 'yara:' },
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
-    // Of the service's own process, to try out what a setting is worth.
+    // Node options of the service process, to try settings.
     node: { type: 'string', default: '' },
     env: { type: 'string', multiple: true, default: [] },
   },
@@ -43,7 +43,7 @@ const service = spawn(process.execPath, [...options.node.split(' ').filter(Boole
   env: {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
-    // As `npm start` does.
+    // Equal to `npm start`.
     UV_THREADPOOL_SIZE: '12',
     MALLOC_ARENA_MAX: '1',
     HOST: '127.0.0.1',
@@ -93,7 +93,7 @@ try {
   await rm(directory, { recursive: true, force: true })
 }
 
-/** Streams a file whose chunks do not repeat within a window that any compressor has. */
+/** Generates chunks that do not repeat within the window of any compressor. */
 function upload(size) {
   const boundary = 'memory-bench'
   const head = Buffer.from(
@@ -111,7 +111,7 @@ function upload(size) {
   })
 }
 
-/** By the tus protocol, the second half of it in a request of its own. */
+/** Uploads by the tus protocol in two requests. */
 async function uploadResumably(size) {
   const metadata = `filename ${btoa(`a.${options.extension}`)},context ${btoa('memory')}`
   const protocol = { 'Tus-Resumable': '1.0.0' }
@@ -176,7 +176,7 @@ function call(method, path, json, { write, ...headers } = {}) {
   })
 }
 
-/** Of the process and of every Node process below it. */
+/** Memory of the process and all Node processes below it. */
 function residentMegabytes(pid) {
   const below = new Map()
   for (const name of readdirSync('/proc')) {

@@ -1,9 +1,8 @@
-// npm run bench -- [NAME] [--quick] [--against FOLDER]: calls per second of the service, of a bare node:http server
-// (support/bare-server.mjs) with the same requests and, with --against, of the build in another clone.
-//
-// Four tenants with three contexts each send requests for random files and random pages from 1 to 50. NAME selects the operations
-// whose names contain it. Rounds alternate between the sides, so that a busy machine slows all of them; ratios are medians of
-// rounds. CPU is that of the service's process and of its main thread, per call; idle is the share of the machine's CPU time.
+// npm run bench -- [NAME] [--quick] [--against FOLDER]: measures calls per second of the service, and of a minimal node:http
+// server (support/bare-server.mjs) with the same requests. --against adds the build in another clone. Four tenants with three
+// contexts each request random files and random pages from 1 to 50. NAME selects operations by a part of their name. Rounds
+// alternate between the servers, and results are median ratios. CPU is that of the service process and its main thread per call.
+// Idle is the share of machine CPU time.
 import { execFileSync } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -32,7 +31,7 @@ async function expect(status, answer) {
   return got
 }
 
-// -- contents: several of each size, so that no two requests in a row send the same bytes
+// Contents: several of each size, so that consecutive requests send different bytes.
 
 const text = (size) => {
   const line = () => `${randomBytes(30).toString('base64')},${randomInt(1_000_000)}\n`
@@ -40,7 +39,7 @@ const text = (size) => {
   return Buffer.from(part.repeat(Math.ceil(size / part.length)).slice(0, size))
 }
 const side = (bytes) => Math.round(Math.sqrt(bytes / 3))
-/** A picture of noise. It does not compress, so its size is that of its pixels. */
+/** A noise image. It does not compress, so that its size is that of its pixels. */
 const picture = (bytes) =>
   sharp(randomBytes(side(bytes) ** 2 * 3), { raw: { width: side(bytes), height: side(bytes), channels: 3 } })
     .png()
@@ -55,9 +54,9 @@ const contents = {
   'text 100 MiB': { name: 'large.txt', files: await several(2, () => text(100 * 1024 * 1024)) },
 }
 
-// -- the sides
+// The compared servers.
 
-/** The service in the clone at `folder`, with its tenants and contexts. */
+/** Starts the service of the clone at `folder`, with tenants and contexts. */
 async function openService(folder) {
   const service = await startService({}, undefined, join(folder, 'dist', 'main.js'))
   const tenants = []
@@ -172,7 +171,7 @@ for (const each of Object.values(sides)) {
   await Promise.all(Array.from({ length: 32 }, fill))
 }
 
-// -- the operations: what one call does on a side
+// Operations: one call of each on a server.
 
 const upload = (kind, context) => (side) => (with_) => side.upload(with_, kind, context)
 const mixed = (reads) => (side) => (with_) =>
@@ -191,16 +190,16 @@ const operations = {
   'download URL': (side) => side.url,
   [`list ${pageSize}, page 1 to ${pages}`]: (side) => side.list,
   'download 10 KiB': async (side) => {
-    // Fetched when it is the operation's turn: a download URL is valid for a few minutes.
+    // Fetched immediately before use, because download URLs expire after a few minutes.
     const links = await side.links(agent)
     return (with_) => side.download(with_, links)
   },
   'mixed, 70 % reads and 30 % uploads': mixed(0.7),
 }
 
-// -- measuring
+// Measurement.
 
-/** Milliseconds of CPU that a process has used, and its main thread. */
+/** CPU milliseconds that a process and its main thread have used. */
 const cpuOf = ({ pid }) =>
   ['stat', `task/${pid}/stat`].map((file) => {
     const fields = readFileSync(`/proc/${pid}/${file}`, 'latin1').split(') ')[1].split(' ')
@@ -209,7 +208,7 @@ const cpuOf = ({ pid }) =>
 const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
 const minus = (later, earlier) => later.map((value, index) => value - earlier[index])
 
-/** Removes what an operation has stored, some GB, and no other operation reads. */
+/** Deletes some GB that an operation has stored and no other operation reads. */
 function removeBlobsSince(time) {
   for (const { folder } of Object.values(sides))
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -255,5 +254,5 @@ for (const [name, operation] of Object.entries(operations)) {
   removeBlobsSince(prepared)
 }
 agent.destroy()
-// The bare server first: it uses the service's PostgreSQL.
+// The minimal server stops first, because it uses the PostgreSQL of the service.
 for (const each of [sides.bare, sides.assay, sides.before]) await each?.stop()

@@ -1,5 +1,6 @@
-// npm run bench:profiles [-- NAME] [--seconds N] [--connections N]: of each REST route under load, what the main thread does: its five largest
-// functions by their own time, and how much of it the collector and system calls have. A service of its own for each, since a profile ends with it.
+// npm run bench:profiles [-- NAME] [--seconds N] [--connections N]: profiles the main thread for each REST route under load. It
+// prints the five functions with the most self time, and the shares of garbage collection and system calls. Each route has its
+// own service, because a profile ends with the process.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import http from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
@@ -16,7 +17,7 @@ const agent = new http.Agent({ keepAlive: true })
 const line = 'A line of a text that is uploaded.\n'
 const content = (size) => Buffer.from(line.repeat(Math.ceil(size / line.length)).slice(0, size))
 
-/** Name: what makes the call, of a service and the ids of a file of 10 KiB and of 1 MiB. */
+/** Calls by name. Each receives a service and the ids of files of 10 KiB and 1 MiB. */
 const routes = {
   'POST /files/upload, 10 KiB': ({ upload }) => upload(content(10 * 1024)),
   'POST /files/upload, 1 MiB': ({ upload }) => upload(content(1024 * 1024)),
@@ -86,7 +87,7 @@ async function clientOf({ url, key }) {
   return { get, upload, urlOf, small, large }
 }
 
-/** Of the seconds that were measured: what comes after them is the service's end. */
+/** Evaluates the measured seconds and excludes the shutdown. */
 function tell(name, rate, folder, endMs) {
   const { nodes, samples, timeDeltas, endTime } = JSON.parse(readFileSync(join(folder, readdirSync(folder)[0]), 'utf8'))
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))

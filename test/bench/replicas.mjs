@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
-// npm run bench:replicas [-- --seconds N] [--rounds N] [--delays 0,20] [--connections 32]: one, two and four processes behind one port
-// (PROCESSES), and as many replicas each on a port of its own, on one PostgreSQL; one tenant and 64; commits as they are and 20 ms longer
-// (commit_delay). All in one run and as ratios to one process, since the machine's own speed drifts. fsync is on.
-// type-graphql's decorators need it before the first of them runs.
+// npm run bench:replicas [-- --seconds N] [--rounds N] [--delays 0,20] [--connections 32]: compares one, two and four processes
+// behind one port (PROCESSES) with the same number of replicas on separate ports. All use one PostgreSQL, with one tenant and
+// with 64. Commits are undelayed or delayed by 20 ms (commit_delay). Results are ratios to one process within one run. fsync is
+// on. The decorators of type-graphql need reflect-metadata first.
 import 'reflect-metadata'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -64,7 +64,7 @@ const calls = {
   },
 }
 
-/** Rates by what was measured, then by arrangement, one for each round. */
+/** Rates by measurement and by arrangement, with one value per round. */
 const measured = new Map()
 try {
   await migrate(server.url)
@@ -79,7 +79,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Each with a key, a context and a file. */
+/** Creates tenants with a key, a context and a file each. */
 async function makeTenants(count) {
   const config = readConfig({ ...env, DATA_DIR: join(folder, 'seed') })
   const logger = pino({ level: 'silent' })
@@ -131,7 +131,7 @@ async function measure(name, { replicas, processes }, tenants) {
   }
 }
 
-/** Each connection is to one replica, as behind a balancer of connections. */
+/** Each connection belongs to one replica, as behind a connection balancer. */
 function turns(urls, tenants, call) {
   const agents = new Map()
   let count = 0

@@ -1,5 +1,5 @@
-// MB/s of scanning kept files again, beside a plain clamd that is sent the same bytes from the same disk, two at a time as well.
-// `npm run bench:rescan`; clamd must be installed.
+// npm run bench:rescan: compares rescans in MB/s with clamd that receives the same bytes from the same disk, two files at a time.
+// clamd must be installed.
 import { spawn } from 'node:child_process'
 import { createReadStream, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -57,7 +57,7 @@ async function measure({ name, bytes, count }) {
   console.log(`| ${count} of ${name} | ${ours.toFixed(1)} | ${theirs.toFixed(1)} | ${(ours / theirs).toFixed(2)} |`)
 }
 
-/** Seconds, by the service's own clock. */
+/** Duration in seconds by the clock of the service. */
 async function scannedAgain(key) {
   await call('POST', `/contexts/${key}/rescan`)
   for (;;) {
@@ -84,7 +84,7 @@ async function scannedPlainly(paths) {
   return (performance.now() - began) / 1000
 }
 
-/** Words, so that clamd looks at them as at any text. */
+/** Generates words, which clamd scans like any text. */
 function textOf(bytes, seed) {
   const line = `${seed} what stands in a file of this kind is read by people, and now and then by no one at all\n`
   return line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes)
@@ -97,7 +97,7 @@ async function startClamd() {
   const settings = ['StreamMaxLength 200M', 'MaxFileSize 200M', 'MaxScanSize 400M', 'DisableCache yes']
   const conf = [`DatabaseDirectory ${join(folder, 'db')}`, `TemporaryDirectory ${folder}`, `LocalSocket ${socket}`, ...settings]
   writeFileSync(join(folder, 'clamd.conf'), `${conf.join('\n')}\n`)
-  // Debian keeps it where not every path leads.
+  // Debian installs clamd outside of the usual PATH.
   const program = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin'].map((place) => join(place, 'clamd')).find(existsSync)
   if (!program) throw new Error('clamd is not installed.')
   const child = spawn(program, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })

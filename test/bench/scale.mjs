@@ -1,6 +1,6 @@
-// npm run bench:scale -- ROWS [SAMPLES [NEIGHBOURS [pages]]]: what a year of ROWS calls (default 1,000,000) and as many files, with their reports,
-// costs against one of 10,000; beside it as many again of each neighbour. `pages`: only the deep pages of lists.
-// Two databases on one PostgreSQL of its own, two services, requests in turn, medians; so the machine's drift is in both.
+// npm run bench:scale -- ROWS [SAMPLES [NEIGHBOURS [pages]]]: compares a tenant with ROWS calls and files of one year (default
+// 1,000,000) with one of 10,000. Each neighbor tenant has as many rows. `pages` measures only deep pages of lists. Two services
+// use two databases on one PostgreSQL, and requests alternate. Results are medians.
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import http from 'node:http'
@@ -20,7 +20,7 @@ const neighbours = Number(process.argv[4] ?? 0)
 const pagesOnly = process.argv[5] === 'pages'
 const counters = 1.5
 const elsewhere = 3
-// A page of files by number is a pass over an index, up to the middle of the list from either end.
+// A numbered page of files scans an index up to the middle of the list from either end.
 const deepPageMs = 150
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-bench-scale-'))
@@ -75,7 +75,10 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Every page of a list beside the first: in the middle, at the end, and far behind it. `maxMs`: the target, instead of a ratio to the first. */
+/**
+ * Compares pages in the middle, at the end and past the end of a list with the first page. `maxMs` is an absolute target instead
+ * of a ratio.
+ */
 async function deepPages(place, what, { path, items, maxMs }) {
   const last = Math.ceil(items / 20) - 1
   const missed = []
@@ -145,7 +148,7 @@ function questions() {
   }
   for (const [name, filter] of Object.entries(filters))
     add(`logs, first page: ${name}`, (place) => `/stats/logs?${filter(place)}`, elsewhere)
-  // Behind the end of the list: the total alone is answered.
+  // A page past the end returns only the total.
   for (const [name, filter] of Object.entries(filters))
     add(`logs, total_items: ${name}`, (place) => `/stats/logs?page=2000000000&${filter(place)}`, counters)
   add('logs, page 1,000', '/stats/logs?page=1000&page_size=10', elsewhere)

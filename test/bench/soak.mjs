@@ -1,7 +1,7 @@
-// npm run soak: clients that upload, are rejected, download, delete and change keys, while the service is killed with -9 at random.
-// Afterwards every answer that a client has had must be in the logs exactly once, and every counter equal its recount.
-//   node test/bench/soak.mjs [--clients 64] [--kills 20] [--seconds 6]
-// With DATABASE_URL it runs on that (empty) database, else on a PostgreSQL of its own. Exit status 1, and what is wrong, if anything is.
+// npm run soak: clients upload, are rejected, download, delete and change keys, while the service is killed with -9 at random.
+// Afterwards the logs must contain every received response exactly once, and every counter must equal its recount. node
+// test/bench/soak.mjs [--clients 64] [--kills 20] [--seconds 6] uses the empty database of DATABASE_URL, or its own PostgreSQL.
+// On a mismatch it prints the errors and exits with status 1.
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ const faults = []
 const fault = (what) => faults.push(what)
 let server
 let service
-// Whoever ends this script ends the service too.
+// The service ends with this script.
 process.on('exit', () => service?.kill('SIGKILL'))
 for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(1))
 
@@ -63,7 +63,7 @@ try {
   for (let kill = 1; kill <= kills; kill++) {
     const enough = record.calls.length + clients
     await sleep(200 + Math.random() * seconds * 1000)
-    // A machine that is busy answers few.
+    // A busy machine answers few calls.
     while (record.calls.length < enough) await sleep(20)
     service.kill('SIGKILL')
     await once(service, 'exit')
@@ -115,7 +115,7 @@ async function startService(env, url) {
   throw new Error('The service did not start.')
 }
 
-/** Contexts, one of them with a quota that will be full, keys for all, and keys that are disabled and enabled again. */
+/** Creates contexts, one with a small quota, keys for all, and keys that are disabled and enabled repeatedly. */
 async function furnish(url, admin) {
   const post = async (path, body) => {
     const answer = await fetch(`${url}/api/v1${path}`, {
@@ -141,7 +141,7 @@ async function furnish(url, admin) {
   }
 }
 
-/** One client: a request after the other, each under a name of its own (its user agent), and what it was told. */
+/** One client sends consecutive requests, each with a unique user agent, and records the responses. */
 async function client(index, { url, admin, world, record, state }) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
   const mine = []
@@ -169,7 +169,7 @@ async function client(index, { url, admin, world, record, state }) {
 
 function stepOf({ turn, index, world, mine, admin, record }) {
   const key = world.steady[index % world.steady.length]
-  // The last client changes keys and does nothing else, so that no two changes meet.
+  // Only the last client changes keys, so that changes do not overlap.
   if (index === clients - 1) {
     const victim = world.victims[turn % world.victims.length]
     return { method: 'POST', path: `/api-keys/${victim.api_key_id}/${Math.random() < 0.5 ? 'disable' : 'enable'}`, key: admin }
@@ -219,7 +219,7 @@ function upload(context, key, mine, record) {
   }
 }
 
-/** Again and again, in one snapshot each: what is held never exceeds the quota, and is what the counter says. */
+/** Checks repeatedly, in one snapshot each, that usage equals the counter and does not exceed the quota. */
 async function watchQuotas(databaseUrl, { tightId }, state) {
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
@@ -261,7 +261,7 @@ async function prove({ databaseUrl, url, env, record, world }) {
   for (const { name } of record.changes)
     if (audited.get(name) !== 1) fault(`${name} changed a key and is in the audit trail ${audited.get(name) ?? 0} times`)
 
-  // What a call leaves behind is there whole or not at all, answered or not: the log, the audit trail and the counters agree.
+  // A call is stored completely or not at all: log, audit entries and counters agree.
   const { rows: sides } = await database.query(
     `SELECT what, logged, other FROM (VALUES
        ('uploads', (SELECT count(*) FROM call_logs WHERE operation = 'upload' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'created')),
@@ -273,7 +273,7 @@ async function prove({ databaseUrl, url, env, record, world }) {
   for (const { what, logged, other } of sides)
     if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)
 
-  // As if an hour had passed: what was under way when the service was killed is due.
+  // Simulates an hour, so that work interrupted by a kill is due.
   await database.query(`UPDATE blob_garbage SET due_at = now()`)
   const swept = await command(env, 'sweep')
   const verified = await command(env, 'verify', '--deep')

@@ -1,7 +1,7 @@
-// npm run bench:storage: the whole service, as `npm start` runs it, beside a bare node:http server that hashes and writes the same
-// bytes with fsync, and beside nginx serving the same file where nginx is installed. 100 MiB each way with curl, interleaved in one
-// run, medians, printed as ratios; target 0.80 of the bare server. Then the memory of eight uploads of 1 GiB at once (memory.mjs).
-// `-- --rounds 7 --mb 100 --no-memory`
+// npm run bench:storage [-- --rounds 7 --mb 100 --no-memory]: compares the service with a minimal node:http server that hashes
+// and writes the same bytes with fsync. It also compares with nginx serving the same file, if installed. curl transfers 100 MiB
+// each way, in alternation. Results are median ratios, and the target is 0.80 of the minimal server. Then it measures the memory
+// of eight uploads of 1 GiB (memory.mjs).
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -65,7 +65,7 @@ async function compare() {
   const speeds = {}
   const note = (name, speed) => (speeds[name] ??= []).push(speed)
   for (let round = 0; round <= Number(options.rounds); round++) {
-    // The first round warms up.
+    // The first round is a warm-up.
     const keep = round > 0 ? note : () => {}
     const ours = await toService('every_rule', bin)
     keep('upload: every rule', ours.upload)
@@ -96,7 +96,7 @@ async function answer(status, got) {
   return got
 }
 
-/** Speeds in MB (10^6 bytes) a second. */
+/** Speeds in MB (10^6 bytes) per second. */
 async function curl(...parameters) {
   const format = '\n%{http_code} %{size_upload} %{size_download} %{time_total} %{time_pretransfer}'
   const { stdout } = await promisify(execFile)('curl', ['-sS', '-H', 'Expect:', '-w', format, ...parameters])

@@ -1,6 +1,6 @@
-// npm run bench:validate [-- FOLDER [SECONDS]]: of each family files and MB a second and CPU for each file, beside the bare library that
-// opens it, in the same run; then what validation adds to an upload's time. Without a folder (or with '-') the files are made here.
-// Needs a build (dist/). CPU counts threads and processes. 'off' still recognises the content: that check cannot be switched off.
+// npm run bench:validate [-- FOLDER [SECONDS]]: measures files, MB and CPU per second for each format family, compared with the
+// plain library. Then it measures the time that validation adds to an upload. Without a folder, or with '-', files are generated.
+// Needs a build (dist/). CPU includes threads and processes. 'off' still detects the content type, which cannot be disabled.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -42,7 +42,7 @@ function validating(extension, files, on) {
   }
 }
 
-/** CPU seconds of this process with its threads, and of the pool's processes as far as they are alive. */
+/** CPU seconds of this process with its threads, and of running pool processes. */
 function cpuSeconds() {
   const { user, system } = process.cpuUsage()
   const ticks = pool.processes.map((pid) => {
@@ -52,9 +52,9 @@ function cpuSeconds() {
   return (user + system) / 1e6 + ticks.reduce((sum, each) => sum + each, 0) / 100
 }
 
-/** Files a second and CPU milliseconds for each, so many at a time. */
+/** Files per second and CPU milliseconds per file, for a number of concurrent files. */
 async function measure(files, one, atOnce) {
-  // As many at once, so that every worker has started.
+  // Starts every worker.
   for (let at = 0; at < Math.max(4 * atOnce, files.length); at += atOnce)
     await Promise.all(Array.from({ length: atOnce }, (_, more) => one(at + more)))
   const [start, cpu] = [performance.now(), cpuSeconds()]
@@ -84,7 +84,7 @@ try {
     const all = await measure(files, validating(extension, files, true), inFlight)
     const off = await measure(files, validating(extension, files, false), inFlight)
     const [library, open] = bareReaders[extension] ?? []
-    // Of a folder some files are broken: what the library says of them is not asked.
+    // Some files of a folder are damaged. The verdict of the library is ignored.
     const bare =
       open &&
       (await measure(

@@ -1,12 +1,12 @@
-// node test/bench/verdicts.mjs FOLDER FILE [AGAINST]: judges every file below FOLDER and seeded mutants of it (cut off, bits flipped, blocks
-// zeroed, bytes put in, taken out and appended), and writes the verdicts to FILE; with AGAINST, the FILE of an earlier build, it prints those
-// that differ. So a reader that is left out or made smaller shows what it had caught. Needs a build (dist/).
+// node test/bench/verdicts.mjs FOLDER FILE [AGAINST]: validates every file below FOLDER and seeded mutations of it, and writes
+// the verdicts to FILE. With AGAINST, the FILE of an earlier build, it prints differences. This shows files that a removed or
+// simplified reader had rejected. Needs a build (dist/).
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { extname, join, relative } from 'node:path'
 
 const [folder, file, against] = process.argv.slice(2)
 if (!file) throw new Error('node test/bench/verdicts.mjs FOLDER FILE [AGAINST]')
-// Another build: one with a part of a reader left out, say.
+// DIST selects another build, for example one without a part of a reader.
 const from = (module) => import(new URL(`../../${process.env.DIST ?? 'dist'}/${module}.js`, import.meta.url))
 const { decodeImage } = await import('@assay/formats/image/libvips')
 const { decodeImagesWith } = await import('@assay/formats/image')

@@ -133,8 +133,8 @@ function storedIn(directory) {
 }
 
 /**
- * Bytes that the service's processes and its database passed to read and write system calls. `write_bytes` counts a whole folio of the page
- * cache, up to 2 MB, for each page of the write-ahead log.
+ * Bytes that the service and its database passed to read and write system calls. `write_bytes` counts up to 2 MB of the page
+ * cache for each page of the write-ahead log.
  */
 function ioOf(root) {
   const total = { written: 0, read: 0 }

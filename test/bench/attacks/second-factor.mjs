@@ -67,7 +67,7 @@ async function measure(client) {
     })(),
   ])
   const seconds = Math.max((performance.now() - start) / 1000, longestLock)
-  // The next step's code: that of the current step may have enabled the second factor.
+  // Uses the code of the next time step, because the current one may have enabled the second factor.
   const right = await signIn(totp.generate({ timestamp: Date.now() + 30_000 }), addresses[0])
   return {
     figures: [

@@ -1,4 +1,5 @@
-// Receivers of one tenant that answer 101 or never, while that tenant replaces its webhooks, beside a webhook of another tenant.
+// Receivers of one tenant respond with 101 or never, while that tenant replaces its webhooks. A webhook of another tenant is
+// measured.
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -32,7 +33,7 @@ export async function run() {
     const quiet = await latencies(victim, victims)
     const ids = []
     for (let nth = 0; nth < 20; nth++) ids.push((await create(attacker, nth % 2 ? upgrading : silent)).webhook_id)
-    // Replaced webhooks are claimed anew, while the deliveries to their predecessors still wait for a response.
+    // The service sends to replaced webhooks while deliveries to their predecessors still wait.
     let attacking = true
     const churn = (async () => {
       for (let nth = 0; attacking; nth++) {

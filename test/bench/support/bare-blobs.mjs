@@ -1,5 +1,5 @@
-// The yardstick of bench:storage, a process of its own: the least that hashes and writes a body (with fsync), and streams a file.
-// Its directory is its argument; it prints its port.
+// Reference server of bench:storage: hashes and writes a body with fsync, and streams a file. Its argument is its directory. It
+// prints its port.
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-// The yardstick of bench:validate: the least that opens a file of a family with the bare library, in this process, all of it.
+// Reference of bench:validate: opens a complete file with the plain library in this process.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
@@ -34,7 +34,7 @@ async function unzip(bytes) {
   })
 }
 
-/** By extension: the library's name, and what opens one file. */
+/** By extension: the name of the library, and a function that opens one file. */
 export const bareReaders = {
   png: ['sharp', decode],
   jpg: ['sharp', decode],

@@ -1,5 +1,5 @@
-// The yardstick: a bare node:http server that hashes a body, writes it to a temporary file (fsync, rename) and inserts one row with pg.
-// Run as a process of its own: DATABASE_URL and a directory are its arguments; it prints its port.
+// Reference server: a node:http server that hashes a body, writes it to a temporary file (fsync, rename) and inserts one row with
+// pg. Its arguments are DATABASE_URL and a directory. It prints its port.
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, rename } from 'node:fs/promises'

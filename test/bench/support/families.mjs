@@ -1,11 +1,11 @@
-// Files of every family, made here or taken from a folder: { extension: [bytes, …] }.
+// Files of every format family, generated or read from a folder: { extension: [bytes, …] }.
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import sharp from 'sharp'
 
-/** Of the folder's files; made here without a folder, or with '-'. */
+/** Reads files from the folder. Without a folder, or with '-', generates them. */
 export async function families(folder) {
   if (folder && folder !== '-') return fromFolder(folder)
   const photo = sharp(randomBytes(640 * 480 * 3), { raw: { width: 640, height: 480, channels: 3 } }).blur(3)

@@ -1,4 +1,4 @@
-// One ledger of bench:ledger, in a process of its own as a replica has it. It is told by messages what to commit, and tells how much it did.
+// One ledger of bench:ledger in its own process. Messages start the work, and a message returns the number of commits.
 import pg from 'pg'
 import { Fold } from '../../../dist/ledger/fold.js'
 import { Ledger } from '../../../dist/ledger/ledger.js'
@@ -68,7 +68,7 @@ async function move({ ledger, paths }, tenant, n) {
   await ledger.commit({ call: callOf(tenant, n, 'upload'), upload: { actor: actorOf(tenant, n), file } })
 }
 
-/** The ledger, its fold and its leases, as a replica has them. */
+/** Opens a ledger with its fold and its leases, like a replica. */
 function openLedger(commit) {
   const database = createDatabase(url, { poolSize: 2, logger: { warn: () => {} } })
   const fold = new Fold(database.writes)
@@ -76,7 +76,7 @@ function openLedger(commit) {
   const parts = { ledger: new Ledger(database, { fold }), paths: new ReservedPaths(database.writes) }
   return {
     commit: (tenant, n) => commit(parts, tenant, n),
-    // A replica that has served a tenant before has paths leased for it.
+    // Leases paths in advance, like a replica that has served the tenant before.
     prime: (some) => Promise.all(some.map(({ tenantId }) => parts.paths.take(tenantId, `${tenantId}/notes`))),
     close: async () => {
       await parts.ledger.drain()
@@ -99,7 +99,7 @@ CROSS JOIN LATERAL (VALUES ('hour', date_trunc('hour', created_at, 'UTC')), ('da
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET metadata_success = coalesce(u.metadata_success, 0) + excluded.metadata_success`
 
-/** The way before: the same call rows, and the same counter rows for every group, held through its commit. */
+/** The previous implementation: the same call rows, and counter rows per group that are locked until its commit. */
 function openUpserts() {
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   const waiting = []
@@ -145,12 +145,12 @@ const ways = {
   inserts: openInserts,
 }
 
-/** `flight` commits at a time for a while, after another in which every connection plans its statements. */
+/** Commits `flight` entries at a time, after a warm-up in which every connection plans its statements. */
 async function run({ way, from, to, flight, warmMs, forMs, locked }) {
   const { commit, close, prime } = ways[way]()
   const some = tenants.slice(from, to)
   await prime?.(some)
-  // Of a tenant whose lock another holds: they wait, and are written in the end.
+  // Entries of a locked tenant wait and are written at the end.
   const wanting = setTimeout(
     () => {
       for (let n = 0; n < locked; n++) commit(tenants[0], n).catch(() => {})
@@ -171,7 +171,7 @@ async function run({ way, from, to, flight, warmMs, forMs, locked }) {
         try {
           await commit(some[made % some.length], made++)
         } catch (error) {
-          // A tenant that is overloaded, or whose lock was not to be had in time.
+          // The tenant is overloaded, or its lock timed out.
           if (error.code !== 'database_unavailable' && error.code !== 'overloaded') throw error
           refused++
           continue

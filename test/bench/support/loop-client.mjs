@@ -1,4 +1,4 @@
-// Who drives the service whose event loop is watched: answers are read to their end, and an unexpected status is told.
+// Client of the watched service: reads complete responses, and reports unexpected statuses.
 import { randomBytes } from 'node:crypto'
 import http from 'node:http'
 import { multipart, request } from './service.mjs'
@@ -29,7 +29,7 @@ export class LoopClient {
     return this.call('POST', path, { ...multipart(context, name, content), ...more })
   }
 
-  /** Parts as they are given: `[headers, content]`. */
+  /** Sends parts as `[headers, content]`. */
   form(path, parts, headers = {}) {
     const boundary = `form${randomBytes(8).toString('hex')}`
     const chunks = parts.flatMap(([head, content]) => [

@@ -1,8 +1,8 @@
-// What GraphQL can be asked, at its largest: documents, variables and lists.
+// The largest GraphQL documents, variables and lists.
 import { getIntrospectionQuery } from 'graphql'
 import { uploadDocument } from './loop-scenarios.mjs'
 
-/** Documents, variables and lists as large as they may be. */
+/** The largest documents, variables and lists that are accepted. */
 export const graphqlAtItsLargest = (client, world) => [
   ['introspection', () => client.graphql(getIntrospectionQuery(), {}, { expect: 200 })],
   [

@@ -1,6 +1,5 @@
-// What REST can be asked, at its largest.
+// The largest REST requests.
 
-/** REST at its largest. */
 export const restAtItsLargest = (client) => [
   ['100 files', () => client.get('/api/v1/files?page_size=100')],
   ['100 call logs', () => client.get('/api/v1/stats/logs?page_size=100')],

@@ -1,4 +1,4 @@
-// Starts the built service as a process of its own, on a database and folder that are its own and go with it.
+// Starts the built service as its own process, with its own database and folder, which are deleted afterwards.
 import { spawn } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -16,7 +16,7 @@ export async function startService(env = {}, nodeOptions = [], main = ownBuild) 
   const port = await freePort()
   const key = `assay_${randomBytes(32).toString('base64url')}`
   const child = spawn(process.execPath, [...nodeOptions, main], {
-    // As `npm start` does.
+    // Equal to `npm start`.
     env: {
       UV_THREADPOOL_SIZE: '12',
       MALLOC_ARENA_MAX: '1',
@@ -59,7 +59,7 @@ export async function startService(env = {}, nodeOptions = [], main = ownBuild) 
   }
 }
 
-/** A process that prints its port when it is ready. */
+/** Starts a process that prints its port when ready. */
 export async function startProcess(script, args) {
   const child = spawn(process.execPath, [fileURLToPath(script), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   process.once('exit', () => child.kill('SIGTERM'))
@@ -70,7 +70,7 @@ export async function startProcess(script, args) {
   return { url: `http://127.0.0.1:${port}`, pid: child.pid, stop: () => child.kill('SIGTERM') }
 }
 
-/** Below those that the system gives to outgoing connections: free also while what listens there is started again. */
+/** Below the range of outgoing connections, so that the port stays free during a restart. */
 export async function freePort() {
   for (;;) {
     const port = randomInt(10_000, 32_768)
@@ -84,7 +84,7 @@ export async function freePort() {
   }
 }
 
-/** One request; gives status and body. `body` is a list of Buffers. */
+/** Sends one request and returns status and body. `body` is a list of Buffers. */
 export function request(agent, url, { method = 'GET', headers = {}, body } = {}) {
   return new Promise((resolve, reject) => {
     const outgoing = http.request(
@@ -127,7 +127,7 @@ export function multipart(context, name, content) {
   }
 }
 
-/** Runs `one` on `connections` connections for `seconds`; gives how many a second. */
+/** Runs `one` on `connections` connections for `seconds`, and returns the rate per second. */
 export async function perSecond(connections, seconds, one) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections })
   const until = performance.now() + seconds * 1000

@@ -1,10 +1,10 @@
-// The same uploads by HTTP into a context with every check on and into one with every check off, interleaved.
+// Sends the same uploads to a context with all checks enabled and to one without, in alternation.
 import http from 'node:http'
 import { median, multipart, request, startService } from './service.mjs'
 
 const rounds = 60
 
-/** Prints, for each family, the medians of both and what validation adds. */
+/** Prints the medians of both per family, and the cost of validation. */
 export async function compareUploads(files, row) {
   const service = await startService()
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
