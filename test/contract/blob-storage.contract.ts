@@ -8,13 +8,13 @@ import { BlobExistsError, type BlobStorage } from '../../src/platform/storage/bl
 import { watchFaults } from '../support/residue.js'
 import { breaking, bytesOf, inFile, inMemory, noise } from './contents.js'
 
-/** A store that a test may break. */
+/** A store that a test can break. */
 export interface StoreUnderTest {
   storage: BlobStorage
-  /** Takes away what the store stands on. */
+  /** Makes the backend of the store unavailable. */
   down(): Promise<void>
   up(): Promise<void>
-  /** What would be left behind: temporary files, sessions, and after `storage.close()` connections. */
+  /** Leftover temporary files, sessions, and after `storage.close()` connections. */
   temporaryFiles(): Promise<string[]>
   close(): Promise<void>
 }
@@ -22,7 +22,7 @@ export interface StoreUnderTest {
 const type = { contentType: 'application/octet-stream' }
 const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
 
-/** What a blob store is. */
+/** Contract of a blob store. */
 export function blobStorageContract(name: string, open: () => Promise<StoreUnderTest>): void {
   describe(`blob storage: ${name}`, () => {
     let store: StoreUnderTest
@@ -39,7 +39,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       await store.up()
       const left = await store.temporaryFiles()
       await store.close()
-      // A rejection that nobody handles is told a turn later.
+      // An unhandled rejection is reported in the next event loop turn.
       await new Promise(setImmediate)
       watch.stop()
       expect([...left, ...watch.faults()]).toEqual([])

@@ -51,7 +51,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
     up: () => (bucket.isUp ? Promise.resolve() : bucket.start()),
     async temporaryFiles() {
       await storage.close()
-      // A connection's end is seen a moment later at its other end.
+      // The server detects a closed connection with a short delay.
       for (let waited = 0; bucket.connections > 0 && waited < 1000; waited++) await sleep(10)
       return [
         ...Array.from({ length: bucket.connections }, () => 'connection'),

@@ -15,13 +15,13 @@ import { startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { submission } from '../support/validation.js'
 
-// A packer that has seen the second half writes the string in two places: it stands nowhere in what is packed.
+// A packer that has read the second half stores the string in two parts, so that the packed bytes do not contain it.
 const thrice = Buffer.concat(
   Array.from({ length: 3 }, () => Buffer.concat([eicar.subarray(43), Buffer.from(' '), eicar, Buffer.from(' ')])),
 )
-/** The signature for ClamAV wants it at the beginning, as EICAR's own definition does. */
+/** The signature for ClamAV requires the string at the start, like the definition of EICAR. */
 const fromItsStart = Buffer.concat([eicar, Buffer.from(' '), thrice])
-/** Packed itself, for what stores its members as they are. */
+/** A packed member, for archives that store members uncompressed. */
 const packed = (inside: Buffer) => ({ name: 'A.GZ', bytes: gzipSync(inside) })
 
 const ofLzma =
@@ -36,7 +36,7 @@ const mail = (body: Buffer) =>
   )
 const begun = (...start: string[]) => Buffer.concat([Buffer.from(start.join(''), 'latin1'), noise(2000)])
 
-/** One of each, with the string inside where it could be made here; of the others only what they are recognised by. */
+/** One sample of each container, with the string if it can be generated. The others contain only their signature. */
 const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> = {
   zip: (inside) => zipOf({ name: 'a', bytes: inside }),
   gzip: (inside) => gzipSync(inside),
@@ -90,7 +90,7 @@ test.each(only)('recognizes %s', async (container) => {
 
 const found = { verdict: 'infected', signature: expect.stringContaining('EICAR') }
 const incomplete = { verdict: 'incomplete', reason: expect.any(String) }
-/** In a Flash film and an object of a rich text the string stands where the one signature of these tests does not look. */
+/** In a Flash file and an RTF object, the string is at a position that the signature does not cover. */
 const elsewhere = new Set<Container>(['swf', 'rtf'])
 
 describe('the built-in scanner', () => {
@@ -105,7 +105,7 @@ describe('the built-in scanner', () => {
     const seen = containers[container].builtIn === 'reader'
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(seen ? found : incomplete)
-    // A package is a header, gzip, cpio and what that holds: one more is beyond the levels that are looked at.
+    // A package is a header, gzip, cpio and its content. Another level exceeds the depth limit.
     if (container !== 'rpm') expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(seen ? found : incomplete)
   })
 
@@ -155,7 +155,7 @@ describeWith('clamd')('ClamAV', () => {
       const verdict = await scanner.scan(inMemory(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,
       })
-      // Debian's lacks the library for RAR.
+      // The package of Debian lacks the library for RAR.
       const may = container.startsWith('rar')
         ? [found, incomplete]
         : [containers[container].clamav === 'engine' ? found : incomplete]

@@ -6,7 +6,7 @@ import type { Content } from '../../src/platform/spool/content.js'
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-/** An upload that is held in memory. */
+/** An upload in memory. */
 export const inMemory = (bytes: Buffer): Content => ({
   size: bytes.length,
   sha256: sha256(bytes),
@@ -14,13 +14,13 @@ export const inMemory = (bytes: Buffer): Content => ({
   stream: (range) => Readable.from([range ? bytes.subarray(range.start, range.end + 1) : bytes]),
 })
 
-/** An upload that is held in a temporary file. */
+/** An upload in a temporary file. */
 export async function inFile(path: string, bytes: Buffer): Promise<Content> {
   await writeFile(path, bytes)
   return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
 }
 
-/** An upload whose source breaks after `good` bytes. */
+/** An upload whose source fails after `good` bytes. */
 export const breaking = (bytes: Buffer, good: number): Content => ({
   size: bytes.length,
   sha256: sha256(bytes),
@@ -35,7 +35,7 @@ export const breaking = (bytes: Buffer, good: number): Content => ({
     ),
 })
 
-/** Bytes that look like nothing, the same for the same seed. */
+/** Random bytes from a seed. */
 export const noise = (length: number, seed = 1): Buffer =>
   createCipheriv('aes-128-ctr', Buffer.alloc(16, seed), Buffer.alloc(16)).update(Buffer.alloc(length))
 

@@ -5,16 +5,16 @@ import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
 
 export interface OpenedScanner {
   scanner: VirusScanner
-  /** What it needed: taken away after the scanner was closed. */
+  /** Ends the backend after the scanner is closed. */
   release(): Promise<void>
-  /** How many files are scanned at once: fewer where each starts a program, which on a busy machine takes seconds. */
+  /** Number of concurrent scans. Lower if each starts a program, which takes seconds on a busy machine. */
   atOnce?: number
 }
 
 const text = Buffer.from('A sound and boring text.\n')
 const never = () => ({ signal: new AbortController().signal })
 
-/** What a virus scanner is. Run over every adapter. */
+/** Contract of a virus scanner, run for every adapter. */
 export function virusScannerContract(name: string, open: () => Promise<OpenedScanner>): void {
   describe(`virus scanner: ${name}`, () => {
     let opened: OpenedScanner
@@ -96,28 +96,28 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       await expect(opened.scanner.prove()).resolves.toBeUndefined()
     })
 
-    // The last one: it closes the scanner.
+    // This test must be last, because it closes the scanner.
     test('rejects scans after it is closed, and leaves no open handles', async () => {
       await opened.scanner.close()
       await expect(opened.scanner.scan(inMemory(Buffer.alloc(900_000)), never())).rejects.toMatchObject({
         code: 'scanner_unavailable',
       })
       await opened.release()
-      // What is destroyed is gone a moment later.
+      // Destroyed handles close with a short delay.
       for (let waited = 0; handlesBeyond(before).length > 0 && waited < 1000; waited++) await sleep(10)
       expect(handlesBeyond(before)).toEqual([])
     })
   })
 }
 
-/** What keeps a process alive, or is a connection. */
+/** Handles that keep a process alive, and connections. */
 const handles = () =>
   process
     .getActiveResourcesInfo()
     .filter((kind) => /Worker|MessagePort|TCPSocketWrap|PipeWrap|TCPServerWrap|PipeServerWrap/.test(kind))
     .sort()
 
-/** Those that were not open before. What a test file before this one left to close may be gone by now, and is not ours. */
+/** Handles opened since. Handles of earlier test files may close in between. */
 function handlesBeyond(before: string[]): string[] {
   const known = [...before]
   return handles().filter((kind) => {

@@ -10,9 +10,9 @@ const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'delete
 const entities = [newId('file'), newId('key'), newId('ctx')]
 
 let books: Books
-/** Newest first, as it must come. */
+/** Expected rows, newest first. */
 let all: { auditId: string; auditType: string; action: string; entityId: string; at: number }[]
-// The same numbers in every run.
+// A fixed seed makes runs reproducible.
 let seed = 1_121
 const random = () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -47,7 +47,7 @@ beforeAll(async () => {
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
-  // Older days are from before hours were counted, and one has some of its own alone.
+  // Simulates days before hourly counts existed, one of them with partial counts.
   await books.database.pool.query(
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, 'hour', date_trunc('hour', created_at, 'UTC'), count(*) FROM audit_logs
      WHERE created_at > now() - interval '100 days' AND created_at NOT BETWEEN now() - interval '20 days 8 hours' AND now() - interval '20 days' GROUP BY 1, 2, 3, 4, 5`,
@@ -150,7 +150,7 @@ test('a page within a busy day skips at most an hour of it, with any filter', as
     for (const page of [2, 25, 48]) {
       const { data } = await log.list(busy.key, { ...filter, page, pageSize: 10 })
       expect(data[0]!.auditId).toBe(entries.at(-1 - (page - 1) * 10)!.auditId)
-      // What is skipped is the last number but the page's own size.
+      // OFFSET is the last number besides the page size.
       const [skipped = 0] = values.filter((value): value is number => typeof value === 'number').slice(0, -1)
       expect(skipped).toBeLessThan(20)
     }

@@ -45,7 +45,7 @@ describe('an API key', () => {
 
   test('needs no database query if cached', async () => {
     const key = await world.apiKey(tenantId)
-    // A machine that stalls for most of a second costs look-ups, rightly: nothing is believed for longer than it is proved.
+    // A machine that stalls for a second causes additional lookups, because cache entries are trusted only while verified.
     await until(async () => {
       await until(() => here.listener.trusted())
       await present(here, key.secret)
@@ -141,7 +141,7 @@ describe('two replicas', () => {
     await until(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'actor' })
     await world.change('api_key', key.id, disable)
-    // As long as it is trusted it believes what it has: that it refuses then, it has heard.
+    // While trusted, the cache is used, so that a rejection proves that the notification arrived.
     await until(async () => {
       const { outcome } = await present(there, key.secret)
       return there.listener.trusted() && outcome === 'refused'

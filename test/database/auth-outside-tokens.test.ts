@@ -150,7 +150,7 @@ describe('an external provider', () => {
   test('looks up the user once per token, and again after a change of the user', async () => {
     const bea = { sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined }
     let token = ''
-    // Where the machine stalls, nothing is believed that is not proved meanwhile: then a new token shows it.
+    // On a stalled machine the cache is not trusted, and a new token shows it.
     await until(async () => {
       token = await signed({ ...bea, jti: randomUUID() })
       await until(() => here.listener.trusted())

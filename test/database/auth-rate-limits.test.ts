@@ -105,7 +105,7 @@ describe('replicas', () => {
   beforeAll(async () => {
     database = await testDatabase()
     pool = new pg.Pool({ connectionString: database.url })
-    // Dropping the database ends connections that the pool has not closed yet.
+    // Dropping the database closes connections that the pool still holds.
     pool.on('error', () => {})
   })
   afterAll(async () => {
@@ -175,7 +175,7 @@ describe('replicas', () => {
       let calls = 0
       for (let remaining = 10; remaining > 0; ) {
         remaining = (await two.call(actor('key_shared'))).remaining
-        // Alone it would have passed ten.
+        // A single replica would allow more than ten.
         expect(++calls).toBeLessThan(9)
         const isTold = async () =>
           (await pool.query('select 1 from rate_limits where key = $1 and points = $2', ['key:key_shared', 8 + calls]))

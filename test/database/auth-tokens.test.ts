@@ -11,7 +11,7 @@ let tenantId: string
 beforeAll(async () => {
   world = await identityWorld()
   tenantId = await world.tenant()
-  // There is a provider as well: its tokens are none of these tests.
+  // A configured provider must not affect these tests.
   const outside = { issuer: 'https://id.example.com', audience: 'files', jwksUrl: new URL('http://127.0.0.1:1/jwks') }
   here = await world.replica({ outside: { ...outside, userOnFirstSight: async () => null } })
 })

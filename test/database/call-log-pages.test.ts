@@ -13,10 +13,10 @@ const keys = [newId('key'), newId('key'), newId('key')]
 
 let books: Books
 let log: CallLogService
-/** Newest first, as it must come. */
+/** Expected rows, newest first. */
 let all: { callId: string; apiKeyId: string; operation: string; status: string; at: number }[]
 
-// The same numbers in every run.
+// A fixed seed makes runs reproducible.
 let seed = 20_261_121
 const random = () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -29,7 +29,7 @@ beforeAll(async () => {
   const calls: SeededCall[] = []
   const midnight = Math.floor(now.getTime() / day) * day
   for (let index = 0; index < 1500; index++) {
-    // Spread over a year, crowded on two days, and many on the very edges of hours and days.
+    // Spread over a year, dense on two days, and many at boundaries of hours and days.
     const at =
       index % 3 === 0
         ? midnight - random() * 400 * day

@@ -112,7 +112,7 @@ describe('an outage', () => {
     await other.query(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'assay' AND datname = current_database()",
     )
-    // A statement on one of them whose end the pool has not heard of yet would fail, as one that is under way does.
+    // A statement on a connection that was closed without notice would fail like one in progress.
     while (database.pool.totalCount > 0) await sleep(10)
     await other.end()
     expect(warnings).toContain('A database connection was lost.')
@@ -131,7 +131,7 @@ describe('an outage', () => {
   })
 
   test('of a server that accepts connections and does not respond fails each call as unavailable', async () => {
-    // One that reads notices when its client is gone; one that does not stays open for ever.
+    // A reading server detects that its client closed. A server that does not read stays connected.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
     const { port } = mute.address() as { port: number }

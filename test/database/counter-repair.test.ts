@@ -19,7 +19,7 @@ beforeAll(async () => {
   await ledger.commit(books.deletion(uploads[0]!))
   await ledger.commit({ call: books.call('metadata') })
   await new Fold(books.database.writes).run({ everyTenant: true })
-  // Not folded when its counters are looked at.
+  // Not folded yet when its counters are read.
   await ledger.commit(books.download(uploads[1]!))
 })
 afterAll(() => books.close())

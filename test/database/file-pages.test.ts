@@ -12,10 +12,10 @@ import { countFiles } from '../support/file-groups.js'
 let books: Books
 let contexts: string[]
 const uploaders = [newId('key'), newId('key'), newId('usr')]
-/** Newest first. */
+/** Expected rows, newest first. */
 let all: { fileId: string; contextId: string; uploadedBy: string }[] = []
 
-// The same numbers in every run.
+// A fixed seed makes runs reproducible.
 let seed = 20_261_122
 const random = () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -27,7 +27,7 @@ beforeAll(async () => {
   books = await Books.open()
   contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await books.context(key)).contextId))
   for (let round = 0; round < 12; round++) {
-    // Mostly newer than those there are; some late, as from a replica whose clock is behind.
+    // Most are newer than existing rows. Some are older, as from a replica with a slow clock.
     await add(60, Date.UTC(2026, round) - (round % 4 === 3 ? 200 * 86_400_000 : 0))
     await remove(round % 3 === 2 ? 50 : 7)
   }

@@ -39,7 +39,7 @@ interface Plan {
   Plans?: Plan[]
 }
 
-/** How many rows of files a list's statement read, whether it gave them or threw them away. */
+/** Number of file rows that the statement of a list read, including filtered ones. */
 async function read(search: Search, after: SortedPlace | undefined): Promise<number> {
   const asked: { text: string; values: unknown[] }[] = []
   const query = (text: string, values: unknown[]) => {

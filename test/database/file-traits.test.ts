@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => books.close())
 
-/** As a rescan stores its reports. */
+/** Stores reports like a rescan. */
 async function rescanned(client: ClientBase, contextId: string, reports: Record<string, object>): Promise<void> {
   await client.query(
     `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token) SELECT $1, id, $2, now(), 'token' FROM unnest($3::text[]) AS i(id)`,

@@ -39,7 +39,7 @@ const rowsRead = (plan: Plan): number =>
     ? (plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']
     : 0) + (plan.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0)
 
-/** How many rows of the journal a page's statement reads. */
+/** Number of journal rows that the statement of a page reads. */
 async function read(after: number, types: EventType[] | null): Promise<number> {
   const asked: { text: string; values: unknown[] }[] = []
   const query = (statement: { name: string; text: string; values: unknown[] }) => {
@@ -65,7 +65,7 @@ describe('a page reads no more rows than it returns, at any depth', () => {
   })
 
   test.each(places)('of two types, one of them rare, after %d', async (after) => {
-    // Of each type a page at most, and the page itself.
+    // At most one page per type, and the page itself.
     expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
     expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
   })
@@ -111,7 +111,7 @@ test('a reader that follows receives all past and new events once', async () => 
       if (read.length >= 21) abort.abort()
     }
   })()
-  // Half by this process, which wakes it; half by another, which the poll finds.
+  // Half are written by this process, which notifies the reader, and half by another, which polling finds.
   for (let n = 0; n < 20; n++) await (n % 2 ? ledger : following.ledger()).commit(await following.upload(context, 1))
   await over
   expect(read).toEqual(Array.from({ length: 21 }, (_, n) => n + 1))

@@ -25,7 +25,7 @@ const rows = (of = books) =>
     of.tenantId,
   ])
 
-/** The journal is gapless, its leaves are of its entries, its frontier and its nodes of its leaves. */
+/** Checks that the journal has no gaps and that its leaves, frontier and nodes match its entries. */
 async function expectSound(of = books): Promise<Row[]> {
   const all = await rows(of)
   expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1))

@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 afterAll(() => books.close())
 
-/** What each of as many ledgers wants moved, while yet another ledger leads. */
+/** Queues moves in several ledgers while another ledger leads. */
 async function whileAnotherLeads(
   entries: Entry[],
 ): Promise<{ outcomes: Promise<PromiseSettledResult<void>[]>; end: () => Promise<void> }> {
@@ -66,7 +66,7 @@ test('moves pending entries of a dead process with the next move, however old th
   const [young, old, next] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   for (const entry of [young!, old!]) {
     const { outcomes, end } = await whileAnotherLeads([entry])
-    // The rows stay, as if nobody waited for them.
+    // Simulates rows whose process died.
     await books.rows(`UPDATE pending_moves SET tenant_id = tenant_id || '/dead'`)
     await end()
     expect((await outcomes)[0]).toMatchObject({ status: 'rejected', reason: { code: 'database_unavailable' } })

@@ -29,7 +29,7 @@ test('commits concurrent calls together and logs each once', async () => {
     Array.from({ length: 300 }, () => ({ call: books.call('metadata', { userAgent: 'grouped' }) })),
   )
   expect(await callsOf('grouped')).toBe(300)
-  // The first turn of the event loop is one group; nothing forms a group of its own without need.
+  // All entries of one event loop turn form one group.
   expect(await transactions()).toBe(1)
 })
 
@@ -78,7 +78,7 @@ test('creates a missing partition of a month when needed', async () => {
     `SELECT inhrelid::regclass::text AS partition FROM pg_inherits WHERE inhparent = 'call_logs'::regclass`,
   ))
     await books.database.pool.query(`DROP TABLE ${partition}`)
-  // A pool of one connection: what mends must not wait for another.
+  // A pool of one connection proves that the retry needs no second one.
   const outcomes = await commitAll(books.ledger({ poolSize: 1 }), [
     { call: books.call('metadata', { userAgent: 'late' }) },
     { call: books.call('metadata', { userAgent: 'late' }) },
@@ -98,7 +98,7 @@ test('a connection lost during a group fails its callers, and nothing is partial
   await holder.query('SELECT 1 FROM file_totals FOR UPDATE')
   let uploads: Entry[] = []
   let outcomes: PromiseSettledResult<void>[] = []
-  // A statement waits a second for a lock and no longer: a machine that looks later than that does so again.
+  // A statement waits at most a second for a lock. A slow machine repeats the attempt.
   for (let cut = 0; cut === 0; ) {
     uploads = await Promise.all([1, 2, 3].map((size) => books.upload(context, size)))
     let isOver = false
@@ -120,7 +120,7 @@ test('a connection lost during a group fails its callers, and nothing is partial
     expect(told).toMatchObject({ code: 'database_unavailable', message: expect.stringContaining('the outcome is unknown') })
   }
   expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
-  // Its paths are still in the garbage journal.
+  // Their paths are still in the garbage journal.
   const paths = uploads.map(({ upload }) => upload!.file.blobPath)
   expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = ANY($1)', [paths])).toHaveLength(3)
   expect(await commitAll(ledger, [await books.upload(context, 1)])).toEqual([{ status: 'fulfilled', value: undefined }])
@@ -129,14 +129,14 @@ test('a connection lost during a group fails its callers, and nothing is partial
 test('four ledgers fill the quota exactly and reject no upload that fits', async () => {
   const context = await books.context('small', 1)
   const ledgers = [1, 2, 3, 4].map(() => books.ledger())
-  // 16 of 65,536 bytes fill one megabyte to the last byte.
+  // 16 files of 65,536 bytes fill one megabyte exactly.
   const uploads = await books.uploads(context, Array(50).fill(65_536))
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
   expect(new Set(outcomes.map(codeOf))).toEqual(new Set(['done', 'quota_exceeded']))
   expect(await books.held(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
 
-  // What is given back can be taken again, also within one group.
+  // Released bytes can be used again, also within one group.
   const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
   const again = await books.upload(context, 65_536)
   const tooMuch = await books.upload(context, 1)
@@ -173,7 +173,7 @@ test('concurrent uploads, deletions and downloads of the same files from four le
     for (let times = 0; times < 6; times++) entries.push(books.download(upload))
     entries.push(books.deletion(upload), books.deletion(upload), await books.upload(context, 3))
   }
-  // In another order for each, so that locks would be taken in another order if they were not sorted.
+  // Different orders would cause deadlocks if locks were not sorted.
   const outcomes = await Promise.allSettled(entries.map((entry, index) => ledgers[(index * 7) % 4]!.commit(entry)))
   expect([...new Set(outcomes.map(codeOf))].sort()).toEqual(['done', 'not_found'])
   expect(await books.held(context.contextId)).toEqual({ files: 40, bytes: 120 })

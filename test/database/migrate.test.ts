@@ -17,14 +17,14 @@ const inAProcess = fileURLToPath(new URL('../support/migrate.mjs', import.meta.u
 const scratch = mkdtempSync(join(tmpdir(), 'assay-migrate-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
-/** A copy of our migrations with more behind them. */
+/** Copies the migrations and appends more. */
 function withMore(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   cpSync(ours, folder, { recursive: true })
   return add(folder, name, ...scripts)
 }
 
-/** A folder of these migrations alone. */
+/** A folder that contains only these migrations. */
 function only(name: string, ...scripts: string[]): string {
   const folder = join(scratch, name)
   mkdirSync(folder)
@@ -180,7 +180,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await holder.connect()
     await holder.query('BEGIN; SELECT * FROM big LIMIT 1')
     const migrated = migrate(database.url, add(join(scratch, 'held'), 'held_next', 'ALTER TABLE big ADD COLUMN more int'))
-    // Queued behind the waiting ALTER TABLE until that gives up.
+    // Waits behind the ALTER TABLE until that times out.
     await waitFor(
       database.url,
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'ALTER TABLE big%' AND wait_event_type = 'Lock'`,
@@ -240,7 +240,7 @@ describe('the schema and its migrations', () => {
   test('leave no shadow database', async () => {
     const database = await emptyDatabase()
     await schemaDrift(database.url)
-    // Other test files may have theirs open at this moment; ours would be without a connection.
+    // Ignores databases of other test files. One left by this test would have no connection.
     const shadows = await rows(
       database.url,
       `SELECT datname FROM pg_database d WHERE datname LIKE 'prisma_migrate_shadow%' AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datname = d.datname)`,

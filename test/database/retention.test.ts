@@ -17,7 +17,7 @@ const keepDays = 40
 
 let books: Books
 beforeAll(async () => {
-  // Of what is expired it is known by whole hours.
+  // Expired rows are counted by whole hours.
   await awayFromHour()
   books = await Books.open()
   const calls = Array.from({ length: 1000 }, (_, index) => ({
@@ -27,7 +27,7 @@ beforeAll(async () => {
     status: 'success' as const,
   }))
   await seedCalls(books.url, books.tenantId, calls)
-  // A row a day in the audit trail, with its counters.
+  // One audit row per day, with its counters.
   const ids = Array.from(
     { length: 100 },
     (_, index) => firstIdAt('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10),
@@ -70,7 +70,7 @@ test('removes expired rows from the logs and totals, drops expired months, and k
   expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => partitionOf(month).name)))
   expect(dropped.rows).toBeGreaterThan(0)
 
-  // What the lists said before, since expired rows are hidden from the moment that they expire.
+  // Equal to the lists before, because rows are hidden as soon as they expire.
   expect(await count('call_logs')).toBe(before.lists.calls)
   expect(await count('audit_logs')).toBe(before.lists.audits)
   expect(await lists()).toEqual(before.lists)
@@ -80,7 +80,7 @@ test('removes expired rows from the logs and totals, drops expired months, and k
   const client = await database.dedicated('test')
   expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
 
-  // Kept for ever from now on: what was dropped before stays out of the totals and out of the recount.
+  // With unlimited retention, dropped rows stay excluded from totals and recounts.
   const forever = await LogHorizons.open(database.pool, { calls: undefined, audits: undefined })
   expect([forever.calls(), forever.audits()]).toEqual([horizon, horizons.audits()])
   const all = new CallLogService({ db: database, horizon: forever.calls })

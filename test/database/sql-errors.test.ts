@@ -60,7 +60,7 @@ test('a lock time-out in a query of Prisma is an outage', async () => {
 })
 
 test('a unique violation is a duplicate, and an invalid statement is an internal error', async () => {
-  // None of these is to be cancelled, however busy the machine is.
+  // Prevents cancellation on a busy machine.
   const patient = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
   await patient.prisma.tenant.create({ data: row })

@@ -22,7 +22,7 @@ beforeEach(async () => {
   )
 })
 
-/** A store that only removes, by `remove`; what it was asked for is in `asked`. */
+/** A store that only deletes. `asked` contains the requested paths. */
 function storeOf(remove: (path: string) => Promise<void>): { storage: BlobStorage; asked: string[] } {
   const asked: string[] = []
   const removing = {

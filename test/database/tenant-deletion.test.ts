@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 
-/** A tenant with that many files, as rows alone. */
+/** A tenant with that many files, as rows without blobs. */
 async function tenantOf(files: number): Promise<TestTenant> {
   const tenant = await world.tenant()
   const { context_id } = await tenant.context('many')
@@ -27,7 +27,7 @@ async function tenantOf(files: number): Promise<TestTenant> {
 
 const query = async (text: string, values: unknown[] = []) => (await world.database.pool.query(text, values)).rows
 
-/** Tables that still name the tenant. */
+/** Tables that still contain rows of the tenant. */
 async function traces(tenantId: string): Promise<string[]> {
   const tables = await query(
     `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' WHERE c.relkind = 'r' AND c.relname <> 'blob_garbage'`,
@@ -74,7 +74,7 @@ test('concurrent calls leave no rows of the tenant and no wrong counters', async
     await tenants.delete(tenant.tenantId, tenant.name)
     deleted = true
     await Promise.all(calls)
-    // What calls added last is dropped when it is folded.
+    // Folding drops the counts of the last calls.
     await fold.run({ everyTenant: true })
     expect(await traces(tenant.tenantId)).toEqual([])
   }
@@ -119,7 +119,7 @@ test('an interrupted deletion cannot be resumed as a tenant, and continues', asy
   await expect(tenants.delete(tenant.tenantId, tenant.name)).rejects.toThrow(`Tenant '${tenant.tenantId}' was not found.`)
 })
 
-/** A transaction that holds one of the tenant's files. */
+/** A transaction that locks a file of the tenant. */
 async function locked(tenant: TestTenant): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()

@@ -18,13 +18,13 @@ interface Outcome {
   stderr: string
 }
 
-/** What the operator types, and what comes of it: one JSON object, or none. */
+/** Runs a command in its own process and parses its JSON output. */
 async function typed(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
   const { status, stdout, stderr } = await runCommand(['admin', ...words], env)
   return { status, stderr, result: stdout === '' ? undefined : JSON.parse(stdout) }
 }
 
-/** The same without a process of its own, which takes twenty times as long to start as a command takes. */
+/** Runs a command in this process, which is 20 times as fast. */
 async function admin(env: NodeJS.ProcessEnv, ...words: string[]): Promise<Outcome> {
   const lifecycle = new Lifecycle()
   try {
@@ -92,7 +92,7 @@ describe('with a running service', () => {
       created_at: expect.stringMatching(/Z$/),
     })
 
-    // The service hears of what another process did a moment later.
+    // The service receives changes of other processes with a short delay.
     const comesToAnswer = async (status: number) => {
       while ((await caller.get('/files')).status !== status) await sleep(20)
     }
@@ -308,7 +308,7 @@ describe('with the embedded database', () => {
     try {
       const caller = new Caller(service.url, early.result.api_key)
       expect((await caller.get('/tenant')).body.data.name).toBe('Early')
-      // A tenant that the operator made is his: the first start adds nothing to it.
+      // The first start adds nothing to a tenant that the operator created.
       expect((await caller.get('/api-keys')).body.data.pagination.total_items).toBe(1)
       const beside = await typed(env, 'tenant', 'create', '--name', 'Beside')
       expect((await new Caller(service.url, beside.result.api_key).get('/tenant')).body.data.name).toBe('Beside')

@@ -15,14 +15,14 @@ const text = (name: string) => readFileSync(path(name), 'utf8')
 // biome-ignore lint/suspicious/noExplicitAny: what a YAML file holds.
 type Yaml = any
 
-/** Every variable that the service reads. */
+/** All variables that the service reads. */
 function knownVariables(): Set<string> {
   const known = new Set<string>(secretVariables.map((name) => `${name}_FILE`))
   readConfig(new Proxy({} as NodeJS.ProcessEnv, { get: (_target, name) => void known.add(String(name)) }))
   return known
 }
 
-// What needs an engine (compose up, kubectl apply, terraform plan, Grafana) runs nowhere here: docs/deploy.md says so.
+// Checks that need an engine (compose up, kubectl apply, terraform plan, Grafana) are not run, as docs/deploy.md states.
 describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are not installed (npm ci --prefix test/deploy)')(
   'deployment files',
   () => {
@@ -143,7 +143,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
           for (const label of [...metric.labels, ...grouped])
             expect([expression, known]).toEqual([expression, expect.arrayContaining([label])])
         }
-      // What the service measures is there to be seen.
+      // Every metric of the service must be on a dashboard.
       expect(metrics.map(({ name }) => name).filter((name) => name.startsWith('assay_') && !shown.has(name))).toEqual([])
     })
   },
@@ -187,7 +187,7 @@ describe('the image', () => {
 
 describeWith('clamd')('clamd.conf', () => {
   test('is accepted by clamd', async () => {
-    // Its own places and databases are the test's.
+    // Replaces paths and databases by those of the test.
     const settings = text('deploy/kubernetes/clamd.conf')
       .split('\n')
       .filter((line) => line !== '' && !/^(#|Foreground|TCP|LocalSocket|DatabaseDirectory)/.test(line))

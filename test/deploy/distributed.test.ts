@@ -21,7 +21,7 @@ const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 const nowhere = 'http://127.0.0.1:9/nowhere'
 
-/** Statements that read beyond one tenant, without a lock, each with its reason; one that no longer does must go from here. */
+/** Statements that read across tenants without locks, with reasons. Obsolete entries must be removed. */
 const acrossTenants: Record<string, RegExp> = {
   'the sweep looks for what is due, of all': /^SELECT d\.tenant_id, d\.blob_path FROM blob_garbage d WHERE d\.due_at/,
   'the fold looks for what another replica left': /^SELECT tenant_id FROM usage_deltas UNION/,
@@ -59,7 +59,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** A call of every route, with what makes it do its work. */
+/** Calls every route with valid data. */
 async function callEverything(): Promise<string[]> {
   const { admin } = tenant
   await tenant.context('notes', { scan_for_viruses: false })
@@ -147,7 +147,7 @@ async function callEverything(): Promise<string[]> {
   return failed
 }
 
-/** One event is delivered, the next refused. */
+/** One event is delivered, and the next is rejected. */
 async function sendEvents(): Promise<void> {
   const receiver = await WebhookReceiver.open()
   receiver.reply = (received, response, nth) => replyWith(nth === 1 ? 204 : 500)(received, response, nth)

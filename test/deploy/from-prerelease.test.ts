@@ -88,7 +88,7 @@ test('the conversion keeps every row and creates the schema of a new database, a
 
 test('a converted database serves files, counters, journal, uploads and deletions', async () => {
   expect((await convert()).status).toBe(0)
-  // The dump's own date: its file leaves the trash after 30 days.
+  // The dump is old, so that its trashed file would be purged after 30 days.
   await query('UPDATE trash SET deleted_at = now()')
   const world = await World.open({ DATABASE_URL: database.url, MASTER_KEY: masterKey })
   try {

@@ -30,7 +30,7 @@ test.each([
   for (const path of ['package.json', 'package-lock.json', 'scripts'])
     cpSync(join(root, path), join(clone, path), { recursive: true })
   const npm = join(clone, 'npm.js')
-  // Like npm, it does not end at the first Ctrl-C.
+  // Ignores the first Ctrl-C, like npm.
   writeFileSync(
     npm,
     `process.on('SIGINT', () => {}); process.on('SIGTERM', () => {}); console.log('npm is ' + process.pid); setInterval(() => {}, 1e6)`,
@@ -64,7 +64,7 @@ test('runs a step only if its sources changed, without network access', async ()
   ])
     cpSync(join(root, path), join(folder, path), { recursive: true, filter: (file) => !/\/(generated|dist)$/.test(file) })
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  // What git leaves when it switches from a commit that contains the generated code.
+  // Simulates a git checkout from a commit that contains the generated code.
   const mark = 'src/platform/db/generated/.generated-from'
   cpSync(join(root, mark), join(folder, mark))
   const unreachable = 'http://127.0.0.1:1'

@@ -26,7 +26,7 @@ test('prisma generate needs only the installed files and no network', async () =
   for (const path of neededPackages(prismaOnly, isUnusedDependency)) {
     if (path === '') continue
     const from = join(root, path)
-    // Nested packages are members of their own.
+    // Nested packages are separate members.
     const filter = async (file: string) => {
       const inside = file.slice(from.length)
       if ((await stat(file)).isDirectory()) return !inside.includes('/node_modules')

@@ -1,5 +1,5 @@
-// Reads the operator's files with the parsers and schemas of their own tools, as far as npm has them; prints what it read, and what is wrong.
-// In a process of its own: one of the parsers is a Go program in WebAssembly, which wants the process for itself.
+// Reads deployment files with the parsers and schemas of their tools that npm offers. Prints parsed data and errors. Runs in its
+// own process, because one parser is a Go program in WebAssembly.
 import { readdirSync, readFileSync } from 'node:fs'
 import { parse as parseHcl } from '@cdktf/hcl2json'
 import { parser } from '@prometheus-io/lezer-promql'
@@ -31,7 +31,7 @@ const kinds = {
   'networking.k8s.io/v1': networking,
 }
 
-/** Validated by the schema, which passes over members that it does not know: those are the ones that it never asks for. */
+/** Validates by the schema, and reports members that it never reads, because it ignores unknown ones. */
 function validate(path, object) {
   const Model = kinds[object.apiVersion]?.[object.kind]
   if (!Model) return void faults.push(`${path}: ${object.apiVersion} ${object.kind} has no schema here`)

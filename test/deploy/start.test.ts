@@ -18,7 +18,7 @@ afterEach(async () => {
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 let count = 0
-/** SCANNER_URL: what this is about is not the scanner, which takes its time to load. */
+/** SCANNER_URL avoids the start-up time of the scanner, which these tests do not need. */
 const environment = async (more: NodeJS.ProcessEnv = {}) => ({
   PORT: await freePort(),
   DATA_DIR: join(scratch, `data ${++count}`),
@@ -35,7 +35,7 @@ async function start(env: Awaited<ReturnType<typeof environment>>): Promise<Serv
 const keyIn = (stdout: string) => /API key\s+(\S+)/.exec(stdout)?.[1]
 const postgresOf = (env: { DATA_DIR: string }) =>
   Number(readFileSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
-// A zombie has no command line; who reaps it is not our concern.
+// A zombie has no command line, and is treated as ended.
 const runs = (pid: number) => existsSync(`/proc/${pid}/cmdline`) && readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
 
 async function status(service: Service, key: string, path = '/api/v1/contexts'): Promise<number> {
@@ -197,7 +197,7 @@ describe('the shutdown', () => {
 
     service.child.kill('SIGTERM')
     await service.says('SIGTERM: finishing')
-    // The port is shut in a turn of the event loop in which none waits: one that comes before it is taken.
+    // A connection that arrives before the port closes is accepted, so that the test repeats.
     const refused = async () => {
       const late = connect(service.port, '127.0.0.1')
       const outcome = await new Promise<string>((resolve) => {

@@ -1,22 +1,22 @@
-// Reads statements and definitions of functions, as JSON on standard input, with PostgreSQL's own parsers; prints what each statement, in a function's
-// body as well, does to distributed tables without naming one tenant.
+// Parses statements and function definitions from standard input (JSON) with the PostgreSQL parsers. Prints operations on
+// distributed tables that do not name one tenant.
 import { loadModule, parsePlPgSQLSync, parseSync } from 'libpg-query'
 
 await loadModule()
 const { statements, functions, distributed } = JSON.parse(Buffer.concat(await process.stdin.toArray()).toString())
 const tables = new Set(distributed)
 
-/** Of the function whose body is read: to SQL they look like columns. */
+/** Variables of the current function, which look like columns to SQL. */
 let variables = new Set()
 const columnOf = (node) => {
   const names = node?.ColumnRef?.fields.map((field) => field.String?.sval ?? '*')
   return names && variables.has(names[0].toLowerCase()) ? undefined : names
 }
 const isTenant = (node) => columnOf(node)?.at(-1) === 'tenant_id'
-/** The table or alias before a column; Prisma writes the schema before that. */
+/** The table or alias of a column, without the schema that Prisma adds. */
 const aliasOf = (column) => column?.at(-2)
 
-/** Every node of a tree, without those of statements inside it. */
+/** Every node of a tree, except those of nested statements. */
 function* within(node) {
   if (node === null || typeof node !== 'object') return
   for (const [kind, value] of Object.entries(node)) {
@@ -26,7 +26,7 @@ function* within(node) {
   }
 }
 
-/** What stands in FROM: tables by alias, and what is no table (functions, CTEs, subqueries). */
+/** FROM items: tables by alias, and other sources (functions, CTEs, subqueries). */
 function sourcesOf(items, ctes) {
   const sources = { tables: new Map(), others: new Set(), using: false }
   for (const [kind, value] of within(items)) {
@@ -41,7 +41,7 @@ function sourcesOf(items, ctes) {
   return sources
 }
 
-/** For each table the strongest tie of its tenant_id: 'one' to a value, 'many' to several, 'other' to another table's. */
+/** The strongest condition on tenant_id per table: 'one' value, 'many' values, or 'other' for another table. */
 function tiesOf(sources, conditions) {
   const ties = new Map()
   const tie = (side, other, kind) => {
@@ -66,7 +66,7 @@ function tiesOf(sources, conditions) {
     if (value.kind === 'AEXPR_OP_ANY' || value.kind === 'AEXPR_IN') compare(value.lexpr, value.rexpr, 'many')
     const [left, right] = [value.lexpr?.RowExpr?.args, value.rexpr?.RowExpr?.args]
     if (operator === '=' && left && right) for (const [at, each] of left.entries()) compare(each, right[at], 'one')
-    // A page of rows beyond (tenant, …): not of one tenant.
+    // A row comparison (tenant, …) for paging is not limited to one tenant.
     else if (value.lexpr?.RowExpr?.args.some(isTenant))
       for (const alias of sources.tables.keys()) if (!ties.has(alias)) ties.set(alias, 'range')
   }
@@ -74,7 +74,7 @@ function tiesOf(sources, conditions) {
   return ties
 }
 
-/** What is asked of a UNION's rows from outside holds for each of its sides. */
+/** Outer conditions on a UNION apply to each of its sides. */
 function leaveOutOneTenants({ alias, subquery }, ties) {
   const tie = ties.get(alias?.aliasname) ?? ties.get(undefined)
   if (subquery.SelectStmt && (tie === 'one' || tie === 'outer'))
@@ -93,7 +93,7 @@ function check(node, ctes, found) {
     let ties = new Map()
     if (kind === 'InsertStmt') {
       const columns = (value.cols ?? []).map(({ ResTarget }) => ResTarget.name)
-      // Without a list of columns it has them all.
+      // Without a column list, the statement uses all columns.
       if (tables.has(value.relation.relname) && columns.length > 0 && !columns.includes('tenant_id'))
         found.push(`inserts into ${value.relation.relname} without a tenant`)
     } else {
@@ -113,7 +113,7 @@ function check(node, ctes, found) {
     }
     for (const [kind, from] of within(value.fromClause)) if (kind === 'RangeSubselect') leaveOutOneTenants(from, ties)
     const { larg, rarg, ...rest } = value
-    // The sides of a UNION, which the parser gives without their kind.
+    // Both sides of a UNION, which the parser returns without their node type.
     for (const side of [larg, rarg]) if (side) check({ SelectStmt: side }, known, found)
     check(rest, known, found)
   }
@@ -137,14 +137,14 @@ function* partsOf(node, kind) {
   }
 }
 
-// PostgreSQL's RawParseMode: a statement, an expression, assignments.
+// RawParseMode of PostgreSQL: a statement, an expression, assignments.
 const [aStatement, anExpression] = [0, 2]
 const readable = ({ query, parseMode }) => {
   if (parseMode === aStatement) return query
   return `SELECT ${parseMode === anExpression ? query : query.slice(query.indexOf(':=') + 2)}`
 }
 
-/** The statements of a function's body, each read with the function's variables known. */
+/** The statements of a function body, with the variables of the function. */
 function inFunction({ name, language, definition, body }) {
   if (language === 'sql') return [findingsOf(`${name}: ${body}`, body)]
   const parsed = parsePlPgSQLSync(definition)
