@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals'
 import { type Attacked, attack } from '../support/attack.mjs'
 import { freePort } from '../support/free-port.js'
 
-// The short form of `npm run attack`: what a loaded machine cannot change is asserted, its times are not.
+// Short form of `npm run attack`. It asserts only values that do not depend on the load of the machine.
 let attacked: Attacked
 beforeAll(async () => {
   const counts = { stalled: 60, drips: 80, chunks: 6, idle: 100 }

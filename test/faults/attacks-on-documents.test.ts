@@ -84,7 +84,7 @@ describe('GraphQL documents of excessive cost', () => {
     expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.body.data ?? null).toBeNull()
     expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
-    // What it costs to refuse is bounded by what an ordinary answer may cost, not by what the bomb would do.
+    // A rejection may cost no more than an ordinary response.
     expect((spent.user + spent.system) / 1000).toBeLessThan(2_000)
     await expectWell(world, tenant)
   })
@@ -158,7 +158,7 @@ describe('GraphQL documents of excessive cost', () => {
       const stranger = production.stranger
       const asked = await stranger.graphql('{ __schema { types { name } } }')
       expect([asked.status, graphqlCode(asked)]).toEqual([400, 'BAD_USER_INPUT'])
-      // No "Did you mean".
+      // Errors contain no "Did you mean".
       const guess = await stranger.graphql('{ file { filId } fils { data } }')
       expect(JSON.stringify(guess.body)).not.toMatch(/did you mean|"files"/i)
       expect((await stranger.raw('/graphql', { headers: { accept: 'text/html' } })).status).toBe(404)
@@ -169,7 +169,7 @@ describe('GraphQL documents of excessive cost', () => {
 })
 
 describe('regular expressions do not backtrack', () => {
-  // Each against its own shape: long runs that match a part and fail at the end.
+  // Inputs for each pattern: long runs that match in part and fail at the end.
   const long = 100_000
   const strings = [
     `${'a'.repeat(long)}!`,
@@ -266,7 +266,7 @@ describe('regular expressions do not backtrack', () => {
     }
     await cpu('x')
     const harmless = Math.max(await cpu('x'), await cpu(`x${'é'.repeat(1000)}`))
-    // A pattern that backtracks takes minutes on these; what they cost beyond a harmless one is reading them.
+    // A backtracking pattern takes minutes. Otherwise the cost is that of reading.
     for (const text of strings) expect(await cpu(text)).toBeLessThan(harmless * 20 + 2_000)
   })
 })

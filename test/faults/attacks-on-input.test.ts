@@ -186,7 +186,7 @@ describe('names and headers', () => {
       'User-Agent: x\x01\x7f',
     ])
     expect([200, 400]).toContain(folded.status)
-    // One line a request, whatever it says.
+    // One line per request, whatever it contains.
     for (const line of world.log.lines) expect(line.trimEnd()).not.toContain('\n')
   })
 
@@ -233,7 +233,7 @@ describe('names and headers', () => {
       `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
     await raw.says('unauthenticated')
-    // Answered after whatever else that was taken for a request.
+    // This request is answered after the previous one.
     raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     expect((await raw.whole()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })

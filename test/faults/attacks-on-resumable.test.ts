@@ -21,14 +21,14 @@ const auth = () => ({ Authorization: `Bearer ${uploads.tenant.admin.credential}`
 const fileId = async (path: string) => (await tus.head(path)).headers.get('assay-file-id')
 const begun = () => tus.begin('raw', 'a.bin', 2_000_000)
 
-/** Sends a part of the body of a PATCH, and resolves when the service has read all of it; what it reads it keeps. */
+/** Sends a part of a PATCH body, and resolves when the service has read and stored it. */
 async function sendUnended(path: string, headers: Record<string, string | number>, bytes: Buffer | string): Promise<RawClient> {
   const client = await uploads.connect()
   const received = once(uploads.world.app.httpServer, 'request')
   await client.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, ...headers })
   await client.send(bytes)
   const [request] = (await received) as [IncomingMessage]
-  // More than a connection holds: it is read to its end only by the request that has the upload's lock.
+  // The body exceeds socket buffers, so that only the request that holds the lock reads it completely.
   while (request.socket.bytesRead < client.socket.bytesWritten || request.readableLength > 0) await nextTurn()
   await nextTurn()
   return client
@@ -118,12 +118,12 @@ test('one of two concurrent PATCH requests succeeds, the other gets a conflict, 
     const path = await tus.begin('raw', 'race.bin', 200_000)
     const contents = [randomBytes(200_000), randomBytes(200_000)]
     const answers = await Promise.all(contents.map((content) => tus.patch(path, 0, content)))
-    // One that is not read within a second is taken over from, by one that then finds it further than it thought.
+    // A request that stalls for a second is taken over. Both may then report a conflict.
     if (answers.every(({ status }) => status === 409)) continue
     rounds++
     expect(answers.map(({ status }) => status)).toContain(204)
     const id = await fileId(path)
-    // The other one was too late by a moment, or so late that it was told the verdict.
+    // The other request was late, and got a conflict or the verdict.
     for (const answer of answers)
       expect([answer.status, answer.status === 204 ? answer.headers.get('assay-file-id') : id]).toEqual([expect.any(Number), id])
     const { download_url: url } = (await uploads.tenant.admin.get(`/files/${id}`)).body.data

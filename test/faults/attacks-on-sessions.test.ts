@@ -68,9 +68,9 @@ describe('forged sessions', () => {
       const head = `${part({ alg: 'HS256', kid: jwk.kid })}.${part(payload)}`
       tokens.push(`${head}.${createHmac('sha256', secret).update(head).digest('base64url')}`)
     }
-    // The right signature, under another header.
+    // A valid signature with another header.
     tokens.push(`${part({ alg: 'none', kid: jwk.kid })}.${user.credential!.split('.').slice(1).join('.')}`)
-    // A key that the token brings along.
+    // A key embedded in the token.
     tokens.push(await signed({}, { kid: undefined, jwk }))
     for (const token of tokens) await refused(token)
   })

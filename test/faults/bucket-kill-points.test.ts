@@ -9,7 +9,7 @@ import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.j
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// What kill-points.test.ts asks of a local store, asked of a bucket, whose uploads and deletes have steps of their own.
+// The checks of kill-points.test.ts for a bucket, whose uploads and deletions have additional steps.
 let bucketWorld: BucketWorld
 let world: World
 let tenant: TestTenant
@@ -47,7 +47,7 @@ const upload = (caller: Caller, content: Buffer, key: string) =>
 const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** As if an hour had passed. */
+/** Sweeps as if an hour had passed. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -63,7 +63,7 @@ async function expectAgreement(acknowledged: Iterable<[string, Buffer]> = []): P
   }
 }
 
-/** Whatever the one who died has left: whole or not at all, and the same upload again is one file. */
+/** The upload of a killed replica is stored completely or not at all, and a repetition creates one file. */
 async function expectWholeOrNothing(before: number, content: Buffer, key: string): Promise<void> {
   await sweepLater()
   await expectAgreement()
@@ -103,7 +103,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [small, 'upload', 0, false],
   [small, 'upload', 0, true],
   [large, 'chunk', 0, true],
-  // Its last chunk.
+  // The last chunk.
   [large, 'chunk', 1, false],
   [large, 'chunk', 1, true],
 ]
@@ -119,9 +119,9 @@ test('killed during a request to the bucket, each upload is stored completely or
     const key = `held-${call}-${passing}-${done}`
     faults.clear()
     faults.plan(call, { kind: 'slow', ms: 0 }, passing)
-    // The bucket has the whole request, performs it or does not, and never answers.
+    // The bucket receives the complete request, executes it or not, and never responds.
     const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }))
-    // Nor does it answer where a slow machine has the service ask once more.
+    // The bucket does not respond to retries of a slow machine either.
     for (const each of ['upload', 'chunk'] as const) faults.plan(each, { kind: 'silent' }, 100)
     const sending = upload(caller, content, key).then(
       ({ status }) => status,
@@ -133,9 +133,9 @@ test('killed during a request to the bucket, each upload is stored completely or
   await service.stop('SIGKILL')
   faults.clear()
   const answers = await Promise.all(uploads.map(({ sending }) => sending))
-  // Where it is slower still, the service has given some up, and may have removed them.
+  // On a slow machine the service may give up some uploads and delete them.
   for (const status of answers) expect([undefined, 503]).toContain(status)
-  // The very case: objects that nobody acknowledged, and whose rows were never made.
+  // Objects without an acknowledged upload and without rows.
   if (!answers.includes(503)) expect(objects.names).toHaveLength(there + 2)
   expect(await filesHeld()).toBe(before)
   for (const [at, { content, key }] of uploads.entries()) await expectWholeOrNothing(before + at, content, key)
@@ -153,7 +153,7 @@ test.each(sweepSteps)('killed at %s, a deletion is completed by the next sweep',
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-// What comes before asks no store: kill-points.test.ts.
+// Earlier kill points do not use the store (kill-points.test.ts).
 test('killed at delete.committed, a deletion is complete', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })

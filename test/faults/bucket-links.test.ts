@@ -8,7 +8,7 @@ let tenant: TestTenant
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
   world = await World.open(bucketWorld.env)
-  // Without its turns of every half minute: what is swept here was asked for.
+  // Disables periodic sweeps, so that only the test sweeps.
   const { setInterval } = globalThis
   globalThis.setInterval = (() => setTimeout(() => {}, 0)) as never
   world.app.startMaintenance()

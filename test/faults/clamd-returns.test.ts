@@ -8,7 +8,7 @@ import { describeWith } from '../support/real-parts.js'
 import { freePort, Service } from '../support/service.js'
 import { type Answer, Caller } from '../support/world.js'
 
-// Whole services start and stop here; a machine that is busy takes its time.
+// Services start and stop slowly on a busy machine.
 jest.setTimeout(180_000)
 
 const opened: (() => Promise<unknown>)[] = []
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const code = ({ status, body }: Answer) => [status, body.error?.code]
 
-/** Asked until it says so: an answer is up to five seconds old. */
+/** Polls, because readiness is cached for up to five seconds. */
 async function readinessBecomes(caller: Caller, status: number): Promise<Answer> {
   for (;;) {
     const answer = await caller.raw('/health/ready')

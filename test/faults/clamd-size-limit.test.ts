@@ -13,7 +13,7 @@ const never = () => ({ signal: new AbortController().signal })
 const tooLong = { verdict: 'incomplete', reason: expect.stringContaining('StreamMaxLength') }
 const unavailable = { code: 'scanner_unavailable' }
 
-/** `runs` times, eight at once. */
+/** Runs `work` `runs` times, eight concurrently. */
 async function repeat<T>(runs: number, work: () => Promise<T>): Promise<T[]> {
   const results: T[] = []
   let left = runs

@@ -23,7 +23,7 @@ let tenant: TestTenant
 let service: Service
 let caller: Caller
 let dataDir: string
-/** Where the small disk is, or would be. */
+/** Mount point of the small disk. */
 let place: string
 let storageUrl: string
 const accepted: number[] = []
@@ -65,7 +65,7 @@ async function upload(bytes: number): Promise<Answer> {
   return answer
 }
 
-/** One that is refused for itself, whatever the disk says while it is written. */
+/** Uploads a file that is rejected by its content, also with a full disk. */
 async function expectRefused(): Promise<void> {
   const blank = Buffer.alloc(megabyte + 1, ' ')
   expect(await caller.upload('checked', 'a.txt', blank)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
@@ -79,7 +79,7 @@ function expectFull(answer: Answer): void {
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
 }
 
-/** Rows, usage, blobs and journal say the same, and nothing else is on the disk. */
+/** Checks that rows, usage, blobs and journal agree, without other files on the disk. */
 async function expectAgreement(root = ''): Promise<void> {
   const storage: BlobStorage = await openStorage(`file://${root}${storageUrl.slice('file://'.length)}`, {
     publicUrl: 'http://localhost',
@@ -87,7 +87,7 @@ async function expectAgreement(root = ''): Promise<void> {
   })
   const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
   expect(await leftBehind({ spool, faults: () => service.faults })).toEqual([])
-  // More than once: a sweep of the service's own may have taken some of it, and paths are leased ahead beside the upload that wants them.
+  // Repeats the sweep, because the periodic one may have taken some paths, and others are leased in advance.
   const { pool } = world.database
   while ((await pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)).rowCount !== 0)
     await new Sweeper(pool, storage).sweep()
@@ -103,14 +103,14 @@ async function stops(): Promise<void> {
   expect((await service.stop()).status).toBe(0)
 }
 
-/** Asked until it says so: an answer is up to five seconds old. */
+/** Polls, because readiness is cached for up to five seconds. */
 async function storeBecomes(status: 'up' | 'down'): Promise<void> {
   const told = async () => (await caller.raw('/health/ready')).body.checks.storage.status
   for (let tries = 0; (await told()) !== status && tries < 600; tries++) await new Promise((resolve) => setTimeout(resolve, 100))
   expect(await told()).toBe(status)
 }
 
-/** No file of the service's may grow beyond 1 MiB: what a full disk is to a program, on every machine (EFBIG for ENOSPC). */
+/** Limits files of the service to 1 MiB, which simulates a full disk on every machine (EFBIG instead of ENOSPC). */
 async function limitedFiles(what: 'store' | 'data'): Promise<void> {
   await start(what, { fileSizeLimit: megabyte })
   for (const size of [3, 5, 5, 3]) expectFull(await upload(size * megabyte))
@@ -123,7 +123,7 @@ async function limitedFiles(what: 'store' | 'data'): Promise<void> {
 
 test('a file size limit returns 503, leaves no data, and still accepts smaller files', () => limitedFiles('data'))
 
-// Where nothing can be mounted, the limit of file sizes takes the disk's place.
+// On machines without mounts, the file size limit is used instead.
 describe('a full disk', () => {
   test('of the store returns 503 and leaves no data, accepts smaller files, and recovers', async () => {
     await mkdir(join(world.dataDir, 'store'))
@@ -140,7 +140,7 @@ describe('a full disk', () => {
     await disk.leave(200 * kilobyte)
     expectFull(await upload(megabyte))
     expect((await upload(50 * kilobyte)).status).toBe(201)
-    // Several at once at the edge: each whole or not at all.
+    // Concurrent uploads at the limit are stored completely or not at all.
     for (const each of await Promise.all(Array.from({ length: 8 }, () => upload(40 * kilobyte))))
       if (each.status !== 201) expectFull(each)
     await disk.leave(0)
@@ -148,7 +148,7 @@ describe('a full disk', () => {
     expectFull(await upload(10))
     await expectRefused()
     await storeBecomes('down')
-    // What is there is still given, and deleted.
+    // Existing files can be downloaded and deleted.
     const files: { file_id: string; size_bytes: number }[] = (await caller.get('/files')).body.data.data
     const file = files.find(({ size_bytes: bytes }) => bytes === megabyte)!
     expect((await caller.get(`/files/${file.file_id}`)).status).toBe(200)
@@ -177,7 +177,7 @@ describe('a full disk', () => {
     for (const size of [100 * kilobyte, megabyte, 4 * megabyte]) expect((await upload(size)).status).toBe(201)
     await disk.leave(6 * megabyte)
     expect((await upload(5 * megabyte)).status).toBe(201)
-    // More at once than there is room for: each whole or not at all.
+    // More concurrent uploads than fit are stored completely or not at all.
     for (const each of await Promise.all(Array.from({ length: 6 }, () => upload(5 * megabyte))))
       if (each.status !== 201) expectFull(each)
     await expectAgreement(`/proc/${pid}/root`)

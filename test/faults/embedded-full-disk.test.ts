@@ -16,7 +16,7 @@ afterAll(() => {
   for (const end of ended.reverse()) end()
 })
 
-/** The disk outlives the services on it: a process that only sleeps holds it. */
+/** A sleeping process keeps the disk mounted for several services. */
 async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
   const [command, ...args] = [...onSmallDisk(dataDir, 200 * megabyte), 'sh', '-c', 'echo mounted; exec sleep 3600']
   const holder = spawn(command!, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -66,13 +66,13 @@ test('with a full disk under the embedded database, files can be deleted, the se
   await until(async () => (await upload()).status === 201)
   await until(hasReserve)
 
-  // Not one byte is left when the next one starts.
+  // The disk is completely full at the next start.
   expect((await service.stop()).status).toBe(0)
   await disk.leave(0)
   service = await start()
   for (let times = 0; times < 10; times++) expect(await removeOne()).toBe(200)
 
-  // Without its reserve it says what to do.
+  // Without its reserved space, the service prints instructions.
   expect((await service.stop()).status).toBe(0)
   rmSync(reserve, { force: true })
   await disk.leave(0)

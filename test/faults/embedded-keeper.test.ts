@@ -47,7 +47,7 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
   },
 )
 
-/** One that ends as soon as it runs. */
+/** A server that ends as soon as it runs. */
 const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
 
 test('gives up a PostgreSQL that ends repeatedly', async () => {

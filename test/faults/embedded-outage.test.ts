@@ -37,7 +37,7 @@ test('a killed embedded PostgreSQL causes 503 during uploads, and the service re
   await Promise.all(Array.from({ length: 8 }, upload))
   while ((await upload()) !== 201) await sleep(20)
 
-  // Whoever was told that nobody knows may find the file or not; whoever was told 201 finds it.
+  // A file with a 201 must exist. One with an unknown outcome may exist.
   const held = (await caller.get('/files?page_size=100')).body.data.data.map((file: { file_id: string }) => file.file_id)
   expect(held).toEqual(expect.arrayContaining(accepted))
   const verified = await runCommand(['admin', 'verify', '--deep'], env)

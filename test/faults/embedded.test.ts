@@ -27,7 +27,7 @@ async function query(url: string, sql: string) {
   return (await client.query(sql).finally(() => client.end())).rows
 }
 
-/** Another process that opens the database, as a service does, and keeps it. */
+/** Another process that opens and holds the database, like a service. */
 async function otherService(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
   const module = new URL('../../dist/platform/db/open-database.js', import.meta.url)
   const code = `const { openDatabase } = await import(${JSON.stringify(module)})
@@ -53,7 +53,7 @@ describe('the embedded PostgreSQL', () => {
     const where = place()
     const said: string[] = []
     const first = await openDatabase(where, (what) => said.push(what))
-    // A slow machine is told of its start, too.
+    // A slow start is also reported.
     expect(said[0]).toBe('Creating a new PostgreSQL database cluster…')
     const settings = await query(
       first.url,
@@ -242,7 +242,7 @@ describe('an external database', () => {
   })
 })
 
-// Threads and children run what is compiled.
+// Threads and child processes run the compiled code.
 test('the compiled code exists', () => {
   expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

@@ -11,16 +11,15 @@ import { startWatched, type WatchedService } from '../support/watched-service.mj
 import { Caller } from '../support/world.js'
 
 /**
- * Nothing of validation holds the event loop for more than 10 ms (issue 4, "Where it runs"), in the service as it is started.
- *
- * What is measured is time on a CPU and not on the clock, so that a busy machine changes nothing: see support/loop-watch.mjs. A
- * collection of garbage or V8's compiler may still fall into any callback. Work that belongs to a file falls into every upload of
- * it: each is sent until one upload stays below the bound, and only work that all of them have in common fails the test.
+ * Validation must not block the event loop for more than 10 ms. CPU time is measured instead of wall time, so that a busy
+ * machine does not matter (support/loop-watch.mjs). Garbage collection or the V8 compiler may still run in any callback. Work
+ * that belongs to a file occurs in every upload of it. Each upload is repeated until one stays below the limit, so that only
+ * common work fails the test.
  */
 const mostMs = 10
 const repetitions = 12
 
-// Whole services start here; a machine that is busy takes its time.
+// Services start slowly on a busy machine.
 jest.setTimeout(240_000)
 
 let service: WatchedService
@@ -50,7 +49,7 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-/** The least that the worst callback took in any of the repetitions. */
+/** The minimum over repetitions of the longest callback. */
 async function leastWorst(work: () => Promise<unknown>, options: { split?: boolean } = {}): Promise<number> {
   let least = Number.POSITIVE_INFINITY
   for (let time = 0; time < repetitions && least >= mostMs; time++)
@@ -61,7 +60,7 @@ async function leastWorst(work: () => Promise<unknown>, options: { split?: boole
 const photo = () => sharp(randomBytes(3000 * 2000 * 3), { raw: { width: 3000, height: 2000, channels: 3 } }).blur(4)
 const million = 1_048_576
 
-/** Files that take their reader, or the scanner, several times as long as a callback may. */
+/** Files whose reader or scanner takes several times the limit. */
 const heavy: Record<string, () => Buffer | Promise<Buffer>> = {
   txt: () => Buffer.alloc(40 * million, 'some text, some more text\n'),
   json: () => Buffer.from(`[${'{"id":1,"name":"a name","tags":["a","b"]},'.repeat(200_000)}0]`),
@@ -86,7 +85,7 @@ describe('no callback of an upload takes 10 ms', () => {
     const content = await heavy[extension]!()
     const held = await leastWorst(async () => {
       const answer = await admin.upload('loop', `a.${extension}`, content, { path: '/files/validate' })
-      // Judged by its content, and not given up because something was too large or too slow.
+      // The verdict results from the content, not from a time-out or size limit.
       expect(answer.body.data?.outcome).toBe('accepted')
     })
     expect(held).toBeLessThan(mostMs)
@@ -133,7 +132,7 @@ describe('no request body takes 10 ms', () => {
       const { body } = await admin.get('/stats/charts/api-calls?period=hourly&days=365')
       expect(body.data.data_points).toHaveLength(8760)
     }
-    // Whole turns: it is made of tens of thousands of promises, which telling callbacks apart would make too dear.
+    // Measures complete turns, because tracking tens of thousands of promises would be too slow.
     const held = await leastWorst(chart, { split: false })
     expect(held).toBeLessThan(2 * mostMs)
   })

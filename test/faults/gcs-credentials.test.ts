@@ -33,13 +33,13 @@ beforeEach(async () => {
     accounts: { [account.email]: account.publicKey },
     knowsToken: identity.knowsToken,
   })
-  // Nobody's own credentials are to be found.
+  // The environment must not contain real credentials.
   delete process.env.GOOGLE_APPLICATION_CREDENTIALS
   process.env.HOME = folder
 })
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((storage) => storage.close()))
-  // A connection's end is seen a moment later at its other end; a token that nobody waits for any more is given up in time.
+  // The server detects a closed connection with a short delay, and abandoned token requests time out.
   for (let waited = 0; bucket.connections + identity.waiting > 0 && waited < 1000; waited++) await sleep(10)
   const left = [bucket.connections, identity.waiting]
   await Promise.all([bucket.stop(), identity.stop()])
@@ -67,7 +67,7 @@ async function subjectFile(): Promise<{ file: string }> {
   return { file }
 }
 
-/** With little patience, on a machine that may stand still for a moment. */
+/** Uses short time-outs, and repeats on a machine that stalls. */
 async function inTheEnd<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; tries < 5; tries++) {
     try {
@@ -135,7 +135,7 @@ describe('tokens', () => {
     await federated(await subjectFile())
     const storage = open()
     await storage.put('a/b', inMemory(noise(10)), type)
-    // The pod's token is another by now, and so must ours be.
+    // The subject token changes, so that the access token must be renewed.
     identity.subjectToken = 'subject-2'
     await subjectFile()
     identity.forgetTokens()

@@ -15,7 +15,7 @@ const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number
 
 let bucket: StandInBucket
 let storage: GcsStorage
-/** Gives up soon, though not before a quick answer. */
+/** A store with short time-outs. */
 let brief: GcsStorage
 beforeEach(async () => {
   bucket = await StandInBucket.start({ name: 'blobs' })
@@ -85,7 +85,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   })
 
   test('whose path another upload takes while its responses are lost neither overwrites nor claims it', async () => {
-    // The first attempt arrives nowhere; by the second one the path is another's.
+    // The first attempt is lost, and another upload takes the path before the second.
     bucket.faults.plan(call, {
       kind: 'held',
       done: false,

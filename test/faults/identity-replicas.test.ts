@@ -24,7 +24,7 @@ let two: Caller
 beforeAll(async () => {
   const { url } = await testDatabase()
   database = new pg.Pool({ connectionString: url, max: 2 })
-  // The database is dropped with force when the run ends.
+  // The database is dropped by force at the end of the run.
   database.on('error', () => {})
   const shared = {
     DATABASE_URL: url,
@@ -38,7 +38,7 @@ beforeAll(async () => {
     RECONCILE_INTERVAL_HOURS: '0',
     RATE_LIMIT_PER_MINUTE: '1000',
   }
-  // At once, on an empty database: one of them makes the first tenant and the keys, the other finds them.
+  // Both start on an empty database. One creates the first tenant and the keys, and the other reads them.
   const both = await Promise.all(
     ['one', 'two'].map(async (name) => Service.start({ ...shared, PORT: await freePort(), DATA_DIR: join(scratch, name) })),
   )
@@ -108,7 +108,7 @@ describe('two replicas in two processes with one database', () => {
       }
     })()
     try {
-      // On a fast machine one life is over before they are back to be cut again.
+      // On a fast machine, a key life ends before the connections are closed again.
       do for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
       while (cut < 3)
       const token = await signIn(one)
@@ -119,7 +119,7 @@ describe('two replicas in two processes with one database', () => {
       cutting = false
       await cutter
     }
-    // One connection each, as before: one that was cut is shown until its backend is gone.
+    // Each has one connection. A closed one is listed until its backend ends.
     await until(async () => {
       const { rowCount } = await database.query(
         "SELECT 1 FROM pg_stat_activity WHERE application_name = 'assay identity' AND datname = current_database()",
@@ -166,7 +166,7 @@ describe('two replicas in two processes with one database', () => {
   test('enforce a rate limit together', () =>
     inOneWindow(60, async () => {
       const { secret } = await newKey()
-      // At 1,000 a minute each alone would let 1,000 pass.
+      // At 1,000 per minute, each replica separately would allow 1,000.
       const call = async (replica: Caller) => (await on(replica, secret).get('/contexts')).status
       const spend = async (replica: Caller, times: number) => {
         for (let done = 0; done < times; done += 25) await Promise.all(Array.from({ length: 25 }, () => call(replica)))

@@ -14,7 +14,7 @@ import type { ValidationReport } from '../../src/inspection/report.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
-// The processes are real and run the compiled engine; only what stands in for libvips goes wrong, and that for real.
+// The processes are real and run the compiled engine. Only the libvips replacement fails, in reality.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
 const open: ReturnType<typeof createInspector>[] = []
 let folder = ''
@@ -27,7 +27,7 @@ const start = (options: Partial<InspectorOptions> = {}) => {
   return inspector
 }
 
-/** A whole TIFF; what the decoder does with it stands behind it. */
+/** A valid TIFF with an instruction for the decoder appended. */
 const image = (deed = 'nothing') => submission('a.tif', Buffer.concat([whole, Buffer.from(`do:${deed}`)]))
 
 const isAlive = (pid: number) => {
@@ -64,7 +64,7 @@ describe('a native crash during image decoding affects only that image', () => {
   test.each([
     ['crash', 'died'],
     ['spin', 'hung'],
-    // What a process holds can be read on Linux; elsewhere the deadline ends it.
+    // Memory of a process can be read on Linux only. Elsewhere its deadline ends it.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
   ])('%s: rejects the image after one retry, and validates concurrent and later images', async (deed, worker) => {
     const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
@@ -154,7 +154,7 @@ describe('image processes', () => {
     const reports = await Promise.all([inspector.inspect(held), inspector.inspect(held)])
     clearInterval(look)
     expect(reports.map(({ outcome }) => outcome)).toEqual(['accepted', 'accepted'])
-    // One of the two was ended.
+    // One of the two processes was ended.
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 
@@ -210,7 +210,7 @@ describe('image processes', () => {
       return { outcome: 'refused', message: (await Promise.all(deeds.map(tried))).join(' ') }
     }`
 
-  /** What a decoder that an image has taken over gets at: a file, the home, others' secrets, the network, the contents. */
+  /** Resources that a compromised decoder can access: files, home, secrets, network, contents. */
   const taken = async (options: Partial<InspectorOptions>) => {
     await writeFile(join(folder, 'spy.mjs'), spy)
     const secret = join(await mkdtemp(join(tmpdir(), 'assay-secret-')), 'master.key')
@@ -226,7 +226,7 @@ describe('image processes', () => {
 
   test('have no access to files, network and other processes in their sandbox, and without one have that of the service', async () => {
     expect(await taken({})).toMatch(/: done .* done done\.$/)
-    // Where the kernel gives none the service says so at its start.
+    // The service reports at its start if the kernel offers no sandbox.
     const sandbox = await openSandbox(folder).catch(() => undefined)
     if (!sandbox) return
     expect(await taken({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')

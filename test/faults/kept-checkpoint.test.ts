@@ -26,7 +26,7 @@ afterAll(async () => {
 const query = (text: string, ...values: unknown[]) => world.database.pool.query(text, [tenant.tenantId, ...values])
 const keptCheckpoint = async (): Promise<string> => (await tenant.admin.get('/log/checkpoint')).body
 
-/** `admin verify --checkpoint`: what is wrong, or nothing. */
+/** Runs `admin verify --checkpoint` and returns its error, if any. */
 async function verify(note: string): Promise<string | undefined> {
   const path = join(folder, 'checkpoint')
   writeFileSync(path, note)

@@ -7,7 +7,7 @@ import { faultPoints } from '../../src/platform/fault-points.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// The world is the replica that survives, and the one that is asked afterwards; those that are killed run beside it.
+// `world` is the surviving replica, which is queried afterwards. The killed ones run separately.
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
@@ -41,7 +41,7 @@ const uploadSteps = steps('upload', 'store', 'commit')
 const refusalSteps = steps('refusal')
 const deleteSteps = steps('delete', 'commit')
 
-// One that stays in memory however it is sent, one that does since it is announced, and one that goes through a temporary file.
+// Sizes that use memory always, memory if declared, and a temporary file.
 const [small, medium, large] = [10_000, 700_000, 5_000_000]
 const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
   point.startsWith('store.')
@@ -52,12 +52,12 @@ const uploadKills = uploadSteps.flatMap((point, at): [string, number][] =>
     : [[point, at % 2 ? medium : small]],
 )
 
-// In the order in which they are wanted: the next ones start while one is tested.
+// Services start in advance in this order, while earlier ones are tested.
 const wanted: string[] = [...uploadKills.map(([point]) => point), ...refusalSteps, ...deleteSteps, 'delete.found']
 const started: Promise<Service>[] = []
 const ahead = 2
 
-/** A service that dies at that point; gives what talks to it. */
+/** Starts a service that dies at this point, with a client. */
 async function doomed(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
   const place = wanted.indexOf(faultPoint)
   const next = wanted.slice(0, place + 1 + ahead)
@@ -71,7 +71,7 @@ async function start(faultPoint: string): Promise<Service> {
   return Service.start({ ...env, PORT: await freePort(), FAULT_POINT: faultPoint })
 }
 
-/** As if an hour had passed: what the journal knows is due, and whoever was killed has lost his Idempotency-Key. */
+/** Simulates an hour: journal entries are due, and leases of killed replicas have ended. */
 async function sweepLater(): Promise<void> {
   await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
   await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
@@ -158,7 +158,7 @@ test('an acknowledged upload survives a later kill, and the next start removes l
   await sweepLater()
   await expectAgreement()
 
-  // Not one of those that were started ahead: theirs is a start before the kill.
+  // Starts a new service, because services started in advance were started before the kill.
   const next = start('delete.found')
   started.push(next)
   await next
@@ -168,8 +168,8 @@ test('an acknowledged upload survives a later kill, and the next start removes l
 })
 
 test('every kill point has a test', () => {
-  // Those of a bucket: bucket-kill-points.test.ts; of parts: resumable-replicas.test.ts; of the trash: life-kill-points.test.ts; of what
-  // is scanned again: rescan-replicas.test.ts, quarantine-bucket.test.ts.
+  // Kill points of other tests: bucket-kill-points.test.ts for buckets, resumable-replicas.test.ts for parts,
+  // life-kill-points.test.ts for the trash, rescan-replicas.test.ts and quarantine-bucket.test.ts for rescans.
   const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

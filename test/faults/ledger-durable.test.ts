@@ -11,7 +11,7 @@ import { migrate } from '../../src/platform/db/migrate.js'
 import { Books } from '../support/accounting.js'
 import { rejectWalFunctions } from '../support/limited-database.js'
 
-// A server of its own, whose commits can be held: they wait for a standby that does not exist.
+// A PostgreSQL of this test, whose commits can be delayed by waiting for a missing standby.
 const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))
 let server: EmbeddedServer
 let admin: pg.Client
@@ -42,7 +42,7 @@ async function standby(names: string): Promise<void> {
   await admin.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
   await admin.query('SELECT pg_reload_conf()')
 }
-/** Until a commit waits: the servers' processes take their time to read a setting. */
+/** Waits until a commit blocks, because processes read the setting with a delay. */
 async function holdCommits(): Promise<void> {
   await standby('none_there')
   while ((await held()) === 0) {
@@ -59,7 +59,7 @@ async function letCommitsGo(): Promise<void> {
 }
 const visible = async (contextId: string) =>
   (await admin.query('SELECT count(*)::int AS files FROM files WHERE context_id = $1', [contextId])).rows[0].files
-/** How many connections wait for the standby. */
+/** Number of connections that wait for the standby. */
 const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { freePort, Service } from '../support/service.js'
 import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
 
-// The world is the replica at which a client repeats what it sent to another, which stops in the middle of it.
+// `world` is the replica to which a client repeats a request that another replica stopped processing.
 let world: World
 let other: Service
 let tenant: TestTenant
@@ -27,7 +27,7 @@ afterAll(async () => {
 beforeEach(async () => {
   tenant = await world.tenant()
   await tenant.context('notes', { scan_for_viruses: false })
-  // Both have paths at hand.
+  // Both have leased paths.
   for (const caller of [tenant.admin, elsewhere()]) expect((await upload(caller, 'first')).status).toBe(201)
 })
 
@@ -40,7 +40,7 @@ const named = async (text: string): Promise<number> =>
 const facts = ({ status, body }: Answer) => [status, body.data?.file_id]
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 
-/** A transaction that has run `statement` for the tenant, until it is ended. */
+/** A transaction that has executed `statement` for the tenant. */
 async function holding(statement: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: world.databaseUrl })
   await client.connect()
@@ -69,7 +69,7 @@ test('a replica frozen past its lease of an Idempotency-Key, while the client re
   const headers = { 'idempotency-key': 'frozen' }
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
-  // In the middle of a move: between two, it would find the key answered when it goes on, and give that answer.
+  // Freezes the replica during a move. Between two moves, it would find the result of the key and return it.
   await until(async () => {
     await until(waiting)
     other.child.kill('SIGSTOP')
@@ -77,14 +77,14 @@ test('a replica frozen past its lease of an Idempotency-Key, while the client re
     other.child.kill('SIGCONT')
     return undefined
   })
-  // PostgreSQL gives the move up after a second; the replica would try again.
+  // PostgreSQL times out the move after a second, and the replica retries.
   await until(async () => ((await waiting()) === undefined ? true : undefined))
   await release()
-  // Waits until the lease is over, which nobody renews.
+  // Waits until the lease ends, which is not renewed.
   const second = await upload(tenant.admin, 'frozen', headers)
   expect(second.status).toBe(201)
   other.child.kill('SIGCONT')
-  // Its time to wait for the lock is over.
+  // Its lock has timed out.
   expect((await first).status).toBe(503)
   expect(facts(await upload(elsewhere(), 'frozen', headers))).toEqual(facts(second))
   expect(await named('frozen')).toBe(1)
@@ -113,7 +113,7 @@ test('a PostgreSQL backend frozen in a move blocks only its tenant, and a repeat
   await neighbour.context('notes', { scan_for_viruses: false })
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'backend', headers)
-  // A frozen one is shown as it was: one that had just been given up is let go again.
+  // A frozen backend is listed with its last state. One that had just timed out is continued.
   const pid = await until(async () => {
     const found = await until(waiting)
     process.kill(found, 'SIGSTOP')

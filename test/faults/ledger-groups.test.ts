@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const megabyte = 1 << 20
 
-/** Rejections and rows after these groups, without what depends on time and chance. Nothing of it stays. */
+/** Rejections and rows after these groups, without values that depend on time and chance. Changes are rolled back. */
 async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journal: unknown }> {
   await client.query('SAVEPOINT before')
   const refusals: object[] = []

@@ -6,7 +6,7 @@ import { aged, expire, healthy, trashedFor } from '../support/life.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
-// The world is the replica that survives; those that are killed run beside it.
+// `world` is the surviving replica. The killed ones run separately.
 let world: World
 let tenant: TestTenant
 let env: NodeJS.ProcessEnv
@@ -28,7 +28,7 @@ afterAll(() => world.close())
 const steps = (room: string) => faultPoints.filter((point) => point.startsWith(`${room}.`)).map((point) => [point])
 const upload = async (): Promise<string> => (await tenant.admin.upload('mortal', 'a.txt', 'ten bytes.')).body.data.file_id
 
-/** One place for each file, one event for each step, and everything agrees. */
+/** Checks that each file is in one place, with one event per step, and that all counters agree. */
 async function expectAgreement(): Promise<void> {
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)

@@ -19,7 +19,7 @@ afterEach(async () => expect(await world.app.services.storageHealth.verify()).to
 
 const rounds = Array.from({ length: 12 }, (_, at) => at)
 
-/** A context of that policy, and what uploads into it; through one replica or the other, in turn. */
+/** Creates a context with that policy, and uploads to alternating replicas. */
 async function context(contextKey: string, policy: object) {
   await tenant.context(contextKey, { scan_for_viruses: false })
   expect((await tenant.admin.patch(`/contexts/${contextKey}/policy`, policy)).status).toBe(200)

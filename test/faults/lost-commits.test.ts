@@ -130,7 +130,7 @@ test('does not state that nothing was stored if a change is committed but its ca
     expectUnknown(await tenant.admin.post(`/trash/${fileId}/restore`))
     expectUnknown(await tenant.admin.post('/files/delete', { file_ids: many }))
     expectUnknown(await tenant.admin.delete(`/trash/${many[0]}`))
-    // A read changes nothing.
+    // A read has no unknown outcome.
     expect((await tenant.admin.get('/trash')).body.error).toEqual({ code: 'overloaded', details: {} })
   } finally {
     ledger.commit = commit

@@ -46,7 +46,7 @@ const samples: Record<string, () => Buffer | Promise<Buffer>> = {
   csv: () => Buffer.from('a,b,c\n1,2,3\n'.repeat(40)),
 }
 
-/** Changes, cuts, doubles, moves or blots out some bytes. */
+/** Changes, truncates, duplicates, moves or clears some bytes. */
 function mutated(bytes: Buffer, random: () => number): Buffer {
   const at = () => Math.floor(random() * bytes.length)
   const copy = Buffer.from(bytes)
@@ -86,12 +86,12 @@ test('hundreds of seeded mutations return reports, and no worker dies, hangs or 
   expect(dead).toEqual([])
   expect(Object.keys(tally).sort()).toEqual(expect.arrayContaining(['accepted', 'corrupt_file']))
   expect(engine.pool.threads).toBeGreaterThan(0)
-  // What native code decodes, in a process.
+  // An image, which native code decodes in a process.
   expect(await engine.inspect(submission('a.webp', await webp()))).toMatchObject({ outcome: 'accepted' })
-  // Memory back to where it was: what held it is gone.
+  // Memory returns to its initial size.
   const held = engine.pool.processes
   expect(held.length).toBeGreaterThan(0)
-  // They are ended when the pool has nothing to do; a test that waits in vain is failed by its own deadline.
+  // Idle processes end. The test time-out limits the wait.
   while (engine.pool.threads > 0 || held.some(lives)) await new Promise((resolve) => setTimeout(resolve, 20))
 })
 

@@ -46,7 +46,7 @@ async function run(how: Start): Promise<Caller> {
   return caller
 }
 
-/** A command that runs with `folder` as a mount of its own, of the same file system. */
+/** A command with `folder` mounted separately from the same file system. */
 const asMount = (folder: string) => [
   ...['unshare', '--user', '--map-root-user', '--mount', 'env', `PLACE=${folder}`],
   ...['sh', '-c', 'mount --bind "$PLACE" "$PLACE" && exec "$@"', 'sh'],

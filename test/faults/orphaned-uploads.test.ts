@@ -13,7 +13,7 @@ const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, co
 
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy
-/** The replica that survives. */
+/** The surviving replica. */
 let world: World
 let tenant: TestTenant
 const env = () => ({ ...bucketWorld.env, SCANNER_URL: 'none:' })
@@ -36,7 +36,7 @@ async function query<T extends object>(text: string, values: unknown[] = []): Pr
   return (await world.database.pool.query<T>(text, values)).rows
 }
 const journal = () => query<{ blob_path: string; due_at: Date }>('SELECT blob_path, due_at FROM blob_garbage ORDER BY blob_path')
-/** What was removed, and why the rest was not. */
+/** Number of deleted blobs, and reasons of failures. */
 async function sweep(): Promise<{ removed: number; reasons: string[] }> {
   const reasons: string[] = []
   const sweeper = new Sweeper(world.database.pool, world.app.services.storage, (path, reason) =>
@@ -45,14 +45,14 @@ async function sweep(): Promise<{ removed: number; reasons: string[] }> {
   const { removed } = await sweeper.sweep()
   return { removed, reasons }
 }
-// Far enough back for a clock that is set while the test runs.
+// Early enough for a clock adjustment during the test.
 const makeDue = () => query("UPDATE blob_garbage SET due_at = now() - interval '1 minute'")
 const verified = () => world.app.services.storageHealth.verify({ deep: true })
 const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
 const openTransactions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`
 
-/** Another replica, by way of the proxy, that fails as `work` says and is then stopped, which is when it settles its accounts at the latest. */
+/** Runs a replica behind the proxy that fails as `work` specifies, then stops it, which completes its cleanup. */
 async function replica(
   work: (upload: () => Promise<number>, replica: World) => Promise<void>,
   more: Record<string, string> = {},
@@ -61,14 +61,14 @@ async function replica(
   try {
     const caller = other.as(tenant.admin.credential)
     await work(async () => (await caller.upload('notes', 'a.txt', 'some text')).status, other)
-    // Until PostgreSQL has heard that a connection is gone, the transaction on it keeps its locks.
+    // Locks of a transaction last until PostgreSQL detects the closed connection.
     while ((await query(openTransactions)).length > 0) await sleep(10)
   } finally {
     await other.close()
   }
 }
 
-/** One blob without a row, due in a few minutes at most, and not yet: its upload might still be on its way. */
+/** Expects one blob without a row that is due within minutes but not yet, because its upload may still arrive. */
 async function expectOneOrphan(): Promise<string> {
   const entries = await journal()
   expect(entries).toHaveLength(1)
@@ -93,7 +93,7 @@ async function expectSwept(path: string): Promise<void> {
 
 test('a put whose responses are all lost makes its blob due soon, but not while the upload can still arrive', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
-    // The object is there, and neither the upload nor the question what became of it is answered.
+    // The object exists, but the responses to the upload and to the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
     bucketWorld.bucket.faults.plan('metadata', { kind: 'silent' }, 50)
     expect(await upload()).toBe(503)
@@ -129,7 +129,7 @@ test('a lost response of the commit keeps the file through sweeps', async () => 
 })
 
 test('never adds a path to the journal again, postpones it, or waits for a commit in progress', async () => {
-  // A second ago already, in whichever process the clock is read.
+  // In the past for the clock of any process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [gone, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [
     string,
@@ -150,7 +150,7 @@ test('never adds a path to the journal again, postpones it, or waits for a commi
   const committing = await world.database.dedicated('a commit under way')
   try {
     await committing.query('BEGIN')
-    // As the ledger's transaction takes it (src/ledger/admission.ts).
+    // Same statement as in the ledger transaction (src/ledger/admission.ts).
     await committing.query('DELETE FROM blob_garbage WHERE blob_path = $1', [locked])
     for (const path of [gone, soon, late, locked]) orphanedUploads.note(path)
     await orphanedUploads.hasten()
@@ -165,7 +165,7 @@ test('never adds a path to the journal again, postpones it, or waits for a commi
   } finally {
     await committing.end()
   }
-  // It came to nothing after all: the next turn sees to it.
+  // The commit failed, so that the next turn handles the path.
   await orphanedUploads.hasten()
   expect((await journal()).map(({ blob_path: path }) => path)).toEqual([locked])
   await sweep()

@@ -10,7 +10,7 @@ import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-rec
 import { type TestTenant, World } from '../support/world.js'
 
 const transactions = 'pool_mode = transaction'
-// So few that clients share them all the time.
+// Few connections, which clients must share.
 const few = 'default_pool_size = 3'
 const takesAll = 'ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout'
 
@@ -129,7 +129,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     receiver.reply = (received, response, nth) => replyWith(nth === 41 ? 500 : 204)(received, response, nth)
     await appendEvents(world, tenant.tenantId, [{ type: 'context.updated' }])
     await receiver.atLeast(41)
-    // Tried at once, instead of in five seconds.
+    // Retries immediately instead of after five seconds.
     await tenant.admin.patch(`/webhooks/${body.data.webhook_id}`, { description: 'again' })
     const [again, before] = (await receiver.atLeast(42)).slice().reverse()
     expect(again!.id).toBe(before!.id)

@@ -34,7 +34,7 @@ async function start(more: NodeJS.ProcessEnv = {}): Promise<Service> {
 
 const headers = { authorization: `Bearer ${key}` }
 
-/** The processes that serve, by what runs below the service's own. */
+/** The processes that serve requests, below that of the service. */
 function serving(service: Service): number[] {
   const children = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ')
   return children.map(Number).filter((pid) => commandOf(pid).includes('serving-process'))
@@ -56,7 +56,7 @@ const metrics = async (service: Service) => (await fetch(`${service.url}/metrics
 const replacements = async (service: Service) =>
   Number(/^assay_process_replacements_total\{process="supervisor"\} (\d+)$/m.exec(await metrics(service))?.[1] ?? 0)
 
-/** Resolves when so many processes were replaced, and all serve. */
+/** Resolves when `count` processes were replaced and all serve. */
 async function replaced(service: Service, count: number): Promise<void> {
   const wanted = [
     `assay_process_replacements_total{process="supervisor"} ${count}`,
@@ -68,7 +68,7 @@ async function replaced(service: Service, count: number): Promise<void> {
   })
 }
 
-/** Calls on one connection that is kept, and on a new one after it was lost. */
+/** Calls on a persistent connection, which is replaced after it is lost. */
 function caller(service: Service) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const seen = { answered: 0, refused: [] as number[], lost: 0 }
@@ -87,7 +87,7 @@ function caller(service: Service) {
       sent.end()
     })
   const done = (async () => {
-    // At a pace that leaves a busy machine room to start processes.
+    // Limits the rate, so that a busy machine can start processes.
     for (; !controller.signal.aborted; await sleep(10)) await call()
     agent.destroy()
   })()
@@ -99,7 +99,7 @@ function caller(service: Service) {
   return { seen, stop }
 }
 
-/** An upload whose body is not complete yet. */
+/** An upload with an incomplete body. */
 async function unfinishedUpload(service: Service) {
   const boundary = 'b'
   const part = (name: string, more = '') => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n`
@@ -164,7 +164,7 @@ describe('two processes on one port', () => {
     const callers = Array.from({ length: 6 }, () => caller(service))
     await until(async () => callers.every(({ seen }) => seen.answered > 5))
     const [victim, other] = serving(service)
-    // Stopped first, until the others have gone on for a while: then each of its connections has a call on it, which is lost.
+    // Stopped first until the others have continued, so that each of its connections has a pending call, which is lost.
     process.kill(victim!, 'SIGSTOP')
     const stopped = callers.map(({ seen }) => seen.answered)
     await until(async () => callers.some(({ seen }, at) => seen.answered > stopped[at]! + 20))
@@ -175,7 +175,7 @@ describe('two processes on one port', () => {
     await until(async () => callers.every(({ seen }, at) => seen.answered > answered[at]! + 5))
     const seen = await Promise.all(callers.map((each) => each.stop()))
     expect(seen.flatMap(({ refused }) => refused)).toEqual([])
-    // One call each on the connections of the one that died, and none since.
+    // One call was lost on each connection of the killed process, and none since.
     expect(Math.max(...before)).toBe(1)
     expect(before).toContain(0)
     expect(seen.map(({ lost }) => lost)).toEqual(before)
@@ -190,7 +190,7 @@ describe('two processes on one port', () => {
     const was = await replacements(service)
     const victim = serving(service)[0]!
     process.kill(victim, 'SIGSTOP')
-    // Node hands a process one, and no other until it has said that it took it.
+    // Node assigns one connection to a process and waits for its confirmation.
     const open = Array.from({ length: 4 }, () => connect(Number(new URL(service.url).port), '127.0.0.1'))
     let answered = 0
     const allButOne = new Promise<void>((resolve) => {
@@ -224,7 +224,7 @@ describe('two processes on one port', () => {
     await until(async () => callers.every(({ seen }) => seen.answered > 5))
     const ended = service.stop('SIGTERM')
     await until(async () => (await fetch(`${service.url}/health/ready`)).status === 503)
-    // All at once, before the door is shut.
+    // Concurrent calls before the port closes.
     for (const seen of await Promise.all(callers.map((each) => each.stop()))) expect(seen).toMatchObject({ refused: [], lost: 0 })
     await until(() =>
       fetch(service.url).then(

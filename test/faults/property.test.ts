@@ -14,7 +14,7 @@ beforeAll(async () => {
   const poor = await tenant.key(['upload'])
   const user = await tenant.user(['metadata', 'upload', 'download', 'delete'])
   const fileId = (await tenant.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
-  // Disabling or changing its own tenant's only admin would make the rest of the run dull: a second one does not mind.
+  // A second tenant is used, because disabling the only admin of the first would reject all later requests.
   const second = await tenant.key(['upload', 'download', 'metadata', 'delete', 'admin'])
   known = {
     keyId: poor.id,
@@ -63,6 +63,6 @@ function judge({ method, target }: RawRequest, { status, headers, body }: RawAns
   }
   expect(Object.keys(told).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
   expect(told.request_id).toBe(headers.get('x-request-id'))
-  // 431 and 408 are HTTP's own; the contract's table has no code for them.
+  // 431 and 408 are HTTP errors without a code in the contract.
   if (status !== 431 && status !== 408) expect(httpStatus[told.error.code as keyof typeof httpStatus]).toBe(status)
 }

@@ -8,7 +8,7 @@ import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
 import { freePort, Service } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
-// URLs of a bucket lead past the service: a quarantined object is moved.
+// URLs of a bucket bypass the service, so that a quarantined object is moved.
 let bucketWorld: BucketWorld
 let clamd: LearningClamd
 let world: World
@@ -48,7 +48,7 @@ const notFailing = (error: unknown) => {
   throw error
 }
 
-/** As if a minute had passed for whatever a process that died had in hand. */
+/** Simulates a minute, so that work of a dead process is due. */
 async function later(): Promise<void> {
   await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
   await world.database.pool.query(`UPDATE quarantine SET move_due_at = now() - interval '1 second' WHERE move_due_at IS NOT NULL`)

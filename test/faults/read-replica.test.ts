@@ -30,7 +30,7 @@ const namesIn = ({ body }: Answer) => body.data.data.map((file: { original_filen
 const age = ({ headers }: Answer) => headers.get('age')
 const replicaCheck = async (of = world) => (await new Caller(of.url, undefined).raw('/health/ready')).body.checks.replica
 
-/** A server with all of its connections: itself first, so that none is begun meanwhile, nor its number forgotten where one ends. */
+/** Stops a server with all its processes, the main process first, so that no new one starts. */
 async function freeze(pid: number): Promise<() => void> {
   process.kill(pid, 'SIGSTOP')
   await until(async () => /^State:\tT/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')))
@@ -43,7 +43,7 @@ async function until(ask: () => Promise<boolean>): Promise<void> {
   while (!(await ask())) await sleep(20)
 }
 
-/** Served by the replica, which may be a moment behind what the calls before have logged. */
+/** Reads from the replica, which may lag behind the calls before. */
 async function fromReplica(path: string, caller = tenant.admin): Promise<Answer> {
   for (;;) {
     const answer = await caller.get(path)
@@ -92,7 +92,7 @@ describe('reads from a replica', () => {
 describe('written data is read back', () => {
   test('by any client on any replica of the service', async () => {
     let served = 0
-    // One that is behind is not asked again for a second.
+    // A lagging replica is not used for a second.
     for (let count = 0; count < 30 || served === 0; count++) {
       await tenant.admin.upload('notes', `back-${count}.txt`, 'text')
       const answer = await elsewhere(tenant.admin).get('/files?page_size=1')
@@ -130,7 +130,7 @@ describe('stale reads', () => {
     await databases.pause()
     await tenant.admin.upload('notes', 'after.txt', 'text')
     const written = performance.now()
-    // By then it is more than a second old.
+    // The write is more than a second old.
     await until(async () => performance.now() - written > 1100)
     const old = await tenant.admin.get('/files?page_size=1', { 'cache-control': 'max-age=60' })
     expect(namesIn(old)).toEqual(['before.txt'])

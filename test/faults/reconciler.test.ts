@@ -15,7 +15,7 @@ afterAll(() => world.close())
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const storage = () => world.app.services.storage as LocalStorage
 
-/** One that is not to be waited for, unless a test wants just that. */
+/** A reconciler without delays by default. */
 function reconciler(pace: Partial<Pace> = {}): Reconciler {
   return new Reconciler({
     ...world.app.services,
@@ -25,7 +25,7 @@ function reconciler(pace: Partial<Pace> = {}): Reconciler {
   })
 }
 
-/** A pass from its beginning, whatever was done before. */
+/** A complete pass from the start. */
 async function pass(pace: Partial<Pace> = {}): Promise<void> {
   await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
   await reconciler(pace).turn(1)
@@ -85,7 +85,7 @@ describe('a mismatch between rows and blobs', () => {
     expect(await findings()).toEqual(expected)
     const health = { countersDrift: 0, filesWithoutBlob: 1, blobsWithoutFile: 1, corrupted: 2, journalDrift: 0 }
     expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(health)
-    // Without reading every blob the one of another size is seen, and the one of other bytes is not.
+    // Without reading blobs, a wrong size is detected, and wrong bytes are not.
     expect(await graphqlHealth(tenant)).toEqual({ ...health, corrupted: 1 })
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toEqual({ ...health, corrupted: 1 })
     expect(await graphqlHealth(neighbour)).toEqual(healthy)
@@ -104,7 +104,7 @@ describe('a mismatch between rows and blobs', () => {
       ])
     expect(await trail(sound!.fileId)).toEqual([])
 
-    // Found again it is no news.
+    // A known mismatch is not reported again.
     await pass()
     expect(await trail(lost!.fileId)).toHaveLength(1)
 
@@ -162,7 +162,7 @@ describe('a reconciler pass', () => {
     await world.database.prisma.serviceState.deleteMany({ where: { key: 'reconcile' } })
     const found: number[] = []
     for (let turns = 0; (await state())?.finishedAt == null && turns < 500; turns++) {
-      // No time at all: one path a turn, each by a reconciler that knows nothing of the last.
+      // With a time limit of zero, each turn checks one path in a new reconciler.
       await reconciler().turn(1, -1)
       found.push((await findings()).length)
     }

@@ -147,7 +147,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
           const tenant = await world.tenant()
           const { clean, infected } = await uploadAll(tenant)
           await clamd.learn('Test.Tomorrow', bad)
-          // A database of one's own has no version: a rescan has to be requested.
+          // A custom database has no version, so that a rescan has to be requested.
           dataOf(await tenant.admin.post('/contexts/sizes/rescan'))
           await rescanAll(world)
           await expectRescanned(tenant.admin, clean, infected)

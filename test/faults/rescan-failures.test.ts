@@ -22,7 +22,7 @@ beforeEach(async () => {
   clamd.forget()
   tenant = await world.tenant()
 })
-// Readiness is about all tenants.
+// Readiness covers all tenants.
 afterEach(async () => {
   await world.database.pool.query('UPDATE file_contexts SET scan_for_viruses = false')
   await world.database.pool.query('DELETE FROM rescan_queue')
@@ -35,20 +35,20 @@ async function uploaded(context: string, name: string, content: string): Promise
   return body.data.file_id
 }
 
-/** New signatures. From now on, `onPoison` gives the answer about the poisoned file. */
+/** New signatures. Afterwards, `onPoison` returns the response for the failing file. */
 async function failOnPoison(onPoison: () => string = () => failing): Promise<void> {
   await clamd.learn(world)
   const { version } = clamd.daemon.script
   clamd.daemon.script = { version: version!, answer: (stream) => (stream.includes(poison) ? onPoison() : 'stream: OK\0') }
 }
 
-/** As if the wait before the next attempt, or the lease of a replica that died, had ended. */
+/** Simulates the end of the retry delay, or of the lease of a dead replica. */
 const endWaits = () => world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
 
 const progressOf = async (context: string) => dataOf(await tenant.admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => dataOf(await tenant.admin.get(`/files/${file}/validations`)).data
 
-/** Waits until readiness reports this of rescans, and 200 all the time. It keeps its answer for a few seconds. */
+/** Waits until readiness returns this rescan status, always with 200. Readiness is cached for a few seconds. */
 async function readinessReports(expected: object): Promise<void> {
   const isReported = async () => {
     const { status, body } = await world.stranger.raw('/health/ready')
@@ -175,7 +175,7 @@ describe('a file for which the scanner fails', () => {
     await clamd.learn(world)
     const { rescans } = world.app.services
     await rescans.notice(await rescans.signatures())
-    // As services leave it that are killed: the first with all files, each later one with the file that it took.
+    // Simulates killed services: the first leased all files, each later one the file that it scanned.
     await world.database.pool.query(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
        SELECT tenant_id, file_id, context_id, now(), 'killed', CASE WHEN file_id = $2 THEN 3 ELSE 1 END FROM files WHERE tenant_id = $1`,

@@ -30,7 +30,7 @@ async function upload(context: string, count: number): Promise<string[]> {
   return files
 }
 
-/** How many reports each file has. */
+/** Number of reports per file. */
 async function reports(): Promise<number[]> {
   const { rows } = await world.database.pool.query<{ reports: number }>(
     `SELECT count(*)::int AS reports FROM validation_reports r JOIN files f USING (tenant_id, file_id) WHERE tenant_id = $1 GROUP BY file_id`,
@@ -39,7 +39,7 @@ async function reports(): Promise<number[]> {
   return [...new Set(rows.map((row) => row.reports))]
 }
 
-/** Neither replica reads a file before both have some: else the first might be through with all of them. */
+/** Both replicas start with some files, because otherwise the first could scan all. */
 async function together(work: () => Promise<number[]>): Promise<number[]> {
   const stores = [world, second].map(({ app }) => app.services.storage)
   const open = stores.map((storage) => storage.open)
@@ -119,7 +119,7 @@ test('a restored file is scanned if the signatures changed in the meantime', asy
   await rescanAll(second)
   const reportsOf = async () => (await tenant.admin.get(`/files/${file}/validations`)).body.data.data
   expect(await reportsOf()).toHaveLength(2)
-  // They did not change since.
+  // The signatures have not changed since.
   await tenant.admin.delete(`/files/${file}`)
   await tenant.admin.post(`/trash/${file}/restore`)
   await rescanAll(second)

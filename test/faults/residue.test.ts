@@ -9,7 +9,7 @@ import { leftBehind } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
 
-// One real process through every fault there is: after each nothing is left of it, and at its end nothing at all.
+// One process goes through all faults. After each, and at its end, nothing may be left.
 let bucketWorld: BucketWorld
 let proxy: DatabaseProxy
 let world: World
@@ -21,7 +21,7 @@ let toldToEnd = false
 
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
-  // What asks the database directly, and sees to the tenant.
+  // Queries the database directly and manages the tenant.
   world = await World.open({ SCANNER_URL: 'none:', ...bucketWorld.env })
   proxy = await DatabaseProxy.start(world.databaseUrl)
   tenant = await world.tenant()
@@ -58,7 +58,7 @@ const small = 10_000
 const large = 9 * 1024 * 1024
 const upload = (bytes: number): Promise<Answer> => caller.upload('raw', 'a.bin', randomBytes(bytes))
 
-/** Without a restart, though a machine that is busy may overrun the short deadline once more. */
+/** Recovers without a restart. A busy machine may exceed the short deadline once more. */
 async function isWellAgain(size: number): Promise<void> {
   for (let tries = 0; tries < 20; tries++) if ((await upload(size)).status === 201) return
   throw new Error(`No upload of ${size} bytes is taken any more: ${service.stderr.slice(-2000)}`)
@@ -119,7 +119,9 @@ test.each([small, large])('a client that disconnects or stalls in the middle of 
   silent.destroy()
 })
 
-/** An upload of which the bucket has all, and says nothing: another, where a machine that is busy overruns the short deadline before. */
+/**
+ * An upload that the bucket has received completely without a response. Repeated if a busy machine exceeds the deadline before.
+ */
 async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>): Promise<{ answer: Promise<T> }> {
   const { faults } = bucketWorld.bucket
   const reached = new Promise<void>((resolve) => faults.plan(call, { kind: 'held', done, reached: resolve }, 1000))
@@ -173,7 +175,7 @@ test('closes every connection, removes its folder, and prints nothing at shutdow
   expect((await service.stop()).status).toBe(0)
   expect(await leftBehind({ spool: [spool], faults: () => service.faults })).toEqual([])
   while (bucketWorld.bucket.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
-  // What the faults left in the journal is all that they left.
+  // The journal contains all leftovers of the faults.
   expect(await world.app.services.storageHealth.verify()).toMatchObject({
     filesWithoutBlob: 0,
     blobsWithoutFile: 0,

@@ -15,7 +15,7 @@ const megabyte = 1_048_576
 const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
 const seed = Number(process.env.SEED ?? 20_261_122)
 
-/** The same cuts for the same seed. */
+/** Reproducible cut positions from a seed. */
 function* cuts(from: number): Generator<number> {
   for (let state = from; ; ) {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -24,7 +24,7 @@ function* cuts(from: number): Generator<number> {
 }
 
 describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
-  // The world is the replica that survives; those that are killed run beside it.
+  // `world` is the surviving replica. The killed ones run separately.
   let world: World
   let bucket: BucketWorld | undefined
   let tenant: TestTenant
@@ -109,7 +109,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
     const way = await BrokenWay.open(service.url)
-    // Never the whole body: it hangs in the middle until the service dies.
+    // The body stalls in the middle until the service dies.
     way.holdAfter(14 * megabyte)
     const sending = new Tus(new Caller(way.url, doomed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
     for (let received = 0; received < 8 * megabyte; await sleep(20)) received = (await tus.get(path)).body.data.received_bytes
@@ -129,7 +129,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   })
 
   const ofParts = faultPoints.filter((point) => point.startsWith('part.'))
-  // Between a verdict and its answer no step but the storing knows which store it is.
+  // Between verdict and response, only the storage step depends on the store.
   const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
   const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
   test.each(steps)('killed at %s, the upload continues on another replica and creates one file', async (point) => {

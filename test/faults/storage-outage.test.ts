@@ -13,7 +13,7 @@ import { describeWith } from '../support/real-parts.js'
 import { leftBehind, watchFaults } from '../support/residue.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
-/** What an outage must look like, wherever it is. */
+/** Expected properties of any outage. */
 function expectOutage(answer: Answer, code: string): void {
   expect(answer).toMatchObject({ status: 503, body: { status: 'ERROR', error: { code } } })
   expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
@@ -24,7 +24,7 @@ const readiness = async (world: World) => {
   return { status, down: Object.keys(body.checks).filter((name) => body.checks[name].status === 'down') }
 }
 
-/** Asked until it says so: an answer is up to five seconds old. */
+/** Polls, because readiness is cached for up to five seconds. */
 async function readinessBecomes(world: World, wanted: Awaited<ReturnType<typeof readiness>>): Promise<void> {
   for (let tries = 0; tries < 600; tries++) {
     if (JSON.stringify(await readiness(world)) === JSON.stringify(wanted)) break
@@ -40,7 +40,7 @@ async function blockedAndFailed(tenant: TestTenant): Promise<[number, number]> {
 
 const content = Buffer.from('some text that is worth keeping')
 
-// After each test nothing is left of what it did to the service (residue.test.ts asks the same of a process of its own).
+// Checks for leftovers after each test. residue.test.ts does the same for a separate process.
 let watch: ReturnType<typeof watchFaults>
 beforeEach(() => {
   watch = watchFaults()
@@ -111,7 +111,7 @@ describe('an unavailable bucket', () => {
   test('a repeated upload after a lost response stores one object, and an incomplete one is swept', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
-    // Kept by the bucket, but nobody could be told: garbage, which the journal knows.
+    // The bucket has stored the blob, but the response is lost. It is garbage that the journal lists.
     bucket.faults.plan('upload', { kind: 'lost' }, 50)
     const answer = await tenant.admin.upload('notes', 'lost.txt', content)
     bucket.faults.clear()
@@ -141,7 +141,7 @@ describe('unavailable IAM, which signs without a local key', () => {
   test('rejects URLs as unavailable with a logged reason, and accepts uploads', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentity.start(makeServiceAccount())
-    // Written over the key: credentials without one, whose IAM is where no name can lead (RFC 2606).
+    // Replaces the key by credentials without one, whose IAM host cannot resolve (RFC 2606).
     const source = { url: `http://${identity.host}/subject` }
     await writeFile(
       bucketWorld.env.GOOGLE_APPLICATION_CREDENTIALS,
@@ -194,7 +194,7 @@ describeWith('clamd')('an unavailable scanner', () => {
     expectOutage(await tenant.admin.upload('notes', 'b.txt', content, { path: '/files/validate' }), 'scanner_unavailable')
     expect(await blockedAndFailed(tenant)).toEqual([blocked, failed + 2])
     expect((await tenant.admin.upload('unscanned', 'b.txt', content)).status).toBe(201)
-    // What another check refuses is refused by it, scanner or not.
+    // Other checks reject a file without the scanner.
     expect((await tenant.admin.upload('notes', 'b.exe', content)).status).toBe(422)
     await readinessBecomes(world, { status: 503, down: ['scanner'] })
   })

@@ -125,14 +125,14 @@ test('stores the blob under the new path if the storage path template changes du
   await expectWhole(tenant, 2)
 })
 
-/** Nothing of what the journal of garbage has is left, as if an hour had passed. */
+/** Sweeps as if an hour had passed, and expects no garbage. */
 async function sweepLater(): Promise<void> {
   await query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`, [])
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
 }
 
 describe('a client that disconnects while its file is stored', () => {
-  /** As `send`, by GraphQL: the file is complete, and the body that it is in is not. */
+  /** Sends a complete file by GraphQL in an incomplete body. */
   async function sendUnended(tenant: TestTenant): Promise<RawClient> {
     const client = await RawClient.connect(world.url)
     const { type, body } = multipart([
@@ -195,7 +195,7 @@ describe('a client that disconnects while its file is stored', () => {
 })
 
 describe('a process that receives SIGTERM while it stores a file', () => {
-  /** A service that has been told to, whose disk takes nothing before it is sent SIGUSR2. */
+  /** A service that receives SIGTERM and whose disk blocks until SIGUSR2. */
   async function told(tenant: TestTenant, graceSeconds: string) {
     const service = await Service.start({
       DATABASE_URL: world.databaseUrl,

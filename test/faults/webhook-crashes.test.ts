@@ -23,7 +23,7 @@ afterAll(async () => {
   await world.close()
 })
 
-/** A replica in a process of its own. */
+/** A replica in its own process. */
 async function replica(): Promise<Service> {
   const service = await Service.start({
     DATABASE_URL: world.databaseUrl,
@@ -47,7 +47,7 @@ test('delivers committed events although every sending process is killed', async
     Array.from({ length: count }, () => ({})),
   )
   for (const heldAt of [30, 90]) {
-    // It has sent some, and waits for the answer of one.
+    // It has sent some events and waits for a response.
     receiver.reply = (received, response, nth) => (nth >= heldAt ? undefined : replyWith(204)(received, response, nth))
     const service = await replica()
     await receiver.atLeast(heldAt)
@@ -60,7 +60,7 @@ test('delivers committed events although every sending process is killed', async
   await receiver.until(() => receiver.sequences.includes(last))
   const firstSeen = [...new Set(receiver.sequences)]
   expect(firstSeen).toEqual(Array.from({ length: count }, (_, n) => last - count + 1 + n))
-  // Repeated is what was not written down yet, and nothing else.
+  // Only unrecorded deliveries are repeated.
   const repeated = receiver.sequences.length - count
   expect([repeated >= 2, repeated <= 2 * 50]).toEqual([true, true])
 }, 120_000)

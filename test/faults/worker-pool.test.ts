@@ -12,7 +12,7 @@ import type { ValidationReport } from '../../src/inspection/report.js'
 import { zipOf } from '../support/eicar.js'
 import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
 
-// Workers are real threads that run the compiled engine; only their readers go wrong.
+// Workers are real threads that run the compiled engine. Only their readers fail.
 const readerModule = pathToFileURL('test/support/hostile-readers.mjs').href
 const words = Buffer.from('some words\n')
 const open: ReturnType<typeof createInspector>[] = []
@@ -50,7 +50,7 @@ describe('files of different owners are scheduled in turn', () => {
     }
     const many = Array.from({ length: 8 }, () => run('many'))
     await run('few')
-    // With two, the other goes on with as many as it can meanwhile.
+    // With two workers, the other one processes several files in the meantime.
     expect(done.length).toBeLessThanOrEqual(workers === 1 ? 2 : 6)
     await Promise.all(many)
     expect(done).toHaveLength(9)
@@ -217,7 +217,7 @@ describe('limits of the pool', () => {
     const flat = sharp({ create: { width: 1000, height: 1000, channels: 3, background: 'red' } })
     await accepted('a.png', await flat.clone().png().toBuffer())
     await accepted('a.jpg', await flat.clone().jpeg().toBuffer())
-    // No native code but zlib's.
+    // No native code except zlib.
     expect([inspector.pool.processes.length, inspector.pool.threads > 0]).toEqual([0, true])
     await accepted('a.jpg', await flat.clone().jpeg({ progressive: true }).toBuffer())
     expect(inspector.pool.processes.length).toBe(1)

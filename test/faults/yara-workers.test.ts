@@ -11,7 +11,7 @@ import { describeWhere } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
-// Too large to be looked at without a worker.
+// Too large for a scan without a worker.
 const archive = zipOf({ name: 'a', bytes: text }, { name: 'b', bytes: noise(20_000) })
 const unavailable = { code: 'scanner_unavailable' }
 
@@ -28,7 +28,7 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
 
 const script = (source: string) => new URL(`data:text/javascript,${encodeURIComponent(source)}`)
 const ready = "export const describeEngine = () => ({ version: '0.0', rules: 0 });"
-/** Of those that scan, the ones that `parent` has started and that still run: a zombie does not, and who reaps it is not our concern. */
+/** Running scan processes below `parent`, without zombies. */
 async function processesOf(parent: number): Promise<number[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,args='])
   return stdout.split('\n').flatMap((line) => {
@@ -90,13 +90,13 @@ describe('workers', () => {
     const next = scanner.scan(inMemory(archive), never())
     setTimeout(() => controller.abort(new Error('gone')), 50)
     await expect(aborted).rejects.toThrow('gone')
-    // 15,000 members would take the WebAssembly engine a minute: beyond this test's time.
+    // 15,000 members would take the WebAssembly engine a minute, more than the test time-out.
     expect(await next).toEqual(clean)
   })
 
   test('limits threads that cannot be ended, reports them, and continues when they have ended', async () => {
     const scanner = await open({
-      // In native code, which nothing interrupts, for a while.
+      // Uninterruptible native code for a limited time.
       module: script(
         `import { spawnSync } from 'node:child_process'; ${ready} export const scan = () => spawnSync('sleep', ['8'])`,
       ),
@@ -104,10 +104,10 @@ describe('workers', () => {
     })
     const refusal = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
     expect(await refusal()).toMatchObject({ message: expect.stringContaining('100 ms') })
-    // A thread that had not come to the native code yet is ended at once, and another follows it.
+    // A thread that has not reached the native code ends immediately and is replaced.
     for (const words of ['1 workers hang and cannot be ended', '100 ms'])
       for (let message = ''; !message.includes(words); ) {
-        // A refusal comes at once: without a pause nothing else would.
+        // A rejection is immediate, so that the loop needs a pause.
         await new Promise((resolve) => setTimeout(resolve, 50))
         const error = await refusal()
         expect(error).toMatchObject(unavailable)
@@ -116,7 +116,7 @@ describe('workers', () => {
   })
 })
 
-// YARA-X knows no end of it: 10^19 turns of a loop.
+// An endless loop for YARA-X: 10^19 iterations.
 const endless =
   'rule endless { strings: $a = "SLOW" condition: $a and for all i in (0..4000000000) : (for all j in (0..4000000000) : (i + j >= 0)) }'
 const operators = { sources: [{ origin: 'endless.yar', text: endless }], changedAt: null }
@@ -171,7 +171,7 @@ describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platfo
   })
 })
 
-/** A zombie does not; who reaps it is not our concern. */
+/** Returns false for zombies. */
 async function runs(pid: number): Promise<boolean> {
   const { stdout } = await promisify(execFile)('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({ stdout: '' }))
   return stdout.trim() !== '' && !stdout.trim().startsWith('Z')

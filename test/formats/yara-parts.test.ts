@@ -9,7 +9,7 @@ const never = () => ({ signal: new AbortController().signal })
 const words = Buffer.alloc(5 * mebibyte, 'Plain words, a line of them. \n')
 const file = (...parts: (string | Buffer)[]) => Buffer.concat(parts.map((part) => Buffer.from(part as string)))
 
-// In two halves each, like the EICAR string: this file is no trick either.
+// Split in two, like the EICAR string, so that scanners do not detect this file.
 const php = ['<?php\n', `ev${''}al($_PO${''}ST['x']);`] as const
 const dropper = [`WScript.Sh${''}ell`, 'MSXML2.XMLHTTP', `ADODB.Str${''}eam`].map((name) => `new ActiveXObject("${name}");`)
 const script = `<script>var u=at${''}ob("aHR0");window.location.href=u</script>`
@@ -30,7 +30,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
     }
   }
 
-  // 4 MiB each: what lies 5 MiB apart is never in one window.
+  // Windows have 4 MiB, so that positions 5 MiB apart are never in one window.
   test.each<[string, string, Buffer]>([
     ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
     ['PHP.Webshell', 'the other way round', file(php[1], words, words, php[0])],
@@ -53,7 +53,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
 
   test('matches strings for the start of a file only there', async () => {
     expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
-    // The second window begins 64 KiB before the end of the first.
+    // The second window starts 64 KiB before the end of the first.
     const second = Buffer.from(file(words, words))
     second.write('<svg>', 4 * mebibyte - 64 * 1024 + 10)
     expect(await scan(file(second, script))).toEqual(clean)

@@ -1,9 +1,9 @@
-// npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and they are killed and frozen, connections are
-// cut, clocks are moved by hours, tenants are deleted, quotas are changed, sweeps run, and unanswered uploads are repeated.
-// New YARA rules make the service scan all files again (rescans.mjs). Webhooks receive the events (webhooks.mjs). Files are put on hold, moved to
-// the trash, restored, purged, and expire. Afterwards no confirmed file is lost or stored twice, no file on hold is deleted, none was purged
-// early, every event was reported once, every webhook received each event at least once and in order, and every count is right. Otherwise the
-// exit status is 1, and the faults are printed.
+// npm run chaos -- [--seed N] [--seconds 300]: two replicas under load, while PostgreSQL and the replicas are killed and frozen,
+// connections are closed, and clocks are moved. Tenants are deleted, quotas change, sweeps run, and unanswered uploads are
+// repeated. New YARA rules cause rescans (rescans.mjs). Webhooks receive events (webhooks.mjs). Files are put on hold, trashed,
+// restored, purged, and expire. Afterwards confirmed files must exist once, held files must exist, and no file was purged early.
+// Events and webhook deliveries must be complete and in order, and all counters must match. Otherwise it prints the errors and
+// exits with status 1.
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { Webhooks } from './webhooks.mjs'
 const hour = 3_600_000
 const answerMs = 45_000
 
-/** Numbers from a seed: the same order of faults in every run; when exactly each meets a request is the machine's. */
+/** Seeded random numbers. The order of faults is reproducible, but not their exact timing. */
 function randomOf(seed) {
   let state = seed % 2_147_483_647 || 1
   return () => {
@@ -28,7 +28,7 @@ function randomOf(seed) {
   }
 }
 
-/** Gives what was done and what was found wrong. */
+/** Returns statistics and errors. */
 async function chaos({ seed, seconds, clients = 10, say }) {
   const random = randomOf(seed)
   const folder = mkdtempSync(join(tmpdir(), 'assay-chaos-'))
@@ -112,7 +112,7 @@ async function chaos({ seed, seconds, clients = 10, say }) {
   }
 }
 
-/** What happens to the machines, one thing after another, with a pause between. */
+/** Faults in sequence, with pauses. */
 function* order(random, until) {
   const pick = (items) => items[Math.floor(random() * items.length)]
   const happenings = {
@@ -162,7 +162,7 @@ async function ask(url, tenant, path, init = {}) {
   return { status: response.status, body: await response.json() }
 }
 
-/** Asked of one replica after the other until one gives an answer that is not the machines' fault. */
+/** Sends a request to alternating replicas until one responds without an infrastructure error. */
 async function insist(run, request) {
   for (let tries = 0; ; tries++) {
     const replica = run.replicas[(tries + Math.floor(Math.random() * 2)) % run.replicas.length]
@@ -174,7 +174,7 @@ async function insist(run, request) {
   }
 }
 
-/** Uploads under a key and a name of its own each, repeated until it is answered; now and then one is deleted. */
+/** Uploads with unique keys and names, repeated until answered, with occasional deletions. */
 async function uploader(run, tenant, index) {
   for (let turn = 0; !run.over; turn++) {
     const name = `${index}-${turn}.txt`
@@ -189,7 +189,7 @@ async function uploader(run, tenant, index) {
         headers: { 'Idempotency-Key': `${tenant.id}-${name}` },
       })
     })
-    // The quota may be full just now.
+    // The quota may be exhausted.
     if (answer.status !== 201) {
       if (answer.status !== 422) run.faults.push(`an upload was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
       continue
@@ -207,25 +207,25 @@ async function remove(run, tenant, fileId) {
   const file = run.files.get(fileId)
   run.files.delete(fileId)
   const answer = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
-  // 404: an unanswered attempt did it.
+  // 404: an unanswered attempt succeeded.
   if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a deletion was answered ${answer.status}`)
   else if (tenant.hasTrash && file) await restore(run, file, fileId)
   else run.deleted.push({ tenant, fileId })
   run.counts.deletions++
 }
 
-/** Every second file comes out of the trash again; the others stay there, and are no longer files. */
+/** Restores every second file. The others stay in the trash. */
 async function restore(run, file, fileId) {
   const { tenant } = file
   if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
   const answer = await insist(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
-  // 404: an unanswered attempt did it; whether it did is seen in the end.
+  // 404: an unanswered attempt may have succeeded. The final check verifies it.
   if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a restore was answered ${answer.status}`)
   run.files.set(fileId, file)
   run.counts.restored++
 }
 
-/** A file on hold, which is then tried to be deleted: it is among those that must be there in the end. */
+/** Puts a file on hold and tries to delete it. It must exist at the end. */
 async function hold(run, tenant, fileId) {
   const held = await insist(run, (url) => ask(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })))
   if (held.status >= 400) run.faults.push(`a hold was answered ${held.status}: ${JSON.stringify(held.body)}`)
@@ -237,7 +237,7 @@ async function hold(run, tenant, fileId) {
 
 const json = (method, body) => ({ method, body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
 
-/** Follows a tenant's events on one replica after the other, going on behind what it had; gives how to end it and what came. */
+/** Follows the events of a tenant on alternating replicas, resuming at the last cursor. */
 function reader(run, tenant) {
   const abort = new AbortController()
   const sequences = []
@@ -276,7 +276,7 @@ function reader(run, tenant) {
   return { tenant, sequences, end }
 }
 
-/** Every event was told, once and in order, and there is one of each change and each verdict. */
+/** Checks that events are complete, unique and in order, with one per change and verdict. */
 async function proveEvents(run, databaseUrl, readers) {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -304,7 +304,7 @@ async function proveEvents(run, databaseUrl, readers) {
   await client.end()
 }
 
-/** One tenant's quota goes down to nothing and up again. */
+/** Lowers the quota of one tenant to zero and raises it again. */
 async function quotas(run, tenant) {
   for (let turn = 0; !run.over; turn++) {
     const body = JSON.stringify({ storage_quota_mb: turn % 4 === 3 ? 1 : 1024 })
@@ -325,7 +325,7 @@ async function sweeps(run) {
   }
 }
 
-/** Tenants that are deleted while they are used. */
+/** Deletes tenants while they are used. */
 async function tenants(run) {
   for (let turn = 0; !run.over; turn++) {
     const tenant = await newTenant(run, `gone ${turn}`)
@@ -349,7 +349,10 @@ async function tenants(run) {
   }
 }
 
-/** Now and then another holds the rows of one tenant: how long the other's calls take meanwhile. Told, and not judged: the machine may be busy. */
+/**
+ * Locks the rows of one tenant occasionally, and prints the latency of another. It is not asserted, because the machine may be
+ * busy.
+ */
 async function neighbours(run, databaseUrl, held, other) {
   while (!run.over) {
     await sleep(5_000)
@@ -362,12 +365,12 @@ async function neighbours(run, databaseUrl, held, other) {
       const before = run.happened
       const began = performance.now()
       const answer = await ask(run.replicas[0].url, other, '/files')
-      // Not what the machines did meanwhile.
+      // Excludes calls during other faults.
       if (answer.status === 200 && before % 2 === 0 && before === run.happened)
         run.slowest = Math.max(run.slowest, performance.now() - began)
       await client.query('ROLLBACK')
     } catch {
-      // The machines were at fault meanwhile.
+      // The failure was caused by a fault.
     }
     await client.end().catch(() => {})
   }
@@ -415,7 +418,7 @@ async function prove(run, databaseUrl) {
     const { rowCount } = await client.query(`SELECT 1 FROM ${name} WHERE tenant_id = ANY($1)`, [gone])
     if (rowCount > 0) faults.push(`${rowCount} rows of deleted tenants are in ${name}`)
   }
-  // As if hours had passed: what was under way when something was killed is due.
+  // Simulates hours, so that interrupted work is due.
   await client.query('UPDATE blob_garbage SET due_at = now()')
   await client.end()
   const swept = await run.command('sweep')

@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals'
 
 const program = fileURLToPath(new URL('./chaos.mjs', import.meta.url))
 
-// The long form is npm run chaos.
+// The long form is `npm run chaos`.
 test('half a minute of kills, freezes, lost connections and wrong clocks loses and duplicates no acknowledged file, and all counters match', async () => {
   const seed = String(1 + (Date.now() % 1_000_000))
   const child = spawn(process.execPath, [program, '--seed', seed, '--seconds', '30'], {
@@ -21,6 +21,6 @@ test('half a minute of kills, freezes, lost connections and wrong clocks loses a
   })
   const [status] = await once(child, 'close')
   expect({ seed, status, said: said.includes('"faults": []') ? '' : `${said}\n${wrong}` }).toEqual({ seed, status: 0, said: '' })
-  // Two long freezes leave little time for them.
+  // Two long freezes leave little time for uploads.
   expect(JSON.parse(said).uploads).toBeGreaterThan(10)
 }, 600_000)

@@ -2,7 +2,7 @@ import pg from 'pg'
 
 const json = { 'content-type': 'application/json' }
 
-/** Files that are deleted, restored, purged, held and that expire, each with one fate that must have come true at the end. */
+/** Files that are deleted, restored, purged, held or expire, each with an expected final state. */
 export class Lives {
   #run
   #tenant
@@ -12,7 +12,7 @@ export class Lives {
   #expected = []
   counts = { restored: 0, trashed: 0, purged: 0, held: 0, due: 0, expired: 0, kept: 0 }
 
-  /** `ask` and `insist` as the other callers use them. */
+  /** `ask` and `insist` are those of the other clients. */
   constructor({ run, tenant, databaseUrl, ask, insist }) {
     this.#run = run
     this.#tenant = tenant
@@ -47,7 +47,7 @@ export class Lives {
     return 'files'
   }
 
-  /** Seven days are promised. */
+  /** The trash keeps files for seven days. */
   async trashed(fileId) {
     await this.#act('DELETE', `/files/${fileId}`)
     return 'trash'
@@ -82,7 +82,7 @@ export class Lives {
     return 'files'
   }
 
-  /** When all is quiet, and what is due was done. */
+  /** Checks the final states after all faults and due work. */
   async prove(client) {
     const { rows } = await client.query(
       `SELECT file_id, 'files' AS place FROM files WHERE tenant_id = $1 UNION ALL SELECT file_id, 'trash' FROM trash WHERE tenant_id = $1`,
@@ -112,7 +112,7 @@ export class Lives {
     return undefined
   }
 
-  /** 404: an attempt that was not answered did it. */
+  /** 404: an unanswered attempt succeeded. */
   #act(method, path, right = [200, 404]) {
     return this.#send(path, { method }, right)
   }
@@ -126,7 +126,7 @@ export class Lives {
     if (!right.includes(status)) this.#run.faults.push(`${init.method} ${path} was answered ${status}: ${JSON.stringify(body)}`)
   }
 
-  /** What only time would do, until the database says that it is done. */
+  /** Changes timestamps in the database, and repeats until confirmed. */
   async #write(statement, fileId) {
     for (;;) {
       const client = new pg.Client({ connectionString: this.#databaseUrl })
@@ -136,7 +136,7 @@ export class Lives {
         await client.query(statement, [this.#tenant.id, fileId])
         return
       } catch {
-        // The machines were at fault meanwhile.
+        // The failure was caused by a fault.
       } finally {
         await client.end().catch(() => {})
       }

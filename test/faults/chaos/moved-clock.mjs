@@ -1,4 +1,4 @@
-// --import: a process whose idea of the machine's clock its parent moves, by { clock: milliseconds ahead }.
+// node --import: a process whose machine clock the parent moves with { clock: milliseconds ahead }.
 const Machine = Date
 let aheadMs = 0
 
@@ -17,5 +17,5 @@ globalThis.Date = MovedDate
 process.on('message', ({ clock }) => {
   aheadMs = clock
 })
-// The channel alone keeps no process alive.
+// The channel must not keep the process alive.
 process.channel?.unref()

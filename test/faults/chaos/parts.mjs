@@ -1,4 +1,5 @@
-// What chaos is made of: a PostgreSQL that is killed and frozen, a proxy that cuts its connections, replicas with clocks of their own.
+// Parts of the chaos test: a PostgreSQL that is killed and frozen, a proxy that closes connections, and replicas with their own
+// clocks.
 import { execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync } from 'node:fs'
@@ -11,7 +12,7 @@ import { freePort } from '../../bench/support/service.mjs'
 const built = (name) => fileURLToPath(new URL(`../../../dist/${name}.js`, import.meta.url))
 const clockFile = new URL('./moved-clock.mjs', import.meta.url).href
 
-/** A PostgreSQL behind a proxy: its address stays, whatever happens to it. */
+/** A PostgreSQL behind a proxy with a constant address. */
 export async function startDatabase(folder) {
   const { startServer } = await import('../../../dist/platform/db/embedded/server.js')
   mkdirSync(join(folder, 'data'))
@@ -44,7 +45,7 @@ export async function startDatabase(folder) {
       try {
         process.kill(pid, name)
       } catch {
-        // It ended meanwhile.
+        // The process has ended.
       }
   }
   return {
@@ -59,7 +60,7 @@ export async function startDatabase(folder) {
     },
     kill: async () => {
       signal('SIGKILL')
-      // What it leaves in shared memory is in use until its last process is gone.
+      // Its shared memory is in use until its last process ends.
       for (let tries = 0; ; tries++)
         try {
           server = await startServer(options)
@@ -77,7 +78,7 @@ export async function startDatabase(folder) {
   }
 }
 
-/** One replica: killed and started again under the same address. */
+/** One replica, which restarts at the same address. */
 export async function startReplica(env, folder) {
   const port = await freePort()
   const dataDir = mkdtempSync(join(folder, 'replica-'))
@@ -104,7 +105,7 @@ export async function startReplica(env, folder) {
       child.on('error', () => {})
       const ended = once(child, 'exit')
       while (child.exitCode === null && child.signalCode === null && !(await isLive(url))) await sleep(50)
-      // It does not start while its database is away: again.
+      // Retries if the database is unavailable at the start.
       if (child.exitCode === null && child.signalCode === null) return
       await ended
       await sleep(200)
@@ -113,7 +114,7 @@ export async function startReplica(env, folder) {
   await start()
   return {
     url,
-    /** What it logged of a request. */
+    /** Log lines of a request. */
     logged: (requestId) => log.split('\n').filter((line) => line.includes(requestId)),
     clock: (ms) => child.connected && child.send({ clock: ms }, () => {}),
     freeze: async (ms) => {
@@ -143,7 +144,7 @@ const isLive = (url) =>
     () => false,
   )
 
-/** One command of the operator's; again while the database is away. */
+/** Runs an operator command, and retries while the database is unavailable. */
 export async function admin(env, ...args) {
   for (let tries = 0; ; tries++) {
     const child = spawn(process.execPath, [built('cli/admin'), ...args], {
@@ -155,7 +156,7 @@ export async function admin(env, ...args) {
     child.stderr.setEncoding('utf8').on('data', (text) => (said += text))
     const [status] = await once(child, 'close')
     if (out !== '') return { status, result: JSON.parse(out), said }
-    // Of a deletion whose answer was lost.
+    // The deletion succeeded, but its response was lost.
     if (said.includes('No tenant')) return { status, result: {}, said }
     if (tries === 30) throw new Error(`admin ${args.join(' ')} ended with status ${status}: ${said}`)
     await sleep(1000)

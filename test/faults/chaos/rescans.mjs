@@ -13,7 +13,7 @@ const finishMs = 300_000
 const sizes = [100, 200_000]
 const fates = ['clean', 'infected', 'trashed']
 
-/** The rules of all replicas: a directory in `folder`. */
+/** The rules of all replicas, in a directory below `folder`. */
 export function openRules(folder) {
   const rules = join(folder, 'rules')
   mkdirSync(rules)
@@ -23,7 +23,7 @@ export function openRules(folder) {
 
 const virusOf = (round) => `virus of round ${round};`
 
-/** Replicas that start meanwhile see the whole rule or none. */
+/** Replaces the file atomically, because replicas may start at the same time. */
 function writeRule(rules, round) {
   const temporary = join(rules, `round-${round}.new`)
   writeFileSync(temporary, `rule round_${round} { strings: $a = "${virusOf(round)}" condition: $a }\n`)
@@ -47,7 +47,7 @@ export class Rescans {
     this.#insist = insist
   }
 
-  /** Uploads files that the rules of the next round find, until the run is over. */
+  /** Uploads files that the rules of the next round match, until the run ends. */
   async live() {
     await this.#send('/contexts/notes/policy', 'PATCH', { trash_days: 7 })
     let roundEnds = performance.now() + roundMs
@@ -66,7 +66,7 @@ export class Rescans {
     }
   }
 
-  /** Lets all replicas load the last rules, and waits until every rescan has ended. */
+  /** Lets all replicas load the last rules, and waits until all rescans end. */
   async finish(databaseUrl) {
     writeRule(this.#rules, ++this.counts.rounds)
     for (const replica of this.#run.replicas) await replica.kill()
@@ -106,7 +106,7 @@ export class Rescans {
     for (const { file_id } of twice.rows) this.#run.faults.push(`${file_id} was scanned twice with the same signatures`)
   }
 
-  /** The replicas notice new signatures a moment after they start: the newest rescan must be one by the last rules. */
+  /** Replicas detect new signatures shortly after the start, so that the newest rescan must use the last rules. */
   async #isRescanned() {
     const { body } = await this.#insist(this.#run, (url) => this.#ask(url, this.#tenant, '/contexts/notes/rescan'))
     // The version ends with the number of rules.
@@ -149,7 +149,7 @@ export class Rescans {
     return undefined
   }
 
-  /** 404: an attempt without an answer did it. */
+  /** 404: an unanswered attempt succeeded. */
   async #send(path, method, body) {
     const headers = { 'content-type': 'application/json' }
     const answer = await this.#insist(this.#run, (url) =>

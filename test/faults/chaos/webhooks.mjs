@@ -7,7 +7,9 @@ const catchUpMs = 300_000
 // The retry after a failed attempt comes five seconds later, so that failures must be rare.
 const failEvery = 100
 
-/** Webhooks of some tenants: each receives every event at least once and in order, whichever replica is killed while it sends. */
+/**
+ * Webhooks of some tenants. Each receives every event at least once and in order, even if replicas are killed while they send.
+ */
 export class Webhooks {
   #run
   #ask
@@ -18,14 +20,14 @@ export class Webhooks {
   #received = new Map()
   counts = { webhooks: 0, delivered: 0, repeated: 0, failed: 0 }
 
-  /** `ask` and `insist` as the other callers use them. */
+  /** `ask` and `insist` are those of the other clients. */
   constructor({ run, ask, insist }) {
     this.#run = run
     this.#ask = ask
     this.#insist = insist
   }
 
-  /** Creates one webhook for each tenant. An attempt without a response may have created one as well, so that each has a URL of its own. */
+  /** Creates one webhook per tenant. An unanswered attempt may have created another, so that each has its own URL. */
   async open(tenants) {
     this.#server = http.createServer((request, response) => void this.#receive(request, response))
     await once(this.#server.listen(0, '127.0.0.1'), 'listening')
@@ -43,7 +45,7 @@ export class Webhooks {
     }
   }
 
-  /** When nothing else happens: waits until each webhook has the last event, then compares with the journal. */
+  /** Waits until each webhook has received the last event, then compares with the journal. */
   async prove(client) {
     const { rows: webhooks } = await client.query('SELECT tenant_id, webhook_id, url, status FROM webhooks')
     this.counts.webhooks = webhooks.length

@@ -1,4 +1,5 @@
-// Two balancers that learn late: Debian's nginx, which hears of an end by a refused connection alone, and one of plain TCP, which polls readiness.
+// Two balancers with delayed detection: nginx, which detects an end only by a refused connection, and a TCP balancer that polls
+// readiness.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -7,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../bench/support/service.mjs'
 
-/** Passes connections on, in turn, to what was ready when it last looked; never tries a second one. */
+/** Forwards connections in turn to servers that were ready at the last poll, without retries. */
 export async function tcpBalancer(urls, { pollMs }) {
   const ports = urls.map((url) => Number(new URL(url).port))
   const ready = new Set(ports)
@@ -50,7 +51,7 @@ export async function tcpBalancer(urls, { pollMs }) {
   }
 }
 
-/** As an operator has it by docs/operations.md. */
+/** Configured as in docs/operations.md. */
 export async function nginx(urls, { folder }) {
   const port = await freePort()
   mkdirSync(join(folder, 'tmp'), { recursive: true })

@@ -1,4 +1,4 @@
-// npm run rolling: two replicas behind a balancer, restarted in turn under load. Not one call may fail.
+// npm run rolling: restarts two replicas behind a balancer in turn under load. No call may fail.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -16,10 +16,10 @@ const { values } = parseArgs({
   options: {
     restarts: { type: 'string', default: '10' },
     callers: { type: 'string', default: '8' },
-    // Below two polls of the balancer it would still send to what is gone.
+    // With less than two polls, the balancer would still use a stopped server.
     'delay-seconds': { type: 'string', default: '5' },
     'poll-ms': { type: 'string', default: '2000' },
-    // Of each replica.
+    // Number of processes per replica.
     processes: { type: 'string', default: '1' },
     balancers: { type: 'string', default: 'nginx,tcp' },
   },
@@ -32,7 +32,7 @@ const database = await startServer({ folder: join(folder, 'data') })
 const key = `assay_${randomBytes(32).toString('base64url')}`
 const masterKey = randomBytes(32).toString('base64')
 
-/** One replica, started again under its own address. */
+/** One replica, which restarts at its address. */
 async function replica(name) {
   const port = await freePort()
   const url = `http://127.0.0.1:${port}`
@@ -80,7 +80,7 @@ async function replica(name) {
 const headers = { authorization: `Bearer ${key}` }
 const json = { ...headers, 'content-type': 'application/json' }
 
-/** One caller's round: upload, metadata, list, URL, delete. */
+/** One client sequence: upload, metadata, list, URL, deletion. */
 async function* round(url) {
   const body = new FormData()
   body.set('context', 'notes')
@@ -130,7 +130,7 @@ async function roll(kind, replicas) {
     await next.stop()
     await next.start()
     while (!balancer.knows(next.url)) await sleep(50)
-    // nginx comes back to one that refused after its fail_timeout.
+    // nginx retries a failed server after its fail_timeout.
     await sleep(1100)
   }
   on = false

@@ -6,7 +6,7 @@ import { describeWith } from '../../support/real-parts.js'
 
 const program = fileURLToPath(new URL('./rolling.mjs', import.meta.url))
 
-// The long form, with the delays that a deployment has, is npm run rolling.
+// The long form with realistic delays is `npm run rolling`.
 describeWith('nginx')('a rolling restart of replicas under load', () => {
   test.each(['nginx', 'tcp'])(
     'fails no call behind a balancer that detects it late: %s',
