@@ -13,7 +13,7 @@ import { testDatabase } from './database.js'
 
 const silent = { warn: () => {} }
 
-/** A tenant with a key and contexts, as rows, and ledgers to write with: the accounting without its edges. */
+/** A tenant with a key and contexts as rows, and ledgers: the accounting without HTTP. */
 export class Books {
   private readonly databases: Database[] = []
 
@@ -41,7 +41,7 @@ export class Books {
     return books
   }
 
-  /** As another replica would: with a pool of its own. */
+  /** A ledger with its own pool, like another replica. */
   ledger(options: ConstructorParameters<typeof Ledger>[1] & { poolSize?: number } = {}): Ledger {
     const database = createDatabase(this.url, { poolSize: options.poolSize ?? 4, logger: silent })
     this.databases.push(database)
@@ -91,7 +91,7 @@ export class Books {
     }
   }
 
-  /** An upload as the service commits it, its path in the garbage journal already. */
+  /** An upload as the service commits it, with its path in the garbage journal. */
   async upload(
     context: { contextId: string; contextKey: string; rulesAt: Date },
     sizeBytes: number,
@@ -100,7 +100,7 @@ export class Books {
     return (await this.uploads(context, [sizeBytes], actor))[0]!
   }
 
-  /** Many of them, by one statement: so many at once would wait for connections longer than the service lets any. */
+  /** Creates many by one statement, because concurrent ones would wait too long for connections. */
   async uploads(
     context: { contextId: string; contextKey: string; rulesAt: Date },
     sizes: number[],
@@ -163,7 +163,7 @@ export class Books {
     return row!
   }
 
-  /** By the service's own recount, and by one that knows nothing of it. */
+  /** Compares counters with the recount of the service and with an independent one. */
   async expectExact(): Promise<void> {
     await expectExact(this.url)
   }
@@ -173,7 +173,7 @@ export class Books {
   }
 }
 
-/** Throws where any counter differs from what the rows say. */
+/** Throws if a counter differs from the rows. */
 export async function expectExact(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
@@ -185,7 +185,7 @@ export async function expectExact(databaseUrl: string): Promise<void> {
   }
 }
 
-// Calls by tenant, subject and hour in the long form, where the counters have one wide row: what differs, by name.
+// Counts calls by tenant, subject and hour in rows, and reports differences from the wide counter rows by name.
 const independentRecount = `
 WITH calls AS (
   SELECT l.tenant_id, l.api_key_id, c.context_id, l.operation || '_' || l.status AS what, date_trunc('hour', l.created_at, 'UTC') AS hour
@@ -221,7 +221,7 @@ export interface SeededCall {
   status: 'success' | 'failure'
 }
 
-/** Rows of the past, with the partitions and counters that they would have left. */
+/** Writes past rows with their partitions and counters. */
 export async function seedCalls(url: string, tenantId: string, calls: readonly SeededCall[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -250,7 +250,7 @@ export async function seedCalls(url: string, tenantId: string, calls: readonly S
   }
 }
 
-// For a tenant whose counters are still empty.
+// For a tenant with empty counters.
 const countSeeded = `
 INSERT INTO usage_counters (tenant_id, subject, grain, bucket, upload_success, upload_failure, download_success, download_failure, metadata_success, metadata_failure, delete_success, delete_failure)
 SELECT tenant_id, subject, grain, bucket, ${['upload', 'download', 'metadata', 'delete']

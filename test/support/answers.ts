@@ -10,7 +10,7 @@ export const aTime = expect.stringMatching(isoMillis)
 /** Contract §4: the prefix and a lower-case ULID. */
 export const anId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
 
-/** The data of a success, its envelope proved member by member (spec §2, contract §1). */
+/** Returns the data of a success, and checks its envelope (spec §2, contract §1). */
 export function dataOf(
   answer: Answer,
   { status = 200, message = false, timestamp = true }: { status?: number; message?: boolean; timestamp?: boolean } = {},
@@ -25,7 +25,7 @@ export function dataOf(
   return answer.body.data
 }
 
-/** `[status, code]` of a refusal, its envelope proved member by member (contract §1). */
+/** Returns `[status, code]` of an error, and checks its envelope (contract §1). */
 export function refusal(answer: Answer): [number, string] {
   expect(Object.keys(answer.body).sort()).toEqual(['error', 'message', 'request_id', 'status', 'timestamp'])
   const { status, message, error, request_id, timestamp } = answer.body
@@ -44,7 +44,7 @@ export function refusal(answer: Answer): [number, string] {
   return [answer.status, error.code]
 }
 
-/** The fields at fault of a 400, in the caller's own spelling. */
+/** The invalid fields of a 400, as named in the request. */
 export function faultyFields(answer: Answer): string[] {
   expect(refusal(answer)).toEqual([400, 'bad_user_input'])
   const { fields } = answer.body.error.details as { fields: { field: string; message: string }[] }
@@ -52,10 +52,10 @@ export function faultyFields(answer: Answer): string[] {
   return fields.map(({ field }) => field).sort()
 }
 
-/** The code of a GraphQL refusal; undefined where there was none. */
+/** The code of a GraphQL error, or undefined. */
 export const graphqlCode = (answer: Answer): string | undefined => answer.body.errors?.[0]?.extensions?.code
 
-/** The items of a page, the page's shape proved. */
+/** Returns the items of a page, and checks its shape. */
 export function itemsOf(answer: Answer) {
   const data = dataOf(answer)
   expect(Object.keys(data).sort()).toEqual(['data', 'pagination'])

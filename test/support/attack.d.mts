@@ -1,17 +1,17 @@
 export type Kind = 'stalled' | 'drips' | 'chunks' | 'idle'
 
 export interface Attacked {
-  /** Milliseconds: of the good client's metadata calls, and of the slowest /health/live. */
+  /** Milliseconds of metadata calls by the valid client, and of the slowest /health/live. */
   p99: number
   live: number
-  /** What the good client was refused. */
+  /** Rejections of the valid client. */
   refused: string[]
-  /** The most that the service's main process had resident. */
+  /** Maximum resident memory of the main process. */
   memoryMb: number
-  /** Milliseconds of CPU for which the event loop was held. */
+  /** CPU milliseconds of the longest event loop block. */
   worstHold: number
   worstTurn: number
-  /** What became of the attackers: the status that they were answered with, and how many were closed. */
+  /** Results of the attackers: response statuses and closed connections. */
   statuses: Partial<Record<Kind, Record<string, number>>>
 }
 
@@ -19,8 +19,8 @@ export function attack(options: {
   counts: Partial<Record<Kind, number>>
   seed: number
   calls: number
-  /** How many of each kind must be answered or cut off before it is told what became of them. */
+  /** Number of each kind that must be answered or closed before results are returned. */
   notes?: Partial<Record<Kind, number>>
-  /** Where the service listens: one that stays free until it does, where much else runs on the machine. */
+  /** Port of the service, which stays free until used. */
   port?: number
 }): Promise<Attacked>

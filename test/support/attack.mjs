@@ -1,5 +1,5 @@
-// One attack on a service of its own, on loopback: stalled downloads, dripping uploads, one-byte-chunk bodies and idle sockets at once,
-// and beside them a good client of the same tenant.
+// One attack on a service on loopback: stalled downloads, slow uploads, one-byte-chunk bodies and idle sockets. A valid client of
+// the same tenant is measured.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -8,7 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startWatched } from './watched-service.mjs'
 
-/** Resolves to what the good client saw, what the service took, and what became of the attackers once so many of each kind had an answer or were cut off. */
+/**
+ * Resolves to the results of the valid client, the service and the attackers, after `notes` attackers were answered or closed.
+ */
 export async function attack({ counts, seed, calls, notes = {}, port }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-attack-'))
   const key = `assay_${randomBytes(32).toString('base64url')}`
@@ -27,7 +29,7 @@ export async function attack({ counts, seed, calls, notes = {}, port }) {
     const begun = answered('begun')
     attackers.send({ begin: { port, key: attackKey, download, seed, counts } })
     await begun
-    // Watching takes a third of the loop: what the good client waits for is measured without it, and what holds the loop beside it.
+    // Watching costs a third of the event loop. Latency is measured without it, and blocks with it.
     const seen = await goodCalls(client, service.pid, calls)
     const { worstHold, worstTurn } = await service.watch(async () => {
       const watched = await goodCalls(client, service.pid, Math.ceil(calls / 4))
@@ -70,7 +72,7 @@ function upload(client, name, content) {
   return client('POST', '/api/v1/files/upload', form)
 }
 
-/** One call after another, every tenth an upload; the memory is that of the service's main process. */
+/** Consecutive calls, every tenth an upload. Memory is that of the main process. */
 async function goodCalls(client, pid, calls) {
   const metadata = []
   const live = []

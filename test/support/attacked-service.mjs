@@ -1,4 +1,4 @@
-// A service with two tenants for the sections of `npm run attack`: the attacker's, and one whose calls are measured.
+// A service with two tenants for the sections of `npm run attack`: the attacker, and one whose calls are measured.
 import { execFile, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -66,7 +66,7 @@ export async function startAttacker(module, options) {
   const nextMessage = () => new Promise((resolve) => child.once('message', resolve))
   await nextMessage()
   return {
-    /** Ends the attack. Resolves to what the attacker counted. */
+    /** Ends the attack. Resolves to the counts of the attacker. */
     stop: async () => {
       const counted = nextMessage()
       child.send('stop')

@@ -1,5 +1,5 @@
-// What attacks: a process of its own, so that the good client beside it measures the service and not its attackers.
-// Told { port, key, download, seed, counts } by its parent; tells what became of them when it is asked.
+// Attackers in their own process, so that the valid client measures only the service. The parent sends { port, key, download,
+// seed, counts } and requests the results.
 import { connect } from 'node:net'
 
 const sockets = new Set()
@@ -19,7 +19,7 @@ function stop() {
   process.disconnect()
 }
 
-/** So many of each kind were answered or cut off: the good client may be through before the last of them. */
+/** Waits until this many of each kind were answered or closed, because the valid client may end earlier. */
 function afterNotes(notes, done) {
   noted = () => {
     if (Object.entries(notes).some(([kind, count]) => ended(kind) < count)) return
@@ -39,7 +39,7 @@ function attack({ port, key, download, seed, counts }) {
     stalled: () => {
       const socket = open(port, 'stalled')
       socket.write(`GET ${download} HTTP/1.1\r\nHost: x\r\n\r\n`)
-      // The head is read, to know what became of it; nothing after that.
+      // Reads the response headers and nothing after them.
       socket.once('data', () => socket.pause())
     },
     drips: () => {
@@ -104,7 +104,7 @@ function shuffle(list) {
   }
 }
 
-/** The same numbers for the same seed. */
+/** Seeded random numbers. */
 function mulberry32(seed) {
   let state = seed
   return () => {

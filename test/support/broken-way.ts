@@ -1,6 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
-/** A way to the service that breaks after so many bytes, each time anew. */
+/** A proxy to the service that closes each connection after a number of bytes. */
 export class BrokenWay {
   #breaks: number[] = []
   broken = 0
@@ -9,7 +9,7 @@ export class BrokenWay {
 
   private constructor(
     private readonly server: Server,
-    /** Its port; another replica's, from the next connection on, where it is changed. */
+    /** The target port. A change applies to new connections. */
     public target: number,
   ) {}
 
@@ -30,7 +30,7 @@ export class BrokenWay {
     this.broken = 0
   }
 
-  /** Lets so many bytes of each connection through, and then nothing. */
+  /** Forwards this many bytes of each connection and then stalls. */
   holdAfter(bytes: number): void {
     this.#held = bytes
   }
@@ -44,7 +44,7 @@ export class BrokenWay {
     onward.on('error', () => socket.destroy()).on('close', () => socket.destroy())
     onward.pipe(socket)
     socket.on('data', (chunk: Buffer) => {
-      // Decided once a body is seen: small requests pass.
+      // Applies only to requests with a body, so that small requests pass.
       if (seen === 0 || left === Number.POSITIVE_INFINITY) left = this.#breaks[0] ?? Number.POSITIVE_INFINITY
       seen += chunk.length
       onward.write(chunk)

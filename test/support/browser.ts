@@ -1,10 +1,10 @@
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { partPath } from './real-parts.js'
 
-// A machine under load is slow, and no test measures time.
+// A loaded machine is slow, and no test measures time.
 export const patienceMs = 60_000
 
-/** Debian's Chromium, driven by a test. */
+/** Starts the Chromium of Debian. */
 export const openBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: patienceMs })
 

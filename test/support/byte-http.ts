@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** A request of which every byte is the test's own. */
+/** A request in which the test controls every byte. */
 export interface RawRequest {
   method: string
   target: string
@@ -14,7 +14,7 @@ export interface RawAnswer {
   body: Buffer
 }
 
-/** Sends a request byte for byte and reads the one answer; rejects where none comes in time. No client of our own tidies it up. */
+/** Sends raw bytes and reads one response. Rejects after a time-out. */
 export function sendRaw(port: number, { method, target, headers, body }: RawRequest, timeoutMs = 10_000): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
@@ -32,7 +32,7 @@ export function sendRaw(port: number, { method, target, headers, body }: RawRequ
       if (answer) done(answer)
     })
     socket.on('end', () => done(answerIn(received, method, true) ?? new Error('the connection ended without an answer')))
-    // What cannot be sent any more does not matter once the answer has come.
+    // Write errors are irrelevant after the response.
     socket.on('error', (error) => done(answerIn(received, method, true) ?? error))
     const head = [`${method} ${target} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)]
     socket.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'))
@@ -46,7 +46,7 @@ function answerIn(bytes: Buffer, method: string, ended = false): RawAnswer | und
   const [first, ...lines] = bytes.subarray(0, end).toString('latin1').split('\r\n')
   const status = Number(first!.split(' ')[1])
   const rest = bytes.subarray(end + 4)
-  // 100 Continue is followed by the answer.
+  // Skips 100 Continue.
   if (status < 200) return answerIn(rest, method, ended)
   const headers = new Map(
     lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),

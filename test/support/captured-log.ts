@@ -14,7 +14,7 @@ export class CapturedLog {
     }),
   )
 
-  /** Everything that was logged. */
+  /** The complete log. */
   get text(): string {
     return this.lines.join('')
   }

@@ -4,7 +4,7 @@ import { type Script, type ScriptedClamd, startScriptedClamd } from './scripted-
 
 const opened: { close(): Promise<void> }[] = []
 
-/** Ends the daemons and scanners of a test. */
+/** Closes the daemons and scanners of a test. */
 export async function closeAll(): Promise<void> {
   for (const each of opened.splice(0).reverse()) await each.close()
 }
@@ -15,7 +15,7 @@ export async function daemonThat(script: Script, listen: 'tcp' | 'unix' = 'tcp')
   return daemon
 }
 
-/** On these daemons, whose reach it takes for granted unless told. */
+/** A scanner for these daemons. By default, it trusts their limits. */
 export function scannerOf(daemons: ScriptedClamd[], options: ClamdOptions = {}): ClamdScanner {
   const scanner = new ClamdScanner(
     daemons.map(({ url }) => parseClamdUrl(url)),

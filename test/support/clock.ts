@@ -2,10 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const hour = 3_600_000
 
-/** For files whose tests speak of "today": where the UTC day is about to end, waits for the next. Give `beforeAll` its `awayFromMidnightMs`. */
+/**
+ * For tests about "today": waits for the next UTC day if the current one is about to end. Pass `awayFromMidnightMs` to
+ * `beforeAll`.
+ */
 export const awayFromMidnight = (): Promise<void> => awayFromEndOf(24 * hour)
 
-/** The same for files whose tests speak of this hour. */
+/** The same for tests about the current hour. */
 export const awayFromHour = (): Promise<void> => awayFromEndOf(hour)
 
 async function awayFromEndOf(spanMs: number): Promise<void> {
@@ -17,10 +20,10 @@ const testsTakeMs = 90_000
 
 export const awayFromMidnightMs = testsTakeMs + 60_000
 
-/** The service counts by the database's clock, as it estimates it. */
+/** Error of the estimated database clock. */
 const estimatedToMs = 1_000
 
-/** Does `work`, which is about one window (of a rate limit, an hour of a chart); where a window ended meanwhile and it failed, once more. */
+/** Runs `work`, and repeats it once if it failed and a time window ended in the meantime. */
 export async function inOneWindow<T>(seconds: number, work: () => Promise<T>): Promise<T> {
   const window = (at: number) => Math.floor(at / 1000 / seconds)
   for (;;) {

@@ -7,9 +7,9 @@ import type { TestTenant, World } from './world.js'
 
 const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
 
-/** A browser with what its pages did that no page of ours may do. */
+/** A browser that records forbidden actions of its pages. */
 export class Dashboard {
-  /** Console errors, uncaught faults, requests to anywhere else. */
+  /** Console errors, uncaught errors and requests to other hosts. */
   readonly problems: string[] = []
 
   private constructor(
@@ -22,13 +22,13 @@ export class Dashboard {
     return new Dashboard(browser, world)
   }
 
-  /** Ends what a test opened, and gives what its pages did that none may. */
+  /** Closes the pages of a test, and returns their problems. */
   async endTest(): Promise<string[]> {
     await Promise.all(this.browser.contexts().map((context) => context.close()))
     return this.problems.splice(0)
   }
 
-  /** A browser of its own: its cookies are shared with no other. */
+  /** A browser context with its own cookies. */
   async visitor(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const context = await this.browser.newContext({
       baseURL: this.world.url,
@@ -45,7 +45,7 @@ export class Dashboard {
   #watch(page: Page): void {
     page.on('pageerror', (error) => this.problems.push(error.message))
     page.on('console', (message) => {
-      // The browser's own note of every answer of 400 and more, and of what an unplugged network did.
+      // Ignores messages of the browser about error responses and a disconnected network.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) this.problems.push(message.text())
     })
     page.on('request', (request) => {
@@ -54,7 +54,7 @@ export class Dashboard {
     })
   }
 
-  /** A user who is signed in, at that address. */
+  /** A signed-in user at that path. */
   async signedIn(
     tenant: TestTenant,
     { scopes = allScopes, at = '/', ...options }: { scopes?: Scope[]; at?: string } & BrowserContextOptions = {},
@@ -81,7 +81,7 @@ export class Dashboard {
   }
 }
 
-/** Drops files where files are dropped. */
+/** Selects files for upload. */
 export const choose = (page: Page, ...files: { name: string; content: Buffer | string }[]): Promise<void> =>
   page
     .locator('input[type=file]')

@@ -3,11 +3,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
 
-/** Stands between the service and its PostgreSQL, and fails on demand: away, back again, or cut off around a move of the ledger. */
+/** A proxy before PostgreSQL with faults: unavailable, available again, or disconnected at a ledger move. */
 export class DatabaseProxy {
-  /** What to do with the next move that comes by: cut before it is handed on, or before its answer is. */
+  /** Disconnects the next move before it is forwarded, or before its response is. */
   cutAtMove: 'before' | 'after' | undefined
-  /** Cuts the connection that has sent `text`, at that statement or at the COMMIT that follows it. */
+  /** Disconnects the connection that sent `text`, at that statement or at the following COMMIT. */
   cut: { text: string; at: 'statement' | 'commit'; when: 'before' | 'after' } | undefined
   /** Names of prepared COMMIT statements. */
   readonly #commits = new Set<string>()
@@ -23,7 +23,7 @@ export class DatabaseProxy {
     return proxy
   }
 
-  /** The same database, by way of the proxy. */
+  /** URL of the database through the proxy. */
   get url(): string {
     const url = new URL(this.target)
     url.hostname = '127.0.0.1'
@@ -35,13 +35,13 @@ export class DatabaseProxy {
 
   async up(): Promise<void> {
     const listener = createServer((client) => this.#join(client))
-    // One that no other connection takes while this is down.
+    // A port that no other connection takes while the proxy is stopped.
     this.#port ||= Number(await freePort())
     await once(listener.listen(this.#port, '127.0.0.1'), 'listening')
     this.#listener = listener
   }
 
-  /** Nobody listens, every connection is cut. */
+  /** Stops listening and closes every connection. */
   async down(): Promise<void> {
     const listener = this.#listener
     this.#listener = undefined
@@ -71,7 +71,7 @@ export class DatabaseProxy {
       silenced ||= mode === 'after'
     })
     server.on('data', (bytes) => {
-      // Its answer is there: so it is committed.
+      // The response exists, so that the transaction is committed.
       if (silenced) cut(pair)
       else client.write(bytes)
     })

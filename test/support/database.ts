@@ -6,16 +6,16 @@ import pg from 'pg'
 
 export interface TestDatabase {
   url: string
-  /** Also with connections still open. Optional: the whole server goes when the run ends. */
+  /** Also drops open connections. Optional, because the server ends with the run. */
   drop(): Promise<void>
 }
 
-/** A migrated database of one's own: empty as on the first start, cloned from the run's template. */
+/** A migrated, empty database of the test, cloned from the template of the run. */
 export async function testDatabase(): Promise<TestDatabase> {
   return create('assay')
 }
 
-/** A database without any table. */
+/** A database without tables. */
 export async function emptyDatabase(): Promise<TestDatabase> {
   return create('template0')
 }
@@ -23,12 +23,12 @@ export async function emptyDatabase(): Promise<TestDatabase> {
 async function create(template: string): Promise<TestDatabase> {
   const server = await serverUrl()
   const name = `test_${randomBytes(6).toString('hex')}`
-  // A copy of files wants checkpoints, which cost nothing with fsync off; the usual way through the WAL is slower.
+  // Copying files needs checkpoints, which are cheap without fsync. Copying through the WAL is slower.
   await administer(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
   return { url: named(server, name), drop: () => administer(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
 }
 
-/** The run's PostgreSQL, started for the first that asks (test/support/global-setup.mjs). */
+/** The PostgreSQL of the run, started on first use (test/support/global-setup.mjs). */
 async function serverUrl(): Promise<string> {
   const folder = process.env.ASSAY_TEST_DATABASE
   if (!folder) throw new Error('There is no test database: run the tests by npm test.')

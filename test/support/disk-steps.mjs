@@ -1,5 +1,5 @@
-// node --import: writes the renames and fsyncs of folders to the file that DISK_STEPS names, in their order. A power cut takes what
-// was renamed and not synced, which no killed process can show.
+// node --import: logs renames and directory fsyncs to the file of DISK_STEPS. A power failure loses unsynced renames, which a
+// killed process cannot show.
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -18,7 +18,7 @@ interface RequestBody {
 export interface DocumentedOperation {
   operationId: string
   method: string
-  /** With `{parameters}`. */
+  /** Contains `{parameters}`. */
   path: string
   scope: string | null
   parameters: Parameter[]
@@ -26,11 +26,11 @@ export interface DocumentedOperation {
   responses: Record<string, Json>
 }
 
-/** An OpenAPI document, and whether real answers are what it says. */
+/** An OpenAPI document and checks of real responses. */
 export class Documented {
   readonly checker: SchemaChecker
   readonly operations: DocumentedOperation[]
-  /** `operationId status` of every answer that was held against the document. */
+  /** `operationId status` of every checked response. */
   readonly seen = new Set<string>()
 
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever it says.
@@ -54,7 +54,7 @@ export class Documented {
     return found
   }
 
-  /** What in the answer is not as described: status, content type, headers, body. */
+  /** Differences between a response and its description: status, content type, headers, body. */
   faultsOf(operationId: string, answer: Answer): string[] {
     const response = this.operation(operationId).responses[answer.status]
     const place = `${operationId} ${answer.status}`
@@ -78,7 +78,7 @@ export class Documented {
     return this.checker.faults(value, header.schema as Json, `${place} ${name}`)
   }
 
-  /** The same, its schemas themselves in place of their names. */
+  /** The request body with resolved schemas. */
   #withSchemas({ required, content }: RequestBody): RequestBody {
     const whole = Object.entries(content).map(([type, media]) => [type, { ...media, schema: this.#whole(media.schema) }])
     return { required, content: Object.fromEntries(whole) }

@@ -8,12 +8,12 @@ import { crc32, deflateRawSync } from 'node:zlib'
 import { expect } from '@jest/globals'
 import type { Content } from '../../src/platform/spool/content.js'
 
-/** The EICAR test string, in two halves: no scanner takes this file for the test file. */
+/** The EICAR test string, split in two so that scanners do not detect this file. */
 export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-', 'ANTIVIRUS-TEST-FILE!$H+H*'].join(''), 'latin1')
 
-/** The verdict on a file in which nothing was found, and of which nothing else is to be told. A worker's Date is not this realm's. */
+/** A clean verdict without a note. A Date of a worker belongs to another realm. */
 export const clean = { verdict: 'clean', provedAt: expect.anything() }
-/** The same with something to tell. */
+/** A clean verdict with a note. */
 export const cleanWith = (note: string) => ({ ...clean, note: expect.stringContaining(note) })
 
 export function inMemory(bytes: Buffer | string): Content {
@@ -26,7 +26,7 @@ export function inMemory(bytes: Buffer | string): Content {
   }
 }
 
-/** The same content in a temporary file; `remove` takes the file away again. */
+/** The content in a temporary file, which `remove` deletes. */
 export async function inFile(bytes: Buffer): Promise<Content & { remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-test-'))
   const path = join(folder, randomUUID())
@@ -44,13 +44,13 @@ export interface Member {
   name: string
   bytes: Buffer
   stored?: boolean
-  /** Only says so: what follows is not really encrypted. */
+  /** Sets the flag without encrypting the data. */
   encrypted?: boolean
-  /** A size that the entry tells instead of the true one. */
+  /** A wrong size in the entry. */
   told?: number
 }
 
-/** A zip of a few members. */
+/** A zip of some members. */
 export function zipOf(...members: Member[]): Buffer {
   const locals: Buffer[] = []
   const records: Buffer[] = []

@@ -1,4 +1,4 @@
-// Run as a process of its own, which will be killed: it scans with a rule that does not end, and says so when it does.
+// A process to be killed: scans with an endless rule and prints a line at the end of the scan.
 import { YaraScanner } from '../../dist/inspection/scanners/yara/yara.js'
 
 const operators = { sources: [{ origin: 'endless.yar', text: process.argv[2] }], changedAt: null }

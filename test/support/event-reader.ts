@@ -1,10 +1,10 @@
-/** A stream of server-sent events that is being read. */
+/** A stream of server-sent events. */
 export interface EventReader {
-  /** What came so far. */
+  /** Received events. */
   events: { id: number; data: { sequence: number; type: string; data: Record<string, unknown> } }[]
-  /** Resolves as soon as so many came. */
+  /** Resolves when `count` events have arrived. */
   until(count: number): Promise<void>
-  /** Resolves when the stream has ended, however that came. */
+  /** Resolves when the stream has ended for any reason. */
   ended: Promise<void>
   leave(): void
 }

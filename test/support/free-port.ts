@@ -5,9 +5,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * A port that is free, and stays so until a test listens on it, and while what listens is started again: below those that the
- * system gives to outgoing connections (32768 and up on Linux), of which a run of the tests makes thousands, and given to no
- * other test of the run.
+ * Returns a free port that stays free during restarts. It is below the range of outgoing connections (32768 and above on Linux),
+ * and used once per run.
  */
 export async function freePort(): Promise<string> {
   for (;;) {
@@ -25,7 +24,7 @@ export async function freePort(): Promise<string> {
   }
 }
 
-/** Whether no worker of this run (test/support/global-setup.mjs) has had it. */
+/** Returns true if no worker of this run has used the port (test/support/global-setup.mjs). */
 function isFirst(port: number): boolean {
   try {
     writeFileSync(join(process.env.ASSAY_TEST_DATABASE!, `port-${port}`), '', { flag: 'wx' })

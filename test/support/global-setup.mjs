@@ -1,6 +1,6 @@
-// One PostgreSQL for the whole run, with one migrated template that each test file's database is cloned from. It is started
-// when the first test file wants a database (test/support/database.ts): a run of unit tests starts none.
-// Plain JavaScript on compiled code, since jest does not transform a global setup that is a module.
+// One PostgreSQL for the run, with one migrated template for the databases of test files. The first test file that needs it
+// starts it (test/support/database.ts). This is plain JavaScript on compiled code, because jest does not transform an ESM global
+// setup.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ async function stop({ folder, server }, watcher) {
   rmSync(folder, { recursive: true, force: true })
 }
 
-// It is thrown away: nothing of it need survive a power cut. Every test file may have a few pools.
+// The data is temporary, so that durability is disabled. Test files may have several pools.
 const settings = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -50,7 +50,7 @@ const settings = {
   autovacuum_naptime: '1h',
 }
 
-/** Folders of runs that were killed; their servers died with them. */
+/** Removes folders of killed runs, whose servers have ended. */
 function removeOrphans() {
   for (const name of readdirSync(tmpdir())) {
     const pid = Number(/^assay-test-(\d+)-/.exec(name)?.[1])

@@ -1,4 +1,4 @@
-// node --import: a blob below HELD_STORE is not made before the process is sent SIGUSR2, and it says when one waits for that: a slow disk.
+// node --import: delays blobs below HELD_STORE until SIGUSR2 and prints a line for each, to simulate a slow disk.
 import fs from 'node:fs'
 
 const { open } = fs

@@ -1,5 +1,5 @@
-// Stands in for libvips in the process that decodes images, and goes wrong as native code can: loaded there through
-// `decoderModule`. What it does is the last word of the file, behind a whole TIFF.
+// Replaces libvips in the decoder process (`decoderModule`) and fails like native code. The last word of the file, after a valid
+// TIFF, selects the failure.
 import { pbkdf2 } from 'node:crypto'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import { decodeImage as decodeForReal } from '../../packages/formats/dist/image/
 
 const crash = () => process.kill(process.pid, 'SIGSEGV')
 
-/** A thread of libuv's busy for hours, as with a codec in an endless loop; JavaScript goes on. */
+/** Blocks a libuv thread for hours like an endless codec, while JavaScript continues. */
 const spin = () => new Promise((resolve) => pbkdf2('a', 'b', 2 ** 31 - 1, 64, 'sha512', resolve))
 
 const deeds = {
@@ -31,7 +31,7 @@ const deeds = {
     }
     return spin()
   },
-  // Two at once: one that begins late is waited for.
+  // Waits for a second concurrent image.
   hold: async (image, task, megabytes, meeting) => {
     writeFileSync(join(meeting, String(process.pid)), '')
     while (readdirSync(meeting).length < 2) await new Promise((resolve) => setTimeout(resolve, 20))

@@ -1,9 +1,9 @@
-// Readers that go wrong in every way that a real one could: loaded by validation workers under test through `readerModule`.
+// Readers that fail in every way, loaded by validation workers as `readerModule`.
 import { existsSync, writeFileSync } from 'node:fs'
 
 const sound = { sound: true, notes: [], evidence: {} }
 
-/** Dies at its first file, and is well from the second on: the file's text is where it leaves its mark. */
+/** Dies at the first file and succeeds later. The text of the file is the path of its marker. */
 const firstTime = (source, then) => {
   const mark = source.whole(4096).toString('utf8').trim()
   if (existsSync(mark)) return sound

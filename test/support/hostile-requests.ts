@@ -4,7 +4,7 @@ import { routes } from '../../src/api/rest/routes.js'
 import type { RawRequest } from './byte-http.js'
 import { eicar } from './eicar.js'
 
-/** Things that peers stumbled over. */
+/** Inputs that caused errors in similar products. */
 const nasties = [
   '',
   '0',
@@ -43,14 +43,14 @@ const nasties = [
 ]
 const nasty = fc.oneof(fc.constantFrom(...nasties), fc.string({ maxLength: 20 }), fc.string({ unit: 'binary', maxLength: 10 }))
 
-// A lone surrogate is not encodable; nor does it need to be.
+// Lone surrogates cannot be encoded and are replaced.
 const encoded = nasty.map((text) => encodeURIComponent(text.toWellFormed()))
 const segment = fc.oneof(
   encoded,
   fc.constantFrom('%', '%zz', '%ff', '%00', '%2e%2e', '.', '..', '%2F', ';', 'a%0d%0ab', '\\', '*'),
 )
 
-/** Ids that exist, so that some requests get somewhere. */
+/** Existing ids, so that some requests succeed. */
 export interface Known {
   keyId: string
   fileId: string
@@ -280,7 +280,7 @@ const header = fc.constantFrom<[string, string]>(
 const methods = ['GET', 'POST', 'PATCH', 'DELETE']
 const oddMethods = ['PUT', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'M-SEARCH', 'QUERY', 'SEARCH', 'get', 'BREW', 'CONNECT']
 
-/** A request that no decent client sends. */
+/** An arbitrary invalid request. */
 export const hostileRequest = (known: Known): fc.Arbitrary<RawRequest> =>
   fc
     .record({

@@ -14,11 +14,11 @@ import { testDatabase } from './database.js'
 
 export const origin = { ip: '203.0.113.7', userAgent: 'test' }
 
-/** A database, and identities of several replicas on it. */
+/** A database, and identity services of several replicas. */
 export async function identityWorld() {
   const database = await testDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 10 })
-  // The databases of tests are dropped with force; what is left of a connection then has nothing to say.
+  // Test databases are dropped by force, so that connection errors are ignored.
   pool.on('error', () => {})
   const masterKey = new MasterKey([Buffer.alloc(32, 7)])
   const ends: (() => Promise<void>)[] = []
@@ -52,7 +52,7 @@ export async function identityWorld() {
       return identity
     },
 
-    /** A link to PostgreSQL that can be cut, or go dead without a word. */
+    /** A connection to PostgreSQL that can be closed or silently stalled. */
     async link() {
       const link = await weakLink(database.url)
       ends.push(() => link.close())
@@ -94,7 +94,7 @@ export async function identityWorld() {
       return { userId, tenantId, sessionId }
     },
 
-    /** A change as a room makes it on another replica: statement and announcement in one transaction. */
+    /** Executes a change on another replica: statement and notification in one transaction. */
     async change(kind: IdentityKind, id: string, sql: string): Promise<void> {
       const client = await pool.connect()
       await client.query('begin')
@@ -112,7 +112,7 @@ export async function identityWorld() {
   }
 }
 
-/** Waits for what will be so in a moment; gives up before the test's own time limit, so that nothing goes on after it. */
+/** Polls a condition, and stops before the time limit of the test. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + 60_000
   while (!(await holds())) {
@@ -145,11 +145,11 @@ async function weakLink(url: string) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     connection: { host: '127.0.0.1', port: (server.address() as AddressInfo).port, user, password: password ?? '', database },
-    /** Nothing passes any more, and nobody is told. */
+    /** Stops forwarding without closing connections. */
     goMute() {
       mute = true
     },
-    /** New connections pass again. The old ones, whose bytes were lost, end: TCP would never go on without them. */
+    /** Forwards new connections again and closes old ones, whose bytes were lost. */
     heal() {
       mute = false
       this.cut()

@@ -1,4 +1,4 @@
-// A process that looks at an image which never ends, to be killed in the middle of it: prints the process that decodes.
+// A process that decodes an endless image, to be killed meanwhile. Prints the id of the decoder process.
 import { fileURLToPath } from 'node:url'
 import { createInspector } from '../../dist/inspection/engine/inspect.js'
 import { openLocalContent } from '../../dist/inspection/engine/local-content.js'

@@ -1,12 +1,12 @@
 import type { Pool, PoolClient } from 'pg'
 import { computeCompleteRoot, getStoredHashes, hashLeaf } from '../../packages/proofs/src/merkle.js'
 
-/** Adds events to a tenant's journal until it has so many, without the calls that would make them. */
+/** Adds events to the journal of a tenant up to this length. */
 export async function growJournal(pool: Pool, tenantId: string, length: number): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('BEGIN')
-    // What was refused before is written behind its answer.
+    // Earlier rejections are written after their response.
     await client.query('SELECT FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
     await grow(client, tenantId, length)
     await client.query('COMMIT')

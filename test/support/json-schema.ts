@@ -1,13 +1,13 @@
 type Schema = Record<string, unknown>
 
 /**
- * Checks values against the JSON Schemas of one OpenAPI document: the keywords that we write ourselves, and no other, so that a
- * new one cannot pass unseen. Gives a sentence for every fault.
+ * Validates values against the schemas of an OpenAPI document, and returns a sentence per error. It rejects unknown keywords, so
+ * that a new one is not ignored.
  */
 export class SchemaChecker {
   constructor(private readonly document: Schema) {}
 
-  /** What `#/components/…` names. */
+  /** The target of `#/components/…`. */
   resolve(ref: string): Schema {
     let at: unknown = this.document
     for (const step of ref.slice(2).split('/'))
@@ -54,7 +54,7 @@ const formats: Record<string, (value: string | number) => boolean> = {
   double: (value) => Number.isFinite(value),
 }
 
-/** A keyword that only concerns values of one type. */
+/** A keyword that applies to one type. */
 const on =
   <V, A>(is: (value: unknown) => boolean, holds: (value: V, argument: A) => boolean, must: (argument: A) => string): Check =>
   (value, argument, { place }) =>

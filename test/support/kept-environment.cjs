@@ -1,11 +1,10 @@
-// The tests in test/api and test/faults load the same service: about 1,500 modules, whose loading and first execution cost more
-// than most of these files' tests. So the files of these folders that a jest worker runs share one global scope, and with
-// kept-runtime.cjs the service's modules. What belongs to one file (its own modules, mocks, environment variables) ends with it.
+// Tests in test/api and test/faults load about 1,500 modules of the service, which takes longer than most of these tests. Files
+// in these folders that run in one jest worker share a global scope and, with kept-runtime.cjs, the modules of the service.
+// Modules, mocks and environment variables of a test file end with it.
 const { sep } = require('node:path')
 const { TestEnvironment } = require('jest-environment-node')
 
-// A worker that has nothing open any more would take its heap apart, which takes longer than the half second after which jest
-// says that it failed to exit.
+// Exits immediately, because freeing the heap takes longer than the half second that jest allows.
 if (process.send) process.once('beforeExit', () => process.exit())
 
 const folders = [`${sep}test${sep}api${sep}`, `${sep}test${sep}faults${sep}`]
@@ -17,11 +16,11 @@ class KeptEnvironment extends TestEnvironment {
 
   teardown() {
     const { process } = this.global
-    // Jest wraps it anew for each file.
+    // Jest wraps it again for each file.
     process.exit = this.#exit
     for (const name of Object.keys(process.env)) if (!(name in this.#variables)) delete process.env[name]
     Object.assign(process.env, this.#variables)
-    // The runner's next instance would find the last one's listeners.
+    // Otherwise the next runner would use the listeners of the last one.
     delete this.global[Symbol.for('EVENT_HANDLERS')]
   }
 }

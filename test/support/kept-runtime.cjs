@@ -1,5 +1,5 @@
-// Jest's module registry, which outlives a test file in a scope that does (kept-environment.cjs): modules of the service and of
-// packages stay, those of the tests are loaded anew for each file, and so is jest's own runner.
+// A module registry of jest that outlives a test file (kept-environment.cjs). Modules of the service and of packages stay. Those
+// of the tests and the jest runner are loaded for each file.
 const { join, sep } = require('node:path')
 const { pathToFileURL } = require('node:url')
 const { default: Runtime } = require('jest-runtime')

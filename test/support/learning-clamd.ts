@@ -1,10 +1,10 @@
 import { type ScriptedClamd, startScriptedClamd } from './scripted-clamd.js'
 import type { World } from './world.js'
 
-/** What the signatures of tomorrow find. */
+/** Content that only newer signatures match. */
 export const bad = 'what is a virus only tomorrow'
 
-/** A clamd that gets new signatures when a test says so. */
+/** A clamd whose signatures a test can update. */
 export class LearningClamd {
   #version = 27_900
 
@@ -20,12 +20,12 @@ export class LearningClamd {
     return this.daemon.url
   }
 
-  /** As reports name it. */
+  /** The version in reports. */
   get version(): string {
     return String(this.#version)
   }
 
-  /** The next version of the signatures, which finds `bad`; for these replicas from now on, and not up to a minute later. */
+  /** Publishes new signatures that match `bad`, and makes these replicas use them immediately. */
   async learn(...worlds: World[]): Promise<string> {
     this.#version++
     this.find()
@@ -33,25 +33,25 @@ export class LearningClamd {
     return this.version
   }
 
-  /** Finds `bad`, without a new version. */
+  /** Matches `bad` without a new version. */
   find(): void {
     const answer = (stream: Buffer) => (stream.includes(bad) ? 'stream: Test.Tomorrow FOUND\0' : 'stream: OK\0')
     this.daemon.script = { version: this.#said, answer }
   }
 
-  /** Finds nothing in `bad`. */
+  /** Stops matching `bad`. */
   forget(): void {
     this.daemon.script = { version: this.#said }
   }
 
   get #said(): string {
-    // A day for each.
+    // One day per version.
     const day = new Date(Date.UTC(2026, 10, 22 + this.#version - 27_900)).toUTCString()
     return `ClamAV 1.4.6/${this.#version}/${day}`
   }
 }
 
-/** Scans whatever is to be scanned again; gives how many batches that were. */
+/** Runs all pending rescans, and returns the number of batches. */
 export async function rescanAll({ app }: World): Promise<number> {
   let batches = 0
   while (await app.rescanner.turn()) batches++

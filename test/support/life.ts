@@ -3,7 +3,7 @@ import type { World } from './world.js'
 
 const day = 86_400_000
 
-/** As if a file had been uploaded so many days before: its id and its time, wherever they stand. Gives its id as it is now. */
+/** Moves the upload of a file back by this many days, in all tables. Returns the new file id. */
 export async function aged({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number): Promise<string> {
   const moment = new Date(Date.now() - days * day)
   const older = firstIdAt('file', moment).slice(0, 15) + fileId.slice(15)
@@ -13,11 +13,11 @@ export async function aged({ database: { pool } }: Pick<World, 'database'>, file
   return older
 }
 
-/** As if a file had been in the trash for so many days. */
+/** Moves the deletion of a file back by this many days. */
 export const trashedFor = ({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number) =>
   pool.query('UPDATE trash SET deleted_at = deleted_at - make_interval(days => $2) WHERE file_id = $1', [fileId, days])
 
-/** What is due, now and not in five minutes. Throws what failed. */
+/** Runs due deletions immediately. Throws failures. */
 export const expire = ({ app }: Pick<World, 'app'>) =>
   app.services.expiry.expire({
     onFailed: (context, error) => {

@@ -1,4 +1,4 @@
-// Who held the event loop: what a CPU profile of V8 says of a stretch of time.
+// Finds functions that blocked the event loop in a V8 CPU profile.
 
 const project = new URL('../..', import.meta.url).href
 

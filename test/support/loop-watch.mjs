@@ -1,10 +1,8 @@
-// Loaded into the service by `node --import`: tells how much CPU time its event loop spends without a pause.
-//
-// What counts is time on the CPU of the main thread, not time on the clock: a busy machine takes the CPU away, and would make a
-// slow turn of every turn. Node has no such clock, but WASI has: clock_time_get(CLOCK_THREAD_CPUTIME_ID), 1 us a reading.
-// A *turn* is what lies between two runs of the loop's check phase (an immediate that does not keep the loop awake); it may hold
-// many callbacks. A *hold* is one callback with its ticks and microtasks: nothing else is served until it is over. Holds are told
-// apart by async_hooks, which makes promises dearer: holds are somewhat overstated, never understated.
+// Loaded by `node --import`: measures CPU time of the event loop between pauses. CPU time of the main thread is used instead of
+// wall time, because a busy machine would distort it. Node has no such clock, but WASI does:
+// clock_time_get(CLOCK_THREAD_CPUTIME_ID), 1 us per call. A *turn* is the time between two check phases (an unreferenced
+// immediate), and may contain many callbacks. A *hold* is one callback with its ticks and microtasks, during which nothing else
+// is served. async_hooks separates holds and slows promises, so that holds are slightly overstated.
 import { createHook, executionAsyncResource } from 'node:async_hooks'
 import { Session } from 'node:inspector'
 import { PerformanceObserver } from 'node:perf_hooks'
@@ -39,7 +37,7 @@ async function watch() {
   const hook = createHook({
     before: () => {
       const resource = executionAsyncResource()
-      // A continuation or a tick: part of the callback that it follows.
+      // A continuation or tick belongs to the callback before it.
       if (resource instanceof Promise || typeof resource?.callback === 'function') return
       const now = { cpu: cpu(), at: clock() }
       endHold(now)
@@ -64,7 +62,7 @@ async function watch() {
         await post('Profiler.start')
       }
       if (split) hook.enable()
-      // What has been done for the watching itself is no part of what is watched.
+      // Excludes the work of the measurement itself.
       await later()
       watching = true
       found = nothing()
@@ -80,7 +78,7 @@ async function watch() {
       const samples = profile ? (await post('Profiler.stop')).profile : undefined
       return { ...sums, slow: told.map((each) => ({ ...each, ...culprits(each, samples, collections) })) }
     },
-    /** Holds the loop on purpose, which proves that the watching sees it. */
+    /** Blocks the event loop to test the measurement. */
     burn: async ({ ms }) => {
       const until = cpu() + ms
       while (cpu() < until);
@@ -90,23 +88,23 @@ async function watch() {
   process.on('message', async ({ id, command, ...options }) => {
     process.send({ id, ...(await commands[command](options)) })
   })
-  // As if nobody watched: the channel keeps nothing alive.
+  // The channel must not keep the process alive.
   process.channel.unref()
 }
 
-// Of CPU: holds from this on are told with their culprit.
+// Holds from this CPU time on are reported with their functions.
 const worthTelling = 3
 const nothing = () => ({ turns: 0, holds: 0, worstTurn: 0, worstHold: 0, slow: [] })
 const later = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-// Milliseconds of the clock that V8's profiler counts in.
+// Milliseconds of the clock that the V8 profiler uses.
 const clock = () => Number(process.hrtime.bigint()) / 1e6
 const performanceStart = clock() - performance.now()
 
-/** Milliseconds of CPU that this thread has used. */
+/** CPU milliseconds of this thread. */
 async function threadClock() {
   const { emitWarning } = process
-  // That WASI is experimental matters to nobody here, and must not stand in what the service says.
+  // Suppresses the warning that WASI is experimental.
   process.emitWarning = () => {}
   const { WASI } = await import('node:wasi')
   process.emitWarning = emitWarning

@@ -12,7 +12,7 @@ class MovedDate extends Machine {
   }
 }
 
-/** Sets this process's idea of the machine's clock so far ahead (or behind); 0 sets it right. */
+/** Moves the machine clock of this process ahead or back. 0 resets it. */
 export function setMachineClock(ms: number): void {
   aheadMs = ms
   globalThis.Date = ms === 0 ? Machine : (MovedDate as DateConstructor)

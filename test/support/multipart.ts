@@ -1,14 +1,14 @@
-/** One part of a multipart body, written by hand so that tests may write it badly. */
+/** One part of a multipart body, which may be malformed. */
 export interface Part {
   name?: string
   filename?: string
   content: string | Uint8Array
-  /** Instead of the Content-Disposition that name and filename make. */
+  /** Replaces the Content-Disposition of name and filename. */
   disposition?: string
   headers?: string[]
 }
 
-/** A multipart/form-data body, byte for byte as the parts say. */
+/** A multipart/form-data body with exactly these parts. */
 export function multipart(parts: Part[], boundary = 'b0undary'): { body: Buffer; headers: Record<string, string> } {
   const chunks: (string | Uint8Array)[] = []
   for (const { name, filename, content, disposition, headers = [] } of parts) {

@@ -7,10 +7,10 @@ import { readMigrations } from '../../src/platform/db/migrations.js'
 const prisma = fileURLToPath(new URL('../../prisma', import.meta.url))
 const ours = join(prisma, 'migrations')
 
-/** What `prisma migrate deploy` does; gives the names of what it applied. */
+/** Runs `prisma migrate deploy`, and returns the names of applied migrations. */
 export const prismaDeploy = async (url: string, folder = ours): Promise<string[]> => (await ask('apply', url, folder)).applied!
 
-/** What SQL would bring the migrations' outcome to what prisma/schema.prisma says; none where they agree. Makes a database for it. */
+/** SQL that brings the migrations to prisma/schema.prisma, empty if equal. Creates a database for it. */
 export const schemaDrift = async (url: string, folder = ours): Promise<string> => (await ask('diff', url, folder)).diff!
 
 interface Answer {

@@ -1,4 +1,4 @@
-// Attacker process: sends one request again and again on many connections until it is told to stop.
+// Attacker process: repeats one request on many connections until stopped.
 import { Agent, request } from 'node:http'
 
 const { url, key, method = 'GET', body, connections } = JSON.parse(process.argv[2])

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** An answer as it came over the wire. */
+/** A response as received. */
 export interface RawAnswer {
   status: number
   headers: Record<string, string>
@@ -9,9 +9,9 @@ export interface RawAnswer {
   body: any
 }
 
-/** A connection that sends exactly what a test says, and tells what came and how it ended. */
+/** A connection that sends exact bytes, and reports responses and its end. */
 export class RawClient {
-  /** 'end' where the server closed its side, 'reset' where it cut the connection. */
+  /** 'end' if the server closed its side, 'reset' if it reset the connection. */
   readonly ended: Promise<'end' | 'reset'>
   #received = Buffer.alloc(0)
   #cursor = 0
@@ -42,7 +42,7 @@ export class RawClient {
     return new RawClient(socket)
   }
 
-  /** Resolves when the kernel has it, or the connection is gone. */
+  /** Resolves when the kernel has the bytes, or the connection has ended. */
   async send(bytes: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => this.socket.write(bytes, () => resolve()))
   }
@@ -52,7 +52,7 @@ export class RawClient {
     return this.send(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
   }
 
-  /** The next answer (1xx too). Throws where the connection ended before it was whole. */
+  /** The next response, including 1xx. Throws if the connection ended before. */
   async answer(): Promise<RawAnswer> {
     for (;;) {
       const whole = this.#parse()
@@ -64,7 +64,7 @@ export class RawClient {
     }
   }
 
-  /** Everything that came after the last answer. */
+  /** Everything received after the last response. */
   get rest(): string {
     return this.#received.subarray(this.#cursor).toString()
   }
@@ -73,7 +73,7 @@ export class RawClient {
     this.socket.destroy()
   }
 
-  /** Cuts the connection without a word of parting. */
+  /** Resets the connection. */
   reset(): void {
     this.socket.resetAndDestroy()
   }
@@ -95,7 +95,7 @@ export class RawClient {
   }
 }
 
-/** A multipart body, part by part. `filename` null: a plain field. */
+/** A multipart body. A null `filename` creates a plain field. */
 export function multipart(
   parts: { name?: string | null; filename?: string | null; content: string | Uint8Array; type?: string }[],
   { boundary = 'test-boundary', newline = '\r\n', end = true }: { boundary?: string; newline?: string; end?: boolean } = {},

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** HTTP by hand, for what no client would send. */
+/** Raw HTTP for requests that no client sends. */
 export class RawHttp {
   private text = ''
-  /** Resolves also where the connection was reset: what came before is the answer. */
+  /** Also resolves after a reset. The response may have arrived before. */
   readonly #closed: Promise<unknown>
 
   private constructor(private readonly socket: Socket) {
@@ -26,7 +26,7 @@ export class RawHttp {
     this.socket.write(typeof text === 'string' ? Buffer.from(text, 'latin1') : text)
   }
 
-  /** Resolves when the server has said `words`, or has closed the connection; gives all that it said. */
+  /** Resolves to the received text when it contains `words` or the connection ends. */
   async says(words: string): Promise<string> {
     while (!this.text.includes(words) && !this.socket.closed)
       await Promise.race([once(this.socket, 'data').catch(() => {}), this.#closed])
@@ -50,7 +50,7 @@ export interface RawAnswer {
   body: string
 }
 
-/** Sends bytes, and gives what the server answered until it closed the connection (ask it to: `Connection: close`). */
+/** Sends bytes, and returns the response when the server closes the connection (send `Connection: close`). */
 export async function exchange(url: string, bytes: string | Uint8Array): Promise<RawAnswer> {
   const raw = await RawHttp.open(url)
   raw.write(bytes)
@@ -61,7 +61,7 @@ export async function exchange(url: string, bytes: string | Uint8Array): Promise
   }
 }
 
-/** The last answer in what a server said: 100 Continue precedes it where it was asked for. */
+/** The last response in a text, after any 100 Continue. */
 export function parsed(text: string): RawAnswer {
   const last = text.slice(text.startsWith('HTTP/1.1 100') ? text.indexOf('\r\n\r\n') + 4 : 0)
   const [head = '', ...rest] = last.split('\r\n\r\n')

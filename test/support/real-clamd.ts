@@ -12,25 +12,25 @@ import { partPath } from './real-parts.js'
 export interface RealClamd {
   tcpUrl: string
   unixUrl: string
-  /** Its clamd.conf. */
+  /** Path of its clamd.conf. */
   configFile: string
-  /** Resolves when it has ended. */
+  /** Resolves when the process has ended. */
   kill(signal: NodeJS.Signals): Promise<void>
-  /** Stops it where it is, as an overloaded machine would. */
+  /** Stops the process, like an overloaded machine. */
   freeze(): void
-  /** Started again with the same settings, on the same port and socket. */
+  /** Restarts with the same settings, port and socket. */
   restart(): Promise<void>
-  /** Has it load signatures of which none finds the EICAR string; resolves when none does. */
+  /** Loads signatures without the EICAR string, and resolves when they apply. */
   forgetEicar(): Promise<void>
-  /** Has it load one signature more, for these bytes; resolves when it finds them. */
+  /** Loads an additional signature for these bytes, and resolves when it applies. */
   learn(name: string, bytes: string): Promise<void>
   close(): Promise<void>
 }
 
-/** A database of one line, as an .ndb file: the EICAR string. */
+/** An .ndb database with one signature: the EICAR string. */
 export const eicarSignature = `Test.EICAR:0:0:${eicar.toString('hex')}\n`
 
-/** A real clamd of our own, with a database of one line: the EICAR string. `settings` as in clamd.conf. */
+/** Starts a real clamd with a signature of the EICAR string. `settings` are lines of clamd.conf. */
 export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M']): Promise<RealClamd> {
   const clamd = partPath('clamd')
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
@@ -41,7 +41,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
   await writeFile(database, eicarSignature)
   const config = [
     `DatabaseDirectory ${join(folder, 'db')}`,
-    // One that is killed leaves what it was scanning.
+    // A killed daemon leaves temporary files.
     `TemporaryDirectory ${folder}`,
     `LocalSocket ${socket}`,
     `TCPSocket ${port}`,
@@ -57,7 +57,7 @@ export async function startRealClamd(settings: string[] = ['StreamMaxLength 200M
     await exited
   }
   const start = async () => {
-    // Without `User` it stays who started it, root included.
+    // Without `User` it keeps the user of the test, including root.
     daemon = spawn(clamd, ['--foreground', `--config-file=${join(folder, 'clamd.conf')}`], { stdio: 'ignore' })
     exited = new Promise<void>((resolve) => daemon.once('exit', () => resolve()))
     await answering(daemon, unixUrl)

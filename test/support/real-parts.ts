@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from '@jest/globals'
 
-/** Programs that tests run where they are installed, and Debian's package of each. */
+/** Programs that tests use if installed, with their Debian packages. */
 const packages = {
   clamd: 'clamav-daemon',
   clamscan: 'clamav',
@@ -25,23 +25,23 @@ const folders = [
   '/opt/homebrew/sbin',
 ]
 
-/** Where the program is; undefined where it is not installed. */
+/** Path of the program, or undefined if not installed. */
 const findPart = (part: Part): string | undefined => folders.map((folder) => join(folder, part)).find((path) => existsSync(path))
 
-/** Where the program is; throws where it is not installed. */
+/** Path of the program. Throws if not installed. */
 export function partPath(part: Part): string {
   const path = findPart(part)
   if (!path) throw new Error(`${part} is not installed (apt-get install ${packages[part]}).`)
   return path
 }
 
-/** `describe` for tests on a real program: without it they are left out. */
+/** `describe` for tests of a real program, skipped if not installed. */
 export const describeWith = (part: Part) =>
   describeWhere(findPart(part) !== undefined, `${part} is not installed (apt-get install ${packages[part]})`)
 
 /**
- * `describe` for tests that not every machine can run. Where `possible` is false they are left out, and the run's last lines
- * say why (summary-reporter.mjs); with REQUIRE_PARTS=1, as in CI, that is a failure.
+ * `describe` for tests that not every machine can run. If `possible` is false, they are skipped, and the summary shows why
+ * (summary-reporter.mjs). With REQUIRE_PARTS=1, as in CI, this is a failure.
  */
 export const describeWhere =
   (possible: boolean, whyNot: string) =>

@@ -7,12 +7,12 @@ import { freePort } from './free-port.js'
 import { partPath } from './real-parts.js'
 
 export interface RealPgbouncer {
-  /** The database, through the pooler. */
+  /** URL of the database through PgBouncer. */
   url: string
   close(): Promise<void>
 }
 
-/** Debian's PgBouncer before the database of `databaseUrl`, with its own defaults but for `settings`. */
+/** Starts PgBouncer for the database of `databaseUrl`, with default settings except `settings`. */
 export async function startPgbouncer(databaseUrl: string, settings: string[] = []): Promise<RealPgbouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-pgbouncer-'))
   const port = await freePort()
@@ -33,7 +33,7 @@ export async function startPgbouncer(databaseUrl: string, settings: string[] = [
       '',
     ].join('\n'),
   )
-  // It refuses root, as PostgreSQL does; here it only looks like another user, and reaches what we reach.
+  // PgBouncer rejects root like PostgreSQL, so that it runs under another user id in a namespace.
   const command = [
     ...(process.getuid?.() === 0 ? ['unshare', '--user', '--map-user=1000', '--'] : []),
     partPath('pgbouncer'),

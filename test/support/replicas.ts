@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A pause of the machine is not the replica's: of what passes between two questions no more counts. */
+/** Maximum time that one poll interval counts, because the machine may pause. */
 const mostPauseMs = 50
 
-/** How many milliseconds after a `change` the other replica was first asked and answered as `expected`. */
+/** Milliseconds from a `change` to the first request for which the other replica returned `expected`. */
 export async function effectiveWithin(
   change: () => Promise<unknown>,
   status: () => Promise<number>,
@@ -13,7 +13,7 @@ export async function effectiveWithin(
   let passed = 0
   for (;;) {
     const asked = performance.now()
-    // Only what was asked after the second counts against it.
+    // Only requests after the first second count as failures.
     if ((await status()) === expected || passed > 1000) return passed
     await sleep(5)
     passed += Math.min(mostPauseMs, performance.now() - asked)

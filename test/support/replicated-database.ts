@@ -5,7 +5,7 @@ import pg from 'pg'
 import { type EmbeddedServer, startServer } from '../../src/platform/db/embedded/server.js'
 import { migrate } from '../../src/platform/db/migrate.js'
 
-/** A migrated PostgreSQL and its streaming replica: a copy that follows its log. */
+/** A migrated PostgreSQL with a streaming replica. */
 export class ReplicatedDatabase {
   readonly primary: EmbeddedServer
   replica: EmbeddedServer
@@ -32,7 +32,7 @@ export class ReplicatedDatabase {
     return new ReplicatedDatabase(folder, primary, await startReplica(other!, primary))
   }
 
-  /** The replica goes on answering, and learns nothing new. */
+  /** The replica still answers, but receives no changes. */
   pause = () => this.#onReplica('SELECT pg_wal_replay_pause()')
   resume = () => this.#onReplica('SELECT pg_wal_replay_resume()')
 

@@ -5,22 +5,19 @@ import { runInThisContext } from 'node:vm'
 import { idleConnections } from '../../src/platform/storage/gcs/connection.js'
 import type { StandInBucket } from './bucket/bucket.js'
 
-/** Where a fault may leave something. */
+/** Places in which a fault may leave data. */
 export interface Places {
-  /** Folders in which nothing but folders may be. */
+  /** Folders that may contain only folders. */
   spool?: string[]
   bucket?: StandInBucket
-  /** Gives what nobody handled, and what Node warned of, so far. */
+  /** Returns unhandled errors and warnings of Node. */
   faults?: () => string[]
 }
 
-/** Idle connections that the bucket may see: the library has a pool of its own beside ours. */
+/** Idle connections to the bucket. The library has its own pool. */
 const idleAtMost = 2 * idleConnections
 
-/**
- * What is left of what went before, in words; empty when all is well. Whatever ends by itself in bounded time (a request that
- * is given up, a file whose owner still closes it) has that time.
- */
+/** Describes leftovers, empty if none. Operations that end within a bounded time are awaited. */
 export async function leftBehind(places: Places, { patienceMs = 30_000 }: { patienceMs?: number } = {}): Promise<string[]> {
   for (const until = Date.now() + patienceMs; ; await sleep(50)) {
     const left = await look(places)
@@ -51,7 +48,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return (await Promise.all(found)).flat()
 }
 
-/** Listens to this very process. Jest shows its tests a copy of `process`, whose events never come. */
+/** Watches this process. Jest gives tests a copy of `process` without its events. */
 export function watchFaults(): { faults: () => string[]; stop(): void } {
   const real = runInThisContext('process') as NodeJS.Process
   const seen: string[] = []

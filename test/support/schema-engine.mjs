@@ -1,4 +1,4 @@
-// A thread with Prisma's own schema engine (WebAssembly): what `prisma migrate deploy` runs, as the measure of ours.
+// A thread with the schema engine of Prisma (WebAssembly), which `prisma migrate deploy` runs, as a reference.
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -18,9 +18,9 @@ async function work({ action, url, schema, migrationsList }) {
   return { diff: (await engine.diff({ from, to, script: true, exitCode: null, filters })).stdout ?? '' }
 }
 
-/** Its glue code bears one engine in a thread's life. */
+/** The glue code supports one engine per thread. */
 async function openEngine(url, schema) {
-  // By hand, since the package's own entry imports .wasm as a module, which Node does behind a flag only.
+  // Loaded manually, because the entry of the package imports .wasm modules, which Node supports only behind a flag.
   globalThis.PRISMA_WASM_PANIC_REGISTRY = { set_message: (message) => void console.error(message) }
   const path = require.resolve('@prisma/schema-engine-wasm/schema_engine_bg')
   const glue = await import('@prisma/schema-engine-wasm/schema_engine_bg')
@@ -28,13 +28,13 @@ async function openEngine(url, schema) {
   const { instance } = await WebAssembly.instantiate(wasm, { './schema_engine_bg.js': glue })
   glue.__wbg_set_wasm(instance.exports)
   instance.exports.__wbindgen_start()
-  // The adapter's own copy of it: bound objects of another version would not be understood.
+  // The copy of the adapter, because bound objects of another version would not be recognized.
   const utils = createRequire(require.resolve('@prisma/adapter-pg'))('@prisma/driver-adapter-utils')
   const adapter = utils.bindMigrationAwareSqlAdapterFactory(new MigrationAdapter(url))
   return glue.SchemaEngine.new({ datamodels: [[schema.path, schema.content]] }, () => {}, adapter)
 }
 
-/** Prisma's adapter with three of its faults mended, each of which breaks migrations written by hand or PostgreSQL 18. */
+/** The Prisma adapter with three fixes, without which custom migrations or PostgreSQL 18 fail. */
 class MigrationAdapter extends PrismaPg {
   #url
 
@@ -47,7 +47,7 @@ class MigrationAdapter extends PrismaPg {
     return whole(await super.connect())
   }
 
-  /** Prisma's would use the main database itself where it is given by a URL, and drops the copy before leaving it. */
+  /** The original uses the main database if configured by URL, and drops the copy before disconnecting. */
   async connectToShadowDb() {
     const name = `prisma_migrate_shadow_db_${randomUUID()}`
     await this.#administer(`CREATE DATABASE "${name}"`)
@@ -69,19 +69,19 @@ class MigrationAdapter extends PrismaPg {
   }
 }
 
-// PostgreSQL's type "char", one byte, and text; Prisma's word for a single character.
+// Type id of "char" in PostgreSQL (one byte), read as text, and the Prisma type of a single character.
 const oneByte = 18
 const text = 25
 const character = 6
 
 function whole(adapter) {
   const pool = adapter.underlyingDriver()
-  // Prisma's splits scripts at every semicolon, also inside functions and strings; PostgreSQL takes a script as it is.
+  // The original splits scripts at every semicolon, also in functions and strings.
   adapter.executeScript = async (script) => {
     await pool.query(script).catch((error) => adapter.onError(error))
   }
 
-  // Prisma's refuses the type "char", which PostgreSQL's own catalogue is full of: read as text, handed on as a character.
+  // The original rejects the type "char" of the PostgreSQL catalog. It is read as text and returned as a character.
   const charsOf = new Map()
   const query = pool.query.bind(pool)
   pool.query = async (config) => {
@@ -102,5 +102,5 @@ function whole(adapter) {
 
 const answer = await work(workerData).catch((error) => ({ fault: error instanceof Error ? error.message : String(error) }))
 parentPort.postMessage(answer)
-// The engine's own connections would keep the thread alive.
+// Connections of the engine would keep the thread alive.
 process.exit(0)

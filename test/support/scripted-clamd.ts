@@ -5,51 +5,51 @@ import { join } from 'node:path'
 import { eicar } from './eicar.js'
 import { freePort } from './free-port.js'
 
-/** What the daemon does with a stream. Anything unset: what a clamd with a signature for the EICAR string does. */
+/** Behavior of the daemon for a stream. By default it finds the EICAR string. */
 export interface Script {
-  /** Said when the stream has ended, as it is: with its NUL, or without. The connection is closed afterwards. */
+  /** Response at the end of the stream, with or without its NUL. The connection closes afterwards. */
   answer?: string | ((stream: Buffer) => string)
-  /** Takes everything, says nothing, and keeps the connection. */
+  /** Reads everything, never responds, and keeps the connection. */
   mute?: boolean
-  /** Keeps the connection also when the other side has ended. */
+  /** Keeps the connection after the client has ended. */
   hold?: boolean
-  /** Cuts the connection after so many bytes of the stream. */
+  /** Closes the connection after this many bytes of the stream. */
   dieAfter?: number
-  /** Says that the stream is too long as soon as a chunk is announced that leads beyond so many bytes, and closes: clamd's StreamMaxLength. */
+  /** Returns the size limit error as soon as a chunk exceeds this many bytes, and closes: StreamMaxLength of clamd. */
   limit?: number
-  /** What becomes of that word where bytes were still on their way: a reset right behind it, or in its place. */
+  /** Delivery of that error if bytes are still in transit: a reset after it, or instead of it. */
   limitWord?: 'reset behind' | 'lost'
-  /** Takes nothing for so many milliseconds after each read. */
+  /** Pauses for this many milliseconds after each read. */
   pauseMs?: number
   version?: string
-  /** What it makes of the EICAR test string alone, which is how it is proved; it finds it unless told. */
+  /** Response to the proof with the EICAR string only. Found by default. */
   proof?: string
 }
 
 export interface ScriptedClamd {
   url: string
   script: Script
-  /** INSTREAM commands so far. */
+  /** Number of INSTREAM commands. */
   asked: number
-  /** Files begun to be sent so far. */
+  /** Number of started streams. */
   streams: number
-  /** Times it was asked about the EICAR test string alone, which nothing above counts. */
+  /** Number of proofs, which the other counts exclude. */
   proofs: number
-  /** Lengths refused before a byte of the file was sent. */
+  /** Lengths rejected before any byte of the file. */
   refused: number
   open: number
   mostOpen: number
-  /** Bytes of streams taken so far. */
+  /** Received bytes of streams. */
   taken: number
   close(): Promise<void>
 }
 
 const found = 'stream: Test.EICAR.UNOFFICIAL FOUND\0'
 const faithful = (stream: Buffer) => (stream.includes(eicar) ? found : 'stream: OK\0')
-/** As it comes down the line: one chunk, and the end. */
+/** The proof as sent: one chunk, and the end. */
 const proof = Buffer.concat([Buffer.from([0, 0, 0, eicar.length]), eicar, Buffer.alloc(4)])
 
-/** A clamd that does as it is told, odd things above all. On `port`, where it is to take another's place. */
+/** An emulator of clamd with scripted responses. `port` reuses the port of another. */
 export async function startScriptedClamd(
   script: Script = {},
   listen: 'tcp' | 'unix' = 'tcp',
@@ -86,7 +86,7 @@ export async function startScriptedClamd(
     serve(socket, daemon)
   })
   const path = join(folder, 'clamd.sock')
-  // One that no other connection takes once this is closed.
+  // A port that no other connection takes after this is closed.
   const tcpPort = port ?? Number(await freePort())
   await new Promise<void>((resolve) =>
     listen === 'unix' ? server.listen(path, resolve) : server.listen(tcpPort, '127.0.0.1', resolve),
@@ -128,7 +128,7 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
       if (size === 0) daemon.streams++
       size += chunk.length
       daemon.taken += chunk.length
-      // What is large is counted, not kept: these tests look at memory.
+      // Large streams are counted, not stored, because these tests measure memory.
       if (size < 2_000_000) stream.push(Buffer.from(chunk))
       if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
       if (chunk.length === 0 && !script.mute) return void socket.end(answer(script, Buffer.concat(stream)))
@@ -138,7 +138,7 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
 
 const word = 'INSTREAM size limit exceeded. ERROR\0'
 
-/** As clamd does it: the word, and a close with the rest unread, which the system turns into a reset where there is a rest. */
+/** Closes with unread data like clamd, which the system turns into a reset. */
 function tooLong(socket: Socket, daemon: ScriptedClamd, received: number): void {
   socket.pause()
   socket.removeAllListeners('data')
@@ -149,7 +149,7 @@ function tooLong(socket: Socket, daemon: ScriptedClamd, received: number): void 
   else socket.end(word, () => socket.destroy())
 }
 
-/** A unix socket knows no reset; bytes that nobody reads are one. */
+/** Unix sockets have no reset. Closing with unread bytes is equivalent. */
 function reset(socket: Socket): void {
   if (socket.remoteAddress) socket.resetAndDestroy()
   else socket.destroy()

@@ -7,14 +7,14 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
 const faultPoint = new URL('fault-point.mjs', import.meta.url).href
 
-// A service that lives for seconds gets nothing back for the optimising compilation of its WebAssembly, half a second of CPU.
+// Disables optimized compilation of WebAssembly, which costs half a second of CPU in a short-lived service.
 const quickly = '--liftoff-only'
 
-/** How a service is started beyond its environment. */
+/** Start options besides the environment. */
 export interface Start {
-  /** No file of its may grow beyond so many bytes. */
+  /** File size limit in bytes. */
   fileSizeLimit?: number
-  /** The command that starts it, such as `onSmallDisk`. */
+  /** Command prefix, such as `onSmallDisk`. */
   under?: string[]
 }
 
@@ -24,7 +24,7 @@ export interface Ending {
   stderr: string
 }
 
-/** The service as an operator starts it, as a process of its own. */
+/** The service in its own process, as an operator starts it. */
 export class Service {
   stdout = ''
   stderr = ''
@@ -43,23 +43,23 @@ export class Service {
     this.ended = once(child, 'close').then(([status]) => ({ status, stdout: this.stdout, stderr: this.stderr }))
   }
 
-  /** What `npm start` runs, with no environment but `env`. */
+  /** Runs the program of `npm start` with only `env` as environment. */
   static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
     const node = [...under, process.execPath, quickly, '--import', watcher, '--import', faultPoint, 'scripts/start.mjs']
-    // In blocks of 512 bytes, as POSIX has it.
+    // In blocks of 512 bytes (POSIX).
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
     return new Service(child, Number(env.PORT))
   }
 
-  /** Started and ready; throws what it said where it ended instead. */
+  /** Starts the service and waits until ready. Throws its output if it ends. */
   static async start(env: NodeJS.ProcessEnv & { PORT: string }, how: Start = {}): Promise<Service> {
     const service = Service.run(env, how)
     await service.says('Try it:\n')
     return service
   }
 
-  /** What nobody handled in it, and what Node warned of, so far. */
+  /** Unhandled errors and warnings of Node. */
   get faults(): string[] {
     return [...this.stderr.matchAll(/^ASSAY-FAULT (.*)$/gm)].map(([, fault]) => fault!)
   }
@@ -68,7 +68,7 @@ export class Service {
     return `http://127.0.0.1:${this.port}`
   }
 
-  /** Resolves when it has said `words` on its standard output. */
+  /** Resolves when standard output contains `words`. */
   async says(words: string): Promise<void> {
     const ended = this.ended.then(({ status, stderr, stdout }) => {
       if (!stdout.includes(words)) throw new Error(`It ended with status ${status} and never said '${words}': ${stdout}${stderr}`)
@@ -82,7 +82,7 @@ export class Service {
   }
 }
 
-/** Runs one of the operator's commands to its end. */
+/** Runs an operator command to its end. */
 export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Ending> {
   const child = spawn(process.execPath, [quickly, '--import', faultPoint, 'scripts/run.mjs', ...args], {
     cwd: root,

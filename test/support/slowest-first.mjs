@@ -1,4 +1,4 @@
-// Files that wait long, for deadlines and restarts, begin first: or the run would end with one of them while the cores idle.
+// Slow files that wait for deadlines and restarts start first, so that cores are not idle at the end of the run.
 const slow = [
   'faults/resumable-replicas',
   'faults/chaos/chaos',
@@ -45,7 +45,7 @@ const placeOf = ({ path }) => {
   return place < 0 ? slow.length : place
 }
 
-/** The order of jest's own on a fresh clone, the largest file first, behind those that are known to take long. */
+/** Known slow files first, then the default order of jest on a new clone (largest file first). */
 export default class SlowestFirst {
   sort(tests) {
     const sizeOf = (test) => test.context.hasteFS.getSize(test.path) ?? 0

@@ -29,7 +29,7 @@ export default class SummaryReporter {
     if (skipped.length === 0) lines.push('Skipped none.')
     if (!this.#globalConfig.testNamePattern) this.#recordCounts(testResults)
     if (this.#error) lines.push(this.#error.message)
-    // Behind jest's own summary, which it prints after every other reporter.
+    // Printed after the summary of jest, which follows all reporters.
     process.once('exit', () => console.error(`\n${lines.join('\n')}`))
   }
 
@@ -60,7 +60,7 @@ function folderOf(path) {
   return top === 'packages' ? top : folder
 }
 
-/** What test/support/real-parts.ts has put into the title. */
+/** The reason that test/support/real-parts.ts added to the title. */
 const whySkipped = ({ ancestorTitles, status }) =>
   ancestorTitles.map((title) => /\(left out: (.*)\)$/.exec(title)?.[1]).find(Boolean) ??
   (status === 'todo' ? 'not written yet' : 'skipped, or not of the name that was asked for')

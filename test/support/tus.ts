@@ -2,13 +2,13 @@ import type { Answer, Caller } from './world.js'
 
 type Headers = Record<string, string | undefined>
 
-/** Upload-Metadata, as the protocol spells it. */
+/** Encodes Upload-Metadata. */
 export const uploadMetadata = (values: Record<string, string>): string =>
   Object.entries(values)
     .map(([key, value]) => `${key} ${Buffer.from(value).toString('base64')}`)
     .join(',')
 
-/** What its requests must carry, for callers that send them in other ways. */
+/** Headers that all tus requests need. */
 export const tusHeaders = {
   any: { 'tus-resumable': '1.0.0' },
   bytes: { 'tus-resumable': '1.0.0', 'content-type': 'application/offset+octet-stream', 'upload-offset': '0' },
@@ -19,13 +19,13 @@ export const tusHeaders = {
   }),
 }
 
-/** The protocol by hand, one request at a time. */
+/** A tus client that sends one request at a time. */
 export class Tus {
   constructor(readonly caller: Caller) {}
 
   options = (path = '/api/v1/uploads', headers: Headers = {}) => this.#send('OPTIONS', path, headers)
 
-  /** `size` null defers the length. */
+  /** A null `size` defers the length. */
   create(context: string, filename: string, size: number | null, headers: Headers = {}, body?: Uint8Array): Promise<Answer> {
     return this.#send(
       'POST',
@@ -40,7 +40,7 @@ export class Tus {
     )
   }
 
-  /** Made without a byte; gives its path. */
+  /** Creates an upload without bytes, and returns its path. */
   async begin(context: string, filename: string, size: number | null, headers: Headers = {}): Promise<string> {
     const answer = await this.create(context, filename, size, headers)
     if (answer.status !== 201) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { multipart, RawClient } from './raw-client.js'
 import { type Answer, type TestTenant, World } from './world.js'
 
-/** The most that any context may allow, in an `UploadWorld`. */
+/** Maximum file size of a context in an `UploadWorld`. */
 export const maxUploadMb = 4
 
-/** An application with narrow limits for uploads, a tenant that sends them byte by byte, and what is left of them meanwhile. */
+/** An application with low upload limits, a tenant that sends raw bytes, and checks for leftovers. */
 export class UploadWorld {
   readonly #clients: RawClient[] = []
 
@@ -16,7 +16,7 @@ export class UploadWorld {
     readonly tenant: TestTenant,
   ) {}
 
-  /** Contexts: `notes` takes text up to 1 MB, `raw` takes .bin up to 2 MB. */
+  /** Contexts: `notes` accepts text up to 1 MB, `raw` accepts .bin up to 2 MB. */
   static async open(): Promise<UploadWorld> {
     const world = await World.open({ MAX_UPLOAD_MB: String(maxUploadMb), UPLOAD_IDLE_SECONDS: '3', MAX_UPLOADS_AT_ONCE: '128' })
     const tenant = await world.tenant()
@@ -31,10 +31,10 @@ export class UploadWorld {
     return client
   }
 
-  /** Whether nothing is left of any upload: neither a temporary file nor a slot. */
+  /** Returns true if no temporary file and no slot is in use. */
   isQuiet = (): boolean => this.spooled().length === 0 && this.#slots() === 0
 
-  /** Hangs up for every client; whatever a test did, nothing of it may be left. */
+  /** Disconnects all clients, and checks for leftovers. */
   async settle(): Promise<boolean> {
     for (const client of this.#clients.splice(0)) client.destroy()
     return becomes(this.isQuiet)
@@ -46,7 +46,7 @@ export class UploadWorld {
     return readdirSync(folder).flatMap((process) => readdirSync(join(folder, process)))
   }
 
-  /** How many uploads are in the call log. */
+  /** Number of uploads in the call log. */
   async uploadCalls(): Promise<number> {
     return (await this.#log()).pagination.total_items
   }
@@ -55,7 +55,7 @@ export class UploadWorld {
     return (await this.#log()).data[0]
   }
 
-  /** One upload by REST, of whatever parts. */
+  /** Sends one upload by REST with these parts. */
   send(parts: Parameters<typeof multipart>[0], options?: Parameters<typeof multipart>[1]): Promise<Answer> {
     const { type, body } = multipart(parts, options)
     return this.sendBytes(body, type)
@@ -80,7 +80,7 @@ export class UploadWorld {
 
 export const uploadPath = '/api/v1/files/upload'
 
-/** Whether it comes to be so within half a minute. */
+/** Returns true if the condition holds within half a minute. */
 export async function becomes(holds: () => boolean): Promise<boolean> {
   for (const end = Date.now() + 30_000; !holds() && Date.now() < end; ) await sleep(10)
   return holds()

@@ -1,4 +1,4 @@
-// What runs in the page: Uppy as its documentation has it; the result is what an application would learn.
+// Script of the page: Uppy as documented. Its result is what an application receives.
 import Uppy from '@uppy/core'
 import Tus from '@uppy/tus'
 

@@ -21,7 +21,7 @@ export async function onDisk(path: string, bytes: Buffer): Promise<Content> {
   return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
 }
 
-/** A file for the inspector, all checks but the scan on, its own extension allowed. */
+/** A file for the inspector, with all checks except the scan and its own extension allowed. */
 export function submission(
   originalFilename: string,
   content: Content | Buffer,
@@ -50,10 +50,10 @@ export function submission(
   }
 }
 
-/** A verdict whose time of proof does not matter, or a failure. */
+/** A verdict without a relevant proof time, or a failure. */
 export type ScriptedVerdict = ScanVerdict | { verdict: 'clean'; note?: string } | Error
 
-/** A scanner that finds what it is told to find: what real ones answer is tested with real ones. */
+/** A scanner with scripted verdicts. Real scanners are tested separately. */
 export class ScriptedScanner implements VirusScanner {
   scanned = 0
 

@@ -1,10 +1,10 @@
-/** What held the event loop, in milliseconds of the main thread's time on a CPU. */
+/** Event loop blocks in milliseconds of main thread CPU time. */
 export interface Watched {
   turns: number
   holds: number
   worstTurn: number
   worstHold: number
-  /** The dearest holds, with the collections of garbage in them and, where they were sampled, the functions. */
+  /** The longest blocks with their garbage collection time and, if sampled, functions. */
   slow: { ms: number; from: number; to: number; callback: string; collectedMs: number; functions: string[]; calls: string[] }[]
 }
 
@@ -12,7 +12,7 @@ export interface WatchedService {
   url: string
   pid: number
   said(): string
-  /** Holds the event loop on purpose. */
+  /** Blocks the event loop. */
   burn(ms: number): Promise<unknown>
   watch(work: () => Promise<unknown>, options?: { profile?: boolean; split?: boolean }): Promise<Watched>
   stop(): Promise<void>

@@ -1,4 +1,4 @@
-// The built service as a process of its own, with its event loop watched (loop-watch.mjs).
+// The built service as its own process, with a watched event loop (loop-watch.mjs).
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 const watch = new URL('./loop-watch.mjs', import.meta.url).href
 
-/** Resolves once it listens. `env` wants PORT and DATA_DIR at least. */
+/** Resolves once it listens. `env` needs at least PORT and DATA_DIR. */
 export async function startWatched(env) {
   const child = fork(main, [], {
-    // As `npm start` does.
+    // Equal to `npm start`.
     execArgv: ['--import', watch],
     env: {
       PATH: process.env.PATH,
@@ -46,7 +46,7 @@ export async function startWatched(env) {
     pid: child.pid,
     said: () => said,
     burn: (ms) => ask('burn', { ms }),
-    /** What the loop was held for while `work` was done. */
+    /** Event loop blocks during `work`. */
     watch: async (work, { profile = false, split = true } = {}) => {
       await ask('begin', { profile, split })
       await work()

@@ -5,7 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { freePort } from './free-port.js'
 import type { World } from './world.js'
 
-/** What a receiver was sent. */
+/** A received delivery. */
 export interface Received {
   id: string
   path: string
@@ -22,7 +22,7 @@ export const replyWith =
   (_, response) =>
     void response.writeHead(status, headers).end()
 
-/** Somebody's endpoint: remembers what came, answers as it is told. */
+/** A webhook endpoint that records deliveries and responds as configured. */
 export class WebhookReceiver {
   readonly received: Received[] = []
   reply: Reply = replyWith(204)
@@ -36,7 +36,7 @@ export class WebhookReceiver {
   static async open(): Promise<WebhookReceiver> {
     const server = createServer((request, response) => void receiver.#take(request, response))
     const receiver = new WebhookReceiver(server)
-    // No earlier receiver's: what was not delivered there is still tried.
+    // Uses a new port, because undelivered events of an earlier receiver are still retried.
     await once(server.listen(Number(await freePort()), '127.0.0.1'), 'listening')
     return receiver
   }
@@ -45,7 +45,7 @@ export class WebhookReceiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/hook`
   }
 
-  /** Resolves when what came satisfies it; gives all that came. */
+  /** Resolves to all deliveries when they satisfy the condition. */
   async until(isEnough: (received: Received[]) => boolean): Promise<Received[]> {
     while (!isEnough(this.received)) await new Promise<void>((resolve) => this.#waiting.add(resolve))
     return this.received
@@ -57,7 +57,7 @@ export class WebhookReceiver {
     return this.received.map(({ body }) => body.data.sequence)
   }
 
-  /** What Standard Webhooks' own package says of it; throws where the signature is not by that secret. */
+  /** Verifies with the reference package of Standard Webhooks. Throws if the signature does not match the secret. */
   static verify(secret: string, { headers, text }: Received): unknown {
     return new Webhook(secret).verify(text, headers)
   }
@@ -83,7 +83,7 @@ export class WebhookReceiver {
   }
 }
 
-/** Puts events into a tenant's journal, as the ledger does; gives the last one's sequence. */
+/** Appends events to a journal like the ledger. Returns the last sequence. */
 export async function appendEvents(
   world: Pick<World, 'database'>,
   tenantId: string,

@@ -11,7 +11,7 @@ import { CapturedLog } from './captured-log.js'
 import { testDatabase } from './database.js'
 import { freePort } from './free-port.js'
 
-/** An answer, with its body read. */
+/** A response with its body. */
 export interface Answer {
   status: number
   headers: Headers
@@ -19,12 +19,12 @@ export interface Answer {
   body: any
 }
 
-/** Somebody who calls the service: by API key, by session token, or by nothing. */
+/** A client that authenticates by API key, by session token, or not at all. */
 export class Caller {
   constructor(
     readonly url: string,
     readonly credential: string | undefined,
-    /** Of the key, where it is one. */
+    /** Id of the key, if any. */
     readonly id = '',
   ) {}
 
@@ -33,7 +33,7 @@ export class Caller {
   patch = (path: string, body: unknown, headers: Record<string, string> = {}) => this.rest('PATCH', path, body, headers)
   delete = (path: string, headers: Record<string, string> = {}) => this.rest('DELETE', path, undefined, headers)
 
-  /** Below /api/v1. */
+  /** Requests a path below /api/v1. */
   async rest(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     const json = body !== undefined && !(body instanceof FormData) && typeof body !== 'string'
     return this.raw(`/api/v1${path}`, {
@@ -52,7 +52,7 @@ export class Caller {
     return { status: response.status, headers: response.headers, body: isJson && text !== '' ? JSON.parse(text) : text }
   }
 
-  /** POST /files/upload; `name` null leaves the file out. */
+  /** POST /files/upload. A null `name` omits the file. */
   upload(
     context: string | undefined,
     name: string,
@@ -67,7 +67,7 @@ export class Caller {
     return this.rest('POST', more.path ?? '/files/upload', form, more.headers)
   }
 
-  /** The whole answer of a GraphQL request by JSON. */
+  /** The complete response of a GraphQL request. */
   graphql(query: string, variables: Record<string, unknown> = {}): Promise<Answer> {
     return this.raw('/graphql', {
       method: 'POST',
@@ -76,7 +76,7 @@ export class Caller {
     })
   }
 
-  /** A mutation with one file, by the multipart request specification. */
+  /** A mutation with one file (multipart request specification). */
   graphqlUpload(query: string, variables: Record<string, unknown>, name: string, content: Uint8Array | string): Promise<Answer> {
     const form = new FormData()
     form.append('operations', JSON.stringify({ query, variables: { ...variables, file: null } }))
@@ -86,16 +86,16 @@ export class Caller {
   }
 }
 
-/** A tenant of its own, with its admin key. */
+/** A tenant with its admin key. */
 export interface TestTenant {
   tenantId: string
   name: string
   admin: Caller
-  /** A key with just these scopes. */
+  /** Creates a key with these scopes. */
   key(scopes: string[], more?: Record<string, unknown>): Promise<Caller>
-  /** A context that takes txt, csv, json, png and pdf up to 5 MB, unless told otherwise. */
+  /** Creates a context that accepts txt, csv, json, png and pdf up to 5 MB by default. */
   context(contextKey: string, more?: Record<string, unknown>): Promise<Record<string, unknown>>
-  /** A signed-in dashboard user with just these scopes. */
+  /** Creates and signs in a dashboard user with these scopes. */
   user(scopes: string[], email?: string): Promise<Caller & { email: string; password: string }>
 }
 
@@ -112,12 +112,12 @@ export class World {
     private readonly owned: boolean,
   ) {}
 
-  /** `env` goes over the defaults; `shared` puts a second application on the database and folder of a first. */
+  /** `env` overrides the defaults. `shared` starts a second application on the database and folder of a first. */
   static async open(env: Record<string, string> = {}, shared?: World): Promise<World> {
     const dataDir = shared?.dataDir ?? (await mkdtemp(join(tmpdir(), 'assay-world-')))
     const databaseUrl = env.DATABASE_URL ?? shared?.databaseUrl ?? (await testDatabase()).url
     const masterKey = shared?.config.masterKey?.toString('base64') ?? randomBytes(32).toString('base64')
-    // The port is in the URL that local downloads are signed for, so that it must be known first.
+    // Signed URLs of local downloads contain the port, so that it must be known first.
     const port = Number(await freePort())
     const config = readConfig({
       HOST: '127.0.0.1',
@@ -148,7 +148,7 @@ export class World {
     return new World(app, `http://127.0.0.1:${port}`, database, databaseUrl, dataDir, log, config, !shared)
   }
 
-  /** Nobody in particular. */
+  /** A client without credentials. */
   get stranger(): Caller {
     return new Caller(this.url, undefined)
   }

@@ -12,13 +12,13 @@ import { answerIncomplete, keepMultipart, Sessions } from './uploads.js'
 
 export interface BucketOptions {
   name: string
-  /** Whose signatures are accepted, by account. */
+  /** Public keys of accepted accounts. */
   accounts?: Record<string, KeyObject>
-  /** HMAC keys whose signatures are accepted: secrets by access id. */
+  /** Secrets of accepted HMAC keys, by access id. */
   hmacKeys?: Record<string, string>
-  /** Whose bearer tokens are accepted; without it nobody is asked for one, as by an emulator. */
+  /** Accepts bearer tokens. Without it, no token is required, as in an emulator. */
   knowsToken?: (token: string) => boolean
-  /** Speaks TLS with these. */
+  /** Serves TLS with this certificate. */
   tls?: { key: string; cert: string }
 }
 
@@ -32,19 +32,18 @@ interface Call {
 }
 
 /**
- * A stand-in for Google Cloud Storage: one bucket in memory, behind the part of the JSON interface that Assay's client uses.
- * It is not Google's: it checks what a test must see checked (V4 signatures, CRC32C, preconditions, ranges, the resumable
- * protocol) and fails on demand. Whether Google does the same, only Google can tell.
+ * An emulator of Google Cloud Storage with one bucket in memory and the used part of the JSON API. It verifies V4 signatures,
+ * CRC32C, preconditions, ranges and the resumable protocol, and injects faults. It cannot prove that Google behaves the same.
  */
 export class StandInBucket {
   readonly objects = new Objects()
   readonly sessions = new Sessions(this.objects)
   readonly faults = new Faults()
-  /** Calls as they came, for tests that count them. */
+  /** Calls in order of arrival. */
   readonly calls: BucketCall[] = []
-  /** The traces that calls belong to. */
+  /** Trace headers of the calls. */
   readonly traceparents: string[] = []
-  /** As those made in Go do: a size of 0 is not told. */
+  /** Omits a size of 0, like emulators in Go. */
   leavesOutZero = false
   readonly #sockets = new Set<Socket>()
   readonly #underWay = new Set<ServerResponse>()
@@ -67,7 +66,7 @@ export class StandInBucket {
     return this.#sockets.size
   }
 
-  /** Requests that still wait for the end of their answer. */
+  /** Requests without a complete response. */
   get busy(): number {
     return this.#underWay.size
   }
@@ -76,24 +75,24 @@ export class StandInBucket {
     return this.#server !== undefined
   }
 
-  /** Up, at the same port as before. */
+  /** Starts at the same port as before. */
   async start(): Promise<void> {
     const answer: http.RequestListener = (request, response) => void this.#answer(request, response)
     const { tls } = this.options
     const server = tls ? https.createServer(tls, answer) : http.createServer(answer)
-    // One that closes a connection between two requests would be a fault of its own, which no test has planned.
+    // Closing an idle connection would be an unplanned fault.
     server.keepAliveTimeout = 0
     server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
     })
-    // One that no other connection takes while this is down.
+    // A port that no other connection takes while the emulator is stopped.
     this.#port ||= Number(await freePort())
     await once(server.listen(this.#port, '127.0.0.1'), 'listening')
     this.#server = server
   }
 
-  /** Down: nobody listens, every connection is cut. */
+  /** Stops listening and closes every connection. */
   async stop(): Promise<void> {
     const server = this.#server
     this.#server = undefined
@@ -142,7 +141,7 @@ export class StandInBucket {
     return { kind: url.searchParams.get('alt') === 'media' ? 'media' : 'metadata', object }
   }
 
-  // A signature is a permission by itself, and so is a session's address.
+  // A signature, or the URL of a session, is sufficient authorization.
   #assertToken(kind: BucketCall, { headers }: IncomingMessage): void {
     const { knowsToken } = this.options
     if (!knowsToken || kind === 'signed' || kind === 'chunk') return
@@ -157,7 +156,7 @@ export class StandInBucket {
 
   async #run(call: Call): Promise<void> {
     const { fault, request, response } = call
-    // Read to its end all the same: who does not read never sees that the other side has gone.
+    // Reads the request, because a server that does not read cannot detect a closed connection.
     if (fault?.kind === 'silent') return void request.resume()
     if (fault?.kind === 'cut' && !sends(call.kind)) {
       if (Number(request.headers['content-length'] ?? 1) > 0) request.once('data', () => request.socket.destroy())
@@ -177,7 +176,7 @@ export class StandInBucket {
     if (fault?.kind === 'lost') {
       const answer = new http.ServerResponse(request)
       await this.#perform({ ...call, response: answer }, body)
-      // Not the request, which is at its end: destroying that would leave the connection open.
+      // Destroys the socket, because the request has already ended.
       request.socket.destroy()
       return
     }

@@ -1,27 +1,27 @@
-/** The calls of the bucket's interface that can be made to fail. */
+/** API calls of the bucket that can fail. */
 export type BucketCall = 'upload' | 'session' | 'chunk' | 'metadata' | 'media' | 'delete' | 'list' | 'signed' | 'copy'
 
 export type Fault =
-  /** Answers with this status, in the bucket's words or in others'. */
+  /** Responds with this status, with a body of the bucket or another one. */
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: string }
-  /** Answers after so long. */
+  /** Responds after a delay. */
   | { kind: 'slow'; ms: number }
-  /** Never answers. */
+  /** Never responds. */
   | { kind: 'silent' }
-  /** Cuts the connection in the middle of the body, received or sent. */
+  /** Closes the connection in the middle of the request or response body. */
   | { kind: 'cut' }
-  /** Does what was asked, and cuts the connection instead of answering. */
+  /** Executes the request and closes the connection without a response. */
   | { kind: 'lost' }
-  /** Tells another CRC32C than that of the bytes. */
+  /** Returns a wrong CRC32C. */
   | { kind: 'wrong-crc32c' }
-  /** Tells another size. */
+  /** Returns a wrong size. */
   | { kind: 'wrong-size' }
-  /** Does what was asked, and answers with half of the JSON, as if that were all. */
+  /** Executes the request and returns truncated JSON as a complete response. */
   | { kind: 'half' }
-  /** Never answers; tells the test when it has the whole request, done or not. */
+  /** Never responds. Calls `reached` with the complete request, executed or not. */
   | { kind: 'held'; done: boolean; reached: () => void }
 
-/** Faults to come, by call: each is used up by one request. */
+/** Planned faults by call. Each is used by one request. */
 export class Faults {
   readonly #planned = new Map<BucketCall, Fault[]>()
 

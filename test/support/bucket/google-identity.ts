@@ -3,17 +3,17 @@ import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ServiceAccount } from './service-account.js'
 
-/** What is asked of Google's identity services by whoever has no key. */
+/** Calls to the Google identity services without a key file. */
 export type IdentityCall = 'metadata' | 'subject' | 'exchange' | 'impersonate' | 'sign'
 export type IdentityFault = { kind: 'status'; status: number } | { kind: 'slow'; ms: number } | { kind: 'silent' }
 
 /**
- * A stand-in for the metadata server, for STS, and for IAM's credentials service, in one: tokens that it gave are the only
- * ones that it (and a bucket that asks `knowsToken`) takes, and it signs with the account's real key.
+ * An emulator of the metadata server, STS and the IAM credentials service. Only its own tokens are accepted, also by a bucket
+ * with `knowsToken`. It signs with the real key of the account.
  */
 export class GoogleIdentity {
   readonly calls: IdentityCall[] = []
-  /** What the outside identity provider vouches with; another one is refused. */
+  /** The subject token of the external provider. Others are rejected. */
   subjectToken = 'subject-1'
   tokenSeconds = 3600
   readonly #faults = new Map<IdentityCall, IdentityFault[]>()
@@ -41,7 +41,7 @@ export class GoogleIdentity {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Requests that still wait for their answer, at both ends. */
+  /** Requests that wait for a response, on both sides. */
   get waiting(): number {
     return this.#waiting.size
   }
@@ -52,7 +52,7 @@ export class GoogleIdentity {
 
   readonly knowsToken = (token: string): boolean => this.#tokens.has(token)
 
-  /** No token that was given before counts any more. */
+  /** Invalidates all issued tokens. */
   forgetTokens(): void {
     this.#tokens.clear()
   }
@@ -65,7 +65,7 @@ export class GoogleIdentity {
     this.#faults.clear()
   }
 
-  /** The configuration of workload identity federation, as `gcloud iam workload-identity-pools create-cred-config` writes it. */
+  /** A configuration of workload identity federation, as `gcloud iam workload-identity-pools create-cred-config` writes it. */
   federation(source: object, { impersonate = true, universe }: { impersonate?: boolean; universe?: string } = {}): object {
     return {
       type: 'external_account',

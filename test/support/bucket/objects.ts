@@ -10,7 +10,7 @@ export interface StoredObject {
   metadata?: Record<string, string>
 }
 
-/** What the client says of an object before its bytes. */
+/** Metadata that the client sends before the bytes. */
 export interface ObjectDraft {
   name: string
   contentType?: string
@@ -18,7 +18,7 @@ export interface ObjectDraft {
   metadata?: Record<string, string>
 }
 
-/** A refusal in the bucket's own words. */
+/** An error with the message of the bucket. */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -28,7 +28,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The objects of one bucket, in memory. */
+/** The objects of one bucket in memory. */
 export class Objects {
   readonly #byName = new Map<string, StoredObject>()
   #generation = 1_700_000_000_000_000
@@ -43,7 +43,7 @@ export class Objects {
     return object
   }
 
-  /** Throws where `ifGenerationMatch` does not hold. */
+  /** Throws if `ifGenerationMatch` does not match. */
   assertGeneration(name: string, expected: string | null): void {
     if (expected === null) return
     if ((this.#byName.get(name)?.generation ?? '0') !== expected)
@@ -74,7 +74,7 @@ export class Objects {
     this.#byName.delete(name)
   }
 
-  /** A page as the bucket lists it: `startOffset` itself is part of it. */
+  /** A page of the list. `startOffset` is inclusive. */
   page(query: URLSearchParams): { items: StoredObject[]; nextPageToken?: string } {
     const start = query.get('pageToken') ?? query.get('startOffset') ?? ''
     const size = Number(query.get('maxResults') ?? 1000)
@@ -85,7 +85,7 @@ export class Objects {
   }
 }
 
-/** The object as the JSON interface describes it. */
+/** The object resource of the JSON API. */
 export const resourceOf = (object: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') => ({
   kind: 'storage#object',
   name: object.name,

@@ -1,13 +1,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 
-/** A service account of the tests' own, as its key file describes one. */
+/** A service account of the tests, as in a key file. */
 export interface ServiceAccount {
   email: string
   publicKey: KeyObject
-  /** As IAM signs for an account. */
+  /** Signs like IAM for the account. */
   sign(bytes: Buffer): Buffer
-  /** Writes the key file that GOOGLE_APPLICATION_CREDENTIALS would name. */
+  /** Writes the file for GOOGLE_APPLICATION_CREDENTIALS. */
   writeTo(file: string): Promise<string>
 }
 
@@ -21,7 +21,7 @@ export function makeServiceAccount(): ServiceAccount {
     private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
     client_email: email,
     client_id: '1',
-    // Nobody listens there: whoever asks for a token although the key is at hand fails.
+    // No server listens there, so that a token request fails although the key is available.
     token_uri: 'http://127.0.0.1:9/token',
   }
   return {

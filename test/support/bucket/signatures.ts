@@ -1,22 +1,22 @@
 import { createHash, createHmac, type KeyObject, verify } from 'node:crypto'
 
-/** A request as it came: what its signature must be about. */
+/** A received request with the values that its signature covers. */
 export interface SignedRequest {
   method: string
   /** Path and query, exactly as sent. */
   target: string
-  /** Names in lower case. `host` without a port, as Google's client signs it. */
+  /** Lower-case names. `host` has no port, as the Google client signs it. */
   headers: Record<string, string>
 }
 
 export interface SignatureCheck {
   keyOf: (email: string) => KeyObject | undefined
-  /** Of HMAC keys, by access id. */
+  /** Secrets of HMAC keys, by access id. */
   secretOf?: (accessId: string) => string | undefined
   now: Date
 }
 
-/** What is wrong with a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
+/** The error of a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
 export function signatureProblem(request: SignedRequest, { keyOf, secretOf, now }: SignatureCheck): string | null {
   const query = queryOf(request.target)
   const algorithm = query.get('X-Goog-Algorithm') ?? ''

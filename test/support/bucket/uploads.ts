@@ -9,7 +9,7 @@ interface Session {
   stored?: StoredObject
 }
 
-/** The object that a single multipart request carries. */
+/** The object of a single multipart request. */
 export function keepMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
   const boundary = /boundary="?([^";]+)/.exec(request.headers['content-type'] ?? '')?.[1]
   if (!boundary) throw new Refusal(400, 'No boundary.')
@@ -34,7 +34,7 @@ function parts(body: Buffer, boundary: string): { type: string; body: Buffer }[]
   }
 }
 
-/** Resumable uploads: sessions, chunks, and how far each has got. */
+/** Resumable uploads: sessions, chunks and positions. */
 export class Sessions {
   readonly #byId = new Map<string, Session>()
 
@@ -57,7 +57,7 @@ export class Sessions {
     this.#byId.delete(id)
   }
 
-  /** The whole object when the last chunk is in, else how many bytes have been kept. */
+  /** Returns the object after the last chunk, else the number of stored bytes. */
   take(id: string, request: IncomingMessage, body: Buffer): StoredObject | number {
     const session = this.#byId.get(id)
     if (!session) throw new Refusal(404, 'No such session.')

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { StandInBucket } from './bucket.js'
 import { makeServiceAccount } from './service-account.js'
 
-/** A bucket, and the environment of services that keep their blobs in it and sign URLs with a key at hand. */
+/** A bucket, and the environment of services that use it and sign URLs with a local key. */
 export interface BucketWorld {
   bucket: StandInBucket
   env: { STORAGE_URL: string; STORAGE_EMULATOR_HOST: string; GOOGLE_APPLICATION_CREDENTIALS: string }
   close(): Promise<void>
 }
 
-/** Google's library reads its own variable from the environment: this process's is set too, until `close`. */
+/** The Google library reads its variable from the environment of this process, which is set until `close`. */
 export async function openBucketWorld(): Promise<BucketWorld> {
   const account = makeServiceAccount()
   const folder = await mkdtemp(join(tmpdir(), 'assay-bucket-'))
