@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** The folders of src/, from the outermost to the innermost. A folder imports from folders after it, never from those before it. */
+/** The folders of src/, from the outermost to the innermost. A folder imports only from later folders. */
 const layers = ['cli', 'features', 'api', 'access', 'ledger', 'inspection', 'platform']
 
 /** Workspaces beside src/. The service imports them by name; none imports the service. */

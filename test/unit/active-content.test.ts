@@ -37,7 +37,7 @@ const linking = pdfOf([
   ],
 ])
 
-/** A Word document with one more relationship of its main part. */
+/** A Word document with an additional relationship of its main part. */
 const related = (type: string, target: string, mode = 'External') => {
   const parts = docx()
   const rels = String(parts['word/_rels/document.xml.rels'])
@@ -94,7 +94,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('tgz', gzipSync(tar))).toEqual(named)
     expect(await runSearch('7z', await sevenZip({ [name]: bytes }))).toEqual(named)
     expect(await runSearch('zip', zipOf({ name: 'inner.zip', bytes: zip }))).toEqual(named)
-    // Pages in a document are parts of its text.
+    // HTML in a document is part of its text.
     if (name === 'a.html') return
     const document = packed({ ...docx(), [`word/media/${name}`]: bytes })
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])

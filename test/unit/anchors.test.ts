@@ -16,7 +16,7 @@ const anchors: Anchor[] = [
 const search = new AnchorSearch(anchors)
 const found = (bytes: Buffer) => [...search.in(bytes)].map(({ text }) => text)
 
-/** The same bytes at an address that is so many bytes beside one of four. */
+/** The same bytes at an unaligned address. */
 function shifted(bytes: Buffer, by: number): Buffer {
   const room = Buffer.alloc(bytes.length + 8, 'x')
   const start = (-room.byteOffset & 3) + by
@@ -76,7 +76,7 @@ describe('string anchors', () => {
         .map(({ text: sought }) => sought)
     fc.assert(
       fc.property(fc.array(chunks, { maxLength: 40 }), fc.nat(3), (parts, by) => {
-        // One byte for each character, so that places are the same.
+        // One byte per character, so that positions are equal.
         const text = parts.join('')
         expect(found(shifted(Buffer.from(text, 'latin1'), by)).sort()).toEqual(plain(text).sort())
       }),

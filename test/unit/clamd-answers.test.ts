@@ -13,7 +13,7 @@ const unavailable = { code: 'scanner_unavailable' }
 
 afterEach(closeAll)
 
-/** So many bytes that never stand in memory together. */
+/** A stream of this many bytes, generated in chunks. */
 function endless(size: number, onChunk = () => {}): Content {
   const chunk = Buffer.alloc(64 * 1024, 'endless ')
   const stream = (range = { start: 0, end: size - 1 }) =>
@@ -166,7 +166,7 @@ test('a slow daemon applies backpressure, so that unsent content is not buffered
   })
   expect(await scannerOf([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
   expect(daemon.taken).toBe(64 * mebibyte)
-  // Socket buffers of both sides included.
+  // Includes socket buffers of both sides.
   expect(mostAhead).toBeLessThan(12 * mebibyte)
 })
 

@@ -10,7 +10,7 @@ import { describeWith } from '../support/real-parts.js'
 const never = () => ({ signal: new AbortController().signal })
 const filler = Buffer.alloc(3 * 1024 * 1024, 'text ')
 
-/** Of which `interrupt` is awaited where it stands, whenever it is read: the first time only. */
+/** A content that awaits `interrupt` at a position of its first read. */
 function interrupted(interrupt: () => Promise<void>, place: 'in the middle' | 'at the end', head: Buffer) {
   let reads = 0
   const content: Content = {
@@ -54,7 +54,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     ['at the end', 'infected', eicar],
   ] as const)('%s of a scan: the other scans the complete file with the correct verdict: %s', async (place, verdict, head) => {
     const [first] = daemons as [RealClamd]
-    // Equally busy ones take turns, the first one first.
+    // Equally busy daemons alternate, starting with the first.
     const { content, reads } = interrupted(() => first.kill('SIGKILL'), place, head)
     expect(await scanner.scan(content, never())).toMatchObject({ verdict })
     expect(reads()).toBe(2)

@@ -276,7 +276,7 @@ function sevenZipWith(coder: Buffer): Buffer {
   return Buffer.concat([header, Buffer.alloc(10), coder])
 }
 
-/** Revision 2, 40 bits: [ISO 32000-2, 7.6.4]. Made without the code that is tested, but for the algorithm's own words. */
+/** Revision 2, 40 bits (ISO 32000-2, 7.6.4). Implemented independently of the tested code. */
 function pdfWith(password: string): Buffer {
   const padding = Buffer.from('28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a', 'hex')
   const owner = Buffer.alloc(32, 'o')

@@ -55,7 +55,7 @@ describe('several daemons', () => {
     const file = inMemory(Buffer.concat([eicar, Buffer.alloc(200_000)]))
     for (let count = 0; count < 4; count++) expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
     expect(dying.streams).toBeGreaterThan(0)
-    // Having failed, it rests: it is not asked for every file.
+    // A failed daemon pauses, and is not tried for every file.
     expect(dying.streams).toBeLessThan(4)
   })
 

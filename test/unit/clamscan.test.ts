@@ -40,7 +40,7 @@ describe('addresses of a command-line scanner', () => {
   })
 })
 
-/** A program that says so. */
+/** Writes a program with this script. */
 async function programThat(script: string): Promise<string> {
   const path = join(folder, `program-${Math.random().toString(36).slice(2)}`)
   await writeFile(path, `#!/bin/sh\n${script}\n`)

@@ -5,7 +5,7 @@ import { commitGroup, LockedOut, type Waiting } from '../../src/ledger/group-com
 const client = {} as PoolClient
 const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })
 
-/** Entries by name, and what became of each. */
+/** Entries by name, with their results. */
 function groupOf(...names: string[]) {
   const outcomes: Record<string, string> = {}
   const group = names.map(

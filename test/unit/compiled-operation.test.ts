@@ -26,7 +26,7 @@ function compiled(text: string, of: GraphQLSchema = schema) {
 
 const call = {} as Call
 
-/** What graphql-js makes of the same. */
+/** The result of graphql-js for the same document. */
 async function interpreted(text: string, variableValues: Record<string, unknown>) {
   const { data } = await execute({ schema, document: parse(text), contextValue: call, variableValues })
   return JSON.stringify(data!.data)

@@ -14,7 +14,7 @@ afterEach(() => {
   server?.close()
 })
 
-/** Serves more than any kernel buffers, for as long as it is read. */
+/** Sends more than any kernel buffers, while it is read. */
 async function serve(limits: DownloadLimits) {
   const closed: Promise<void>[] = []
   const app = express()

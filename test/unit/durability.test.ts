@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import { Durability } from '../../src/platform/db/durability.js'
 
-/** A pool whose statements end when the test says so. */
+/** A pool whose statements end when the test allows it. */
 function heldPool() {
   const running: { resolve: () => void; reject: (error: Error) => void }[] = []
   const query = () => new Promise<void>((resolve, reject) => running.push({ resolve, reject }))

@@ -20,7 +20,7 @@ const opened = (waiting: Queued[], { maxLength = 1000, workers = 1 } = {}) => {
   return queue
 }
 
-/** Begins and ends one file after the other, to the last. */
+/** Starts and ends all files one after another. */
 function drain(queue: FairQueue<Queued>): Queued[] {
   const begun: Queued[] = []
   for (let next = queue.next(); next; next = queue.next()) {
@@ -77,7 +77,7 @@ describe('order of the queue', () => {
     for (const each of files('b', 3)) queue.add(each)
     const begun = [queue.next()!, queue.next()!]
     for (const each of begun) queue.ended(each)
-    // a has had as many turns, and its files are older: but one of them is still under way.
+    // Owner a had as many turns and older files, but one of them is still in progress.
     expect(ownersOf([...begun, queue.next()!])).toBe('bbb')
     queue.ended(slow)
     expect(queue.next()?.owner).toBe('a')
@@ -168,7 +168,7 @@ describe('a full queue', () => {
     queue.remove(waiting[1]!)
     queue.remove(waiting[3]!)
     const begun = queue.next()!
-    // One that waits no more.
+    // A file that no longer waits.
     queue.remove(begun)
     queue.ended(begun)
     const more = files('a', 3)

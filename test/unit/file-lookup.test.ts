@@ -2,7 +2,7 @@ import 'reflect-metadata'
 import { expect, test } from '@jest/globals'
 import { FileLookup } from '../../src/features/files/file-lookup.js'
 
-/** Each tenant has the files named after it, and `ten_away` no database. */
+/** Each tenant has files named after it, and `ten_away` has no database. */
 function lookupOver(statements: unknown[][]) {
   const database = {
     query: async ({ values }: { values: unknown[] }) => {

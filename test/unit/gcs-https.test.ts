@@ -8,8 +8,8 @@ import { StandInBucket } from '../support/bucket/bucket.js'
 import { certificateFor127001 } from '../support/bucket/certificate.js'
 import { makeServiceAccount } from '../support/bucket/service-account.js'
 
-// All requests to Google use TLS: here against a
-// certificate that a process of its own trusts because its environment says so, as an operator's private endpoint is trusted.
+// Requests to Google use TLS. The certificate is trusted through the environment of a process, like a private endpoint of an
+// operator.
 const compiled = new URL('../../dist/', import.meta.url)
 const script = `
   import { createHash, randomBytes } from 'node:crypto'

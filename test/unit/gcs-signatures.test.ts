@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals'
 import { crc32c } from '../support/bucket/crc32c.js'
 import { canonicalRequest, stringToSign } from '../support/bucket/signatures.js'
 
-// From Google's conformance vectors for V4 signed URLs (googleapis/conformance-tests, storage/v1, Apache-2.0): a handful that
-// bears on what Assay signs. Common to all: bucket, account, moment and lifetime.
+// Conformance vectors of Google for V4 signed URLs (googleapis/conformance-tests, storage/v1, Apache-2.0), limited to the
+// features in use. All share bucket, account, time and lifetime.
 const credential = 'test-iam-credentials%40dummy-project-id.iam.gserviceaccount.com%2F20190201%2Fauto%2Fstorage%2Fgoog4_request'
 const common = `X-Goog-Algorithm=GOOG4-RSA-SHA256&X-Goog-Credential=${credential}&X-Goog-Date=20190201T090000Z&X-Goog-Expires=10`
 const object = '/test-bucket/test-object'

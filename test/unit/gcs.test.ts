@@ -22,9 +22,9 @@ let keys: string
 let keyFile: string
 let bucket: StandInBucket
 let storage: GcsStorage
-/** The same, where silence has to be waited for. */
+/** A store with short time-outs, for tests of silence. */
 let hasty: GcsStorage
-/** The same, but soon at the end of its patience. */
+/** A store with a short total time-out. */
 let impatient: GcsStorage
 
 beforeAll(async () => {
@@ -137,7 +137,7 @@ describe('uploads', () => {
     bucket.faults.plan(call, { kind: 'status', status })
     await storage.put('a/b', inMemory(noise(size)), type)
     expect((await readBack('a/b')).equals(noise(size))).toBe(true)
-    // The first session's end is refused as well.
+    // The end of the first session is rejected as well.
     bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
     await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual(['a/b'])
@@ -159,9 +159,9 @@ describe('uploads', () => {
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
       await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
-      // What it sent last may reach the bucket only now: that says 503 as before.
+      // The last bytes may reach the bucket only now, which still returns 503.
       expect(bucket.objects.names).toEqual([])
-      // One call's repetitions do not switch off another's.
+      // Retries of one call do not disable those of another.
       bucket.faults.plan('metadata', { kind: 'status', status: 503 }, 2)
       expect(await storage.size('a/b')).toBeNull()
     },

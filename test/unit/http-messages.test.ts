@@ -23,7 +23,7 @@ test('a reused connection keeps no listeners of early responses', async () => {
     const closed = once(call, 'close')
     call.flushHeaders()
     const [answer] = await once(call, 'response')
-    // The answer is there before the body is: what watches for the rest of it has begun.
+    // The response precedes the body, so that the service watches for the rest of it.
     call.end(Buffer.alloc(20_000))
     answer.resume()
     await closed
@@ -52,7 +52,7 @@ test('reads on after an early response with Connection: close, and closes only i
   })
   await once(client, 'end')
   expect(text).toMatch(/^HTTP\/1.1 413 .*Connection: close.*too large/s)
-  // Node.js's own close would have destroyed the socket here, and the rest would be answered by a reset.
+  // The default close of Node.js would have destroyed the socket, and the rest would cause a reset.
   expect(socket.destroyed).toBe(false)
   const before = socket.bytesRead
   client.end(Buffer.alloc(length))

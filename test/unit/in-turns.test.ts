@@ -5,7 +5,7 @@ import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
 import { createList, stringifyInTurns } from '../../src/api/bodies/long-lists.js'
 import { findBreadthFault } from '../../src/api/graphql/document-breadth.js'
 
-/** How many turns the event loop has while `work` is done. */
+/** Number of event loop turns during `work`. */
 async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
   let turns = 0
   let going = true

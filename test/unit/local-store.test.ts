@@ -31,7 +31,7 @@ describe('how blobs lie on disk', () => {
   })
 
   test('no directory grows with the ids of a year', () => {
-    // Counted, not written.
+    // Computes paths without writing files.
     const children = new Map<string, Set<string>>()
     const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
     for (let at = 0; at < 100_000; at++) {

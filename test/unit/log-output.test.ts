@@ -55,7 +55,7 @@ test('drops lines above the limit, and reports their number', async () => {
   expect(got.slice(1)).toEqual(['line 0', 'line 1', 'line 2'])
 })
 
-/** A process that logs more than any pipe holds, says on standard error that it is alive, and exits. */
+/** A process that logs more than a pipe buffers, prints to standard error, and exits. */
 const program = `
   import { LogOutput } from '${pathToFileURL('dist/platform/telemetry/log-output.js').href}'
   process.stdout.on('error', () => {})

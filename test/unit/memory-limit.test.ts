@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** A tree of control groups as Linux shows it, and the line that says where this process is. */
+/** A control group tree as in Linux, and the line with the group of this process. */
 async function groups(line: string, limits: Record<string, string>) {
   const root = await mkdtemp(join(folder, 'root-'))
   for (const [path, text] of Object.entries(limits)) {

@@ -42,7 +42,7 @@ describe('parts of an upload', () => {
     expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
     expect(mostSmall).toBeLessThanOrEqual(maxSmallParts)
     expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
-    // Once per size class, and a block for each request.
+    // Once per size class, plus one block per request.
     expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
   })
 

@@ -34,7 +34,7 @@ const taken: Take = async (file) => {
   return bytes.toString('latin1')
 }
 
-/** What is found in a body that comes in these chunks. */
+/** Parts in a body with these chunks. */
 async function read(contentType: string, chunks: readonly Buffer[], take: Take = taken): Promise<Seen[]> {
   const request = Object.assign(Readable.from(chunks, { objectMode: false }), {
     headers: { 'content-type': contentType },
@@ -74,7 +74,7 @@ const turns = async (count: number) => {
   for (let each = 0; each < count; each++) await turn()
 }
 
-/** What the parser finds by itself. */
+/** Parts that the plain parser finds. */
 function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]> {
   const options = {
     preservePath: true,
@@ -98,7 +98,7 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
     parser.on('close', async () => resolve(await Promise.all(seen)))
     for (const chunk of chunks) parser.write(chunk)
     parser.end()
-    // Of some forms it says nothing at all.
+    // The parser reports nothing for some forms.
     turns(10).then(() => resolve([['broken']]))
   })
 }
@@ -106,7 +106,7 @@ function parsed(contentType: string, chunks: readonly Buffer[]): Promise<Seen[]>
 const oneOf = <T>(random: (below: number) => number, ...all: readonly T[]): T => all[random(all.length)]!
 const many = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)
 
-/** A form whose contents are full of what looks like its boundary; now and then it is one. */
+/** A form whose contents resemble its boundary, and sometimes equal it. */
 function form(random: (below: number) => number): { contentType: string; bytes: Buffer } {
   const boundary = oneOf(random, 'b', '----assayForm', "a'b(c)+_,-./:=?d")
   const line = `\r\n--${boundary}`

@@ -9,7 +9,7 @@ const { packages } = JSON.parse(readFileSync(new URL('../../package-lock.json', 
   packages: Record<string, Entry>
 }
 
-// Where a registry lacks the packages for other platforms, npm install leaves them out, and npm ci then refuses the file.
+// If a registry lacks packages for other platforms, npm install omits them, and npm ci then rejects the file.
 test('package-lock.json names every optional package, as npm ci requires (repair: node scripts/complete-lock.mjs)', () => {
   const named = new Set(
     Object.keys(packages).map((path) => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)),

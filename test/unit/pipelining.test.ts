@@ -45,7 +45,7 @@ test('pipelined requests are started one after another, and answered in order', 
 test('closes the connection of a client that pipelines too many requests, and starts no more of them', async () => {
   const begun: ServerResponse[] = []
   const client = await open((_incoming, response) => void begun.push(response))
-  // A reset as well as an end.
+  // A reset or an end.
   const closed = new Promise((resolve) => client.resume().once('close', resolve))
   client.write(request('/').repeat(1_000))
   await closed

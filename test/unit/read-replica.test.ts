@@ -3,10 +3,10 @@ import type pg from 'pg'
 import { ReadReplica } from '../../src/platform/db/read-replica.js'
 import { readings } from '../../src/platform/db/reading.js'
 
-/** A primary whose log stands where the test says, and a replica of it. */
+/** A primary with a scripted log position, and its replica. */
 function databases() {
   const standing = { primary: '0/10', replica: '0/10' }
-  /** Called before the replica says how far it is. */
+  /** Called before the replica returns its position. */
   let asked = async () => {}
   const client = {
     query: async () => {

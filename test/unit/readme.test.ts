@@ -24,7 +24,7 @@ const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z_]+)` \| ([^|
   standard: standard!,
 }))
 
-/** Every variable that the configuration asks for, found by letting it read. */
+/** Variables that the configuration reads, found by a read. */
 function variablesRead(): string[] {
   const asked = new Set<string>()
   const env = new Proxy({} as NodeJS.ProcessEnv, {
@@ -94,7 +94,7 @@ test('the README has at most 8 KB', () => {
   expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(8192)
 })
 
-/** GitHub's anchor of a heading. */
+/** Anchor of a heading on GitHub. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
@@ -126,7 +126,7 @@ test('the image contains llms.txt, which the service serves', () => {
   expect(read('.dockerignore').split('\n')).not.toContain('llms.txt')
 })
 
-// A data directory holds the master key, which neither a commit nor an image may carry away.
+// A data directory contains the master key, which neither a commit nor an image may contain.
 test('git and Docker ignore every data directory that a page suggests', () => {
   const suggested = [...everything.matchAll(/DATA_DIR=(\S+)/g)].map(([, path]) => path!)
   expect(suggested.length).toBeGreaterThan(0)

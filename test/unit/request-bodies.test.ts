@@ -20,7 +20,7 @@ afterEach(() => {
 
 const patient: JsonLimits = { idleMs: 60_000, deadlineMs: 60_000, maxBytes: 1_048_576 }
 
-/** A request whose head has come, and the socket that sends its body. */
+/** A request with received headers, and the socket that sends its body. */
 async function requested(headers: string): Promise<{ request: IncomingMessage; socket: Socket }> {
   const listening = createServer({ highWaterMark: 262_144, ...createMessageClasses(undefined) }).listen(0, '127.0.0.1')
   server = listening

@@ -29,7 +29,7 @@ describe('the concurrent cost of a tenant', () => {
     await enter('other', maxCost, 'ten_2')
     expect(settled).toEqual(['first', 'other'])
     first()
-    // Twice has no effect.
+    // A second call has no effect.
     first()
     await Promise.all([second, third])
     expect(settled).toEqual(['first', 'other', 'second', 'third'])

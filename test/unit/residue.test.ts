@@ -9,7 +9,7 @@ import { expect, test } from '@jest/globals'
 import { StandInBucket } from '../support/bucket/bucket.js'
 import { leftBehind, watchFaults } from '../support/residue.js'
 
-// What the tests of outages lean on: that the looking finds what is there to be found.
+// Outage tests depend on these checks.
 const atOnce = { patienceMs: 0 }
 
 test('finds a temporary file, and ignores a folder', async () => {

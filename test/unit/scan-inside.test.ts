@@ -20,7 +20,7 @@ const never = () => ({ signal: new AbortController().signal })
 const found = { verdict: 'infected', signature: 'EICAR-Test-String' }
 const incomplete = (reason: string) => ({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
 
-// A packer that has seen the second half writes the string in two places: it stands nowhere in what is packed.
+// A packer that has read the second half stores the string in two parts, so that the packed bytes do not contain it.
 const packable = Buffer.concat([eicar.subarray(43), Buffer.from(' '), eicar, Buffer.from(' ')])
 const thrice = Buffer.concat([packable, packable, packable])
 
@@ -50,7 +50,7 @@ test('a failure of the engine during unpacking is not reported as damage of the 
   await expect(search.finish()).rejects.toThrow('out of memory')
 })
 
-/** Zstandard, at its best level. */
+/** Zstandard at its highest level. */
 const zstd = Buffer.from(
   '28b52ffd641d008d02005404414e544956495255532d544553542d46494c452124482b482a2058354f2150254041505b345c505a58353428505e2937434329377d2445494341522d5354414e444152442d02003b312828103b98016c862c68',
   'hex',
@@ -258,7 +258,7 @@ async function tarOf(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** A PDF with one more stream. */
+/** A PDF with an additional stream. */
 function pdfWith(entries: string, data: Buffer): Buffer {
   const body = `<< ${entries} /Length ${data.length} >>\nstream\n${data.toString('latin1')}\nendstream`
   return pdfOf([
@@ -296,7 +296,7 @@ function ascii85(bytes: Buffer): Buffer {
   return Buffer.from(`${text}~>`)
 }
 
-/** A stream with the string across the border of two sectors that do not follow each other. [MS-CFB] */
+/** A stream with the string across two non-adjacent sectors (MS-CFB). */
 function scattered(): Buffer {
   const content = Buffer.alloc(512 * 9, 1)
   for (let sector = 0; sector < 9; sector++) content[512 * sector] = sector

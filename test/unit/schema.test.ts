@@ -25,7 +25,7 @@ test('schema.graphql is current; update it with npm run schema', () => {
 
 test('no generated code is committed, except schema.graphql', () => {
   const root = fileURLToPath(new URL('../..', import.meta.url))
-  // A download of the sources has no history.
+  // A source download has no git history.
   if (!existsSync(`${root}/.git`)) return
   expect(execFileSync('git', ['ls-files', '*/generated/*'], { cwd: root, encoding: 'utf8' })).toBe('')
 })

@@ -27,7 +27,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-/** A value that each of them takes. */
+/** A valid value of each variable. */
 const values: Record<(typeof secretVariables)[number], string> = {
   DATABASE_URL: 'postgresql://u:p@h/d',
   DATABASE_DIRECT_URL: 'postgresql://u:p@h/d',

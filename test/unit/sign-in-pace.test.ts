@@ -13,7 +13,7 @@ const counter = (): WindowCounter => {
   }
 }
 
-/** A pace whose waits are noted instead of waited, unless `hold` keeps them. */
+/** A pace that records delays instead of waiting, unless `hold` delays them. */
 function paceOf({ free = {}, hold }: { free?: Partial<FreeFailures>; hold?: Promise<void> } = {}) {
   const waits: number[] = []
   const pace = new SignInPace({

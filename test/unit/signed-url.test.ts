@@ -5,7 +5,7 @@ import { DownloadUrls } from '../../src/platform/storage/signed-url.js'
 
 const key = (id: string, fill: number): SigningSecret => ({ id, secret: Buffer.alloc(32, fill) })
 
-/** Keys as the database keeps them: the last one signs, all verify. */
+/** Keys as stored in the database: the last one signs, all verify. */
 function ring(...keys: SigningSecret[]) {
   return {
     keys,
@@ -64,7 +64,7 @@ describe('local download URLs', () => {
     const { query } = await signed(urls)
     const signature = query.signature as string
     const last = signature.at(-1) as string
-    // The last letter carries two bits that decoding drops: it must count nevertheless.
+    // The last letter has two bits that decoding drops, which must still be verified.
     const neighbour = String.fromCharCode(last.charCodeAt(0) + (/[Z9z]/.test(last) ? -1 : 1))
     const changed: Record<string, unknown>[] = [
       { ...query, expires: String(Number(query.expires) + 1) },

@@ -10,7 +10,7 @@ import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
-/** 'sound', or why it is refused. */
+/** Returns 'sound' or the reason for the rejection. */
 async function runReader(extension: string, bytes: Buffer): Promise<string> {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
   const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)

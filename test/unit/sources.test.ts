@@ -46,7 +46,7 @@ describe('a file', () => {
         const file = new FileSource(path)
         try {
           const expected = places.map(({ offset, length }) => bytes.subarray(Math.max(0, offset), Math.max(0, offset + length)))
-          // All are read before the first is looked at: none is overwritten.
+          // All reads complete before the first is checked, so that an overwrite would be detected.
           const read = places.map(({ offset, length }) => file.read(offset, length))
           return read.every((each, at) => each.equals(expected[at]!))
         } finally {

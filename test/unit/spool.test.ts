@@ -137,7 +137,7 @@ test('consumed chunks do not accumulate', async () => {
   const { dispose } = await spool.take(Readable.from(body(), { objectMode: false }), () => Number.POSITIVE_INFINITY, {
     expected: 100_000_000,
   })
-  // When memory is given back is the collector's affair; all of it would be twice that.
+  // The garbage collector decides when memory is released. Keeping everything would take twice as much.
   expect(most).toBeLessThan(50_000_000)
   await dispose()
 })

@@ -14,7 +14,7 @@ afterEach(() => {
   server.close()
 })
 
-/** Answers by `answer`; gives a client that has sent its request, and the answer's end. */
+/** Serves `answer`. Returns a client that has sent its request, and the end of the response. */
 async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) {
   let closed: Promise<unknown> = Promise.resolve()
   server = createServer((_request, response) => {
@@ -31,7 +31,7 @@ async function ask(answer: (response: ServerResponse) => void, stalledMs = 200) 
   return { client, ended: () => closed }
 }
 
-// More than the buffers of any kernel between the two.
+// More than all kernel buffers in between.
 const large = Buffer.alloc(32 * 1_048_576)
 
 test('disconnects a client that stops reading', async () => {

@@ -29,7 +29,7 @@ function gathering() {
     turns.wake()
     await turnsOfTheLoop(3)
   }
-  /** Something that comes when its work ends. */
+  /** Expected work that arrives when its promise resolves. */
   const expect = () => {
     const { done, end, fail } = work()
     const came = turns.before(done).then(come)

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import { UploadSlots } from '../../src/access/upload-admission.js'
 
-/** Takes as many as there are for one holder; gives how many, and why there are no more. */
+/** Acquires all slots for one holder. Returns their number and the reason for the limit. */
 function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): [number, string] {
   for (let held = 0; ; held++) {
     try {

@@ -154,7 +154,7 @@ describe('addresses of connections', () => {
   })
 
   test('connects to the validated addresses, with one DNS query', async () => {
-    // A server that speaks no TLS stands for the public one: that it is reached at all is what counts.
+    // A server without TLS replaces the public one, because only the connection matters.
     let asked = 0
     const to = new Outbound({
       allowPrivate: true,

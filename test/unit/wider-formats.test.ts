@@ -82,7 +82,7 @@ const nii = () => {
   bytes.write('n+1\0', 344, 'latin1')
   return bytes
 }
-// Disks of other systems have the extension, and tables whose head does not tell.
+// Disk images of other systems share the extension, and these tables have no distinctive header.
 const uncertain = new Set(['iso', 'dbf', 'tta'])
 const behind = (start: string) => Buffer.concat([latin(start), noise(500)])
 

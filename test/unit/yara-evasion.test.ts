@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => scanner.close())
 const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
-/** Not to be compressed to nothing. */
+/** Incompressible bytes. */
 function noise(size: number): Buffer {
   const bytes = Buffer.alloc(size)
   for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
@@ -38,14 +38,14 @@ async function tarOf(name: string, bytes: Buffer): Promise<Buffer> {
 interface Local {
   name?: string
   method?: number
-  /** As it stands in the file. */
+  /** Data as stored in the file. */
   data: Buffer
-  /** The sizes come behind the data, as they do from whoever packs while sending. */
+  /** Sizes follow the data, as in streamed archives. */
   descriptor?: boolean
   encrypted?: boolean
 }
 
-/** A member's header and data, without a directory. */
+/** A local header with data, without a directory. */
 function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: Local): Buffer {
   const header = Buffer.alloc(30)
   header.write('PK\x03\x04', 'latin1')
@@ -63,7 +63,7 @@ function local({ name = 'eicar.com', method = 8, data, descriptor, encrypted }: 
   return Buffer.concat([header, Buffer.from(name), data, behind])
 }
 
-/** A directory of one member that begins at `offset`, for `before` bytes of members. */
+/** A directory of one member at `offset`, after `before` bytes of members. */
 function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, before = 0 }): Buffer {
   const record = Buffer.alloc(46)
   record.write('PK\x01\x02', 'latin1')
@@ -82,7 +82,7 @@ function directory({ name = 'eicar.com', method = 8, packed = 0, offset = 0, bef
   return Buffer.concat([record, Buffer.from(name), end])
 }
 
-/** With every field that the header of a gz may have. RFC 1952 */
+/** A gzip header with all optional fields (RFC 1952). */
 function named(member: Buffer): Buffer {
   const header = Buffer.from(member.subarray(0, 10))
   header[3] = 2 | 4 | 8 | 16
@@ -177,7 +177,7 @@ describe('finds the EICAR string', () => {
   })
 
   test('at every boundary of the windows of a file above 64 MiB', async () => {
-    // 4 MiB each, of which the next one sees 64 KiB again.
+    // Windows of 4 MiB that overlap by 64 KiB.
     const step = 4 * mebibyte - 64 * 1024
     const large = Buffer.alloc(66 * mebibyte)
     for (const at of [
@@ -217,7 +217,7 @@ describe('members without a directory entry', () => {
   })
 
   test('that all overlap to the end are abandoned', async () => {
-    // Each member holds the headers of those behind it, and then what unpacks to nothing, and takes reading all the same.
+    // Each member contains the headers of the later ones, followed by data that unpacks to nothing but must be read.
     const header = local({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
     const headers = Array.from({ length: 400 }, () => [header, block]).flat()

@@ -25,7 +25,7 @@ async function open(options: YaraOptions = {}): Promise<YaraScanner> {
   return scanner
 }
 
-/** Not to be compressed to nothing, and text to no one. */
+/** Incompressible bytes that are not text. */
 function noise(size: number): Buffer {
   const bytes = Buffer.alloc(size)
   for (let at = 0, seed = 7; at < size; at++) bytes[at] = (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) >> 16
@@ -53,7 +53,7 @@ describe('built-in rules', () => {
 
   const scan = (bytes: Buffer | string) => scanner.scan(inMemory(bytes), never())
   const base64 = 'QUJD'.repeat(40)
-  // In two halves each, like the EICAR string: this file is no trick either.
+  // Split in two, like the EICAR string, so that scanners do not detect this file.
   const tricks: [string, string][] = [
     ['PHP.Webshell', `<?php @ev${''}al(base64_decode($_PO${''}ST['x'])); ?>`],
     ['PHP.Webshell', `GIF89a\x00\x01<?php sys${''}tem($_GE${''}T["cmd"]);`],
@@ -210,7 +210,7 @@ describe('limits', () => {
       () => zipOf({ name: 'a', bytes: noise(700_000) }, { name: 'b', bytes: noise(700_000) }),
     ],
     ['times its size', {}, () => gzipSync(Buffer.alloc(70 * mebibyte))],
-    // A member that is larger than it says is unpacked all the same.
+    // A member that is larger than declared is still unpacked.
     [
       'unpacks to more than',
       { maxUnpackedBytes: mebibyte },
@@ -291,7 +291,7 @@ describe("the operator's rules", () => {
   })
 })
 
-/** The zip behind something else, with its offsets moved: as self-extracting archives are. */
+/** A zip after other data with adjusted offsets, like a self-extracting archive. */
 function shifted(zip: Buffer, before: Buffer): Buffer {
   const moved = Buffer.from(zip)
   const end = moved.length - 22
@@ -301,7 +301,7 @@ function shifted(zip: Buffer, before: Buffer): Buffer {
   return Buffer.concat([before, moved])
 }
 
-/** [MS-OVBA] 2.4.1, with literal tokens only. */
+/** Compression of MS-OVBA 2.4.1 with literal tokens only. */
 function vbaPacked(source: string): Buffer {
   const tokens: number[] = []
   for (let at = 0; at < source.length; at += 8) tokens.push(0, ...Buffer.from(source.slice(at, at + 8), 'latin1'))
