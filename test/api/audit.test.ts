@@ -117,7 +117,7 @@ test('records tenant creation by the system and changes by its admin', async () 
   ])
 })
 
-test('stores the name and e-mail of the dashboard user as they were, if the user changes later', async () => {
+test('stores a snapshot of the name and e-mail of the dashboard user', async () => {
   const user = await tenant.user(['admin', 'metadata'], 'ada@example.com')
   const { api_key_id } = dataOf(await user.post('/api-keys', { name: 'by Ada' }, { 'user-agent': 'browser' }), {
     status: 201,

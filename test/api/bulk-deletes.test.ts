@@ -15,11 +15,11 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 // Limit of concurrent requests per credential.
-const mostAtOnce = 50
+const maxConcurrent = 50
 const upload = async (count: number, context = 'notes'): Promise<string[]> => {
   const fileIds: string[] = []
   while (fileIds.length < count) {
-    const some = Array.from({ length: Math.min(mostAtOnce, count - fileIds.length) }, (_, at) =>
+    const some = Array.from({ length: Math.min(maxConcurrent, count - fileIds.length) }, (_, at) =>
       tenant.admin.upload(context, `${at}.txt`, 'text'),
     )
     for (const { body } of await Promise.all(some)) fileIds.push(body.data.file_id)
@@ -94,7 +94,7 @@ test('requires the delete scope', async () => {
 test.each([
   ['none', []],
   ['more than a hundred', Array.from({ length: 101 }, () => 'file_x')],
-  ['what is no id', ['x'.repeat(256)]],
+  ['a malformed id', ['x'.repeat(256)]],
   ['numbers', [1]],
   ['no list', 'file_x'],
 ])('rejects %s and names file_ids', async (_, fileIds) => {

@@ -127,7 +127,7 @@ const filters: Record<string, () => Asked> = {
   'the largest of a time': () => ({ ...span, sort: 'size_bytes' }),
   'the newest that begin so': () => ({ name_prefix: 'invoice', sort: 'created_at' }),
   'a beginning in a time': () => ({ name_prefix: 'inv', ...span }),
-  'everything at once': () => ({
+  'all filters': () => ({
     context: 'one',
     uploaded_by: uploaders[1]!,
     content_type: 'image/*',

@@ -86,7 +86,7 @@ const mutations: Record<string, Row> = {
   purgeFile: { needs: 'delete', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
   holdFile: { needs: 'admin', theirs: 'unknown', asks: '(fileId: $file, reason: "x") { fileId }' },
   releaseHold: { needs: 'admin', theirs: 'unknown', asks: '(fileId: $file) { fileId }' },
-  signIn: { needs: 'public', theirs: 'absent', asks: '(email: "nobody@example.com", password: "no such password") { token }' },
+  signIn: { needs: 'public', theirs: 'absent', asks: '(email: "unknown@example.com", password: "no such password") { token }' },
   signOut: { needs: 'any', theirs: 'absent', asks: '' },
   changePassword: { needs: 'any', theirs: 'absent', asks: '(currentPassword: "x", newPassword: "")' },
   inviteUser: { needs: 'admin', theirs: 'absent', asks: '(input: { email: "", name: "", scopes: [] }) { password }' },

@@ -109,7 +109,7 @@ describe('errors have the codes of REST', () => {
       'bad_user_input',
     ],
     [
-      'a status that is none',
+      'an unknown status',
       () => user.get('/contexts?status=x'),
       () => user.graphql('{ contexts(status: x) { data { contextId } } }'),
       400,
@@ -123,7 +123,7 @@ describe('errors have the codes of REST', () => {
       'bad_user_input',
     ],
     [
-      'a date that is none',
+      'an invalid date',
       () => user.get('/stats/logs?start_date=x'),
       () => user.graphql('{ callLogs(startDate: "x") { data { callId } } }'),
       400,
@@ -154,7 +154,7 @@ describe('errors have the codes of REST', () => {
       'conflict',
     ],
     [
-      'enabling what is active',
+      'enabling an active key',
       () => user.post(`/api-keys/${keyId}/enable`),
       () => user.graphql('mutation ($id: ID!) { enableApiKey(apiKeyId: $id) { status } }', { id: keyId }),
       409,
@@ -252,12 +252,12 @@ describe('an error response has the media type that the client accepts', () => {
   const ofJson = { 'content-type': 'application/json' }
   /** Rejections before the document executes: by document, body, type, size or credential. */
   const refused: Record<string, [number, (headers: Record<string, string>) => Promise<Answer>]> = {
-    'a document that is none': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
+    'an invalid document': [400, (headers) => post(JSON.stringify({ query: '{' }), { ...ofJson, ...headers })],
     'a document that is too long': [
       400,
       (headers) => post(JSON.stringify({ query: `{ ${'a '.repeat(30_000)} }` }), { ...ofJson, ...headers }),
     ],
-    'a body that is none': [400, (headers) => post('{', { ...ofJson, ...headers })],
+    'an invalid body': [400, (headers) => post('{', { ...ofJson, ...headers })],
     'a body of another type': [415, (headers) => post('x', { 'content-type': 'text/csv', ...headers })],
     'a body that is too large': [400, (headers) => post(`"${'x'.repeat(3_000_000)}"`, { ...ofJson, ...headers })],
     'an upload without a credential': [

@@ -93,7 +93,7 @@ describe('a transparency log of 66,000 entries', () => {
     ['entries/257', 'a full bundle that is not full yet'],
     ['entries/258.p/1', 'a bundle behind the end'],
     ['entries/x999/x999/x999/999', 'a bundle far behind the end'],
-    ['0/x999/x999/x999/x999/999', 'a tile beyond what is counted'],
+    ['0/x999/x999/x999/x999/999', 'a tile above the numbering limit'],
     ['0/000.p/256', 'a partial tile that would be full'],
     ['0/0', 'a place of one digit'],
     ['0/x000/001', 'a place with zeros in front'],

@@ -95,7 +95,7 @@ describe('parts', () => {
       ['metadata'],
     ],
     [
-      'metadata over what a field may have',
+      'metadata above the limit of a field',
       [context, file, { name: 'metadata', content: `{"x":"${'y'.repeat(100_000)}"}` }],
       ['metadata'],
     ],

@@ -120,7 +120,7 @@ describe('an API key', () => {
 describe('the Authorization header', () => {
   test.each([
     ['none at all', [], 'none'],
-    ['two of them, though both are right', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'refused'],
+    ['two valid headers', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'refused'],
     ['Basic', ['Authorization', 'Basic dTpw'], 'refused'],
     ['no scheme', ['Authorization', 'KEY'], 'refused'],
     ['nothing after the scheme', ['Authorization', 'Bearer '], 'refused'],

@@ -23,18 +23,17 @@ const nowhere = 'http://127.0.0.1:9/nowhere'
 
 /** Statements that read across tenants without locks, with reasons. Obsolete entries must be removed. */
 const acrossTenants: Record<string, RegExp> = {
-  'the sweep looks for what is due, of all': /^SELECT d\.tenant_id, d\.blob_path FROM blob_garbage d WHERE d\.due_at/,
-  'the fold looks for what another replica left': /^SELECT tenant_id FROM usage_deltas UNION/,
+  'the sweep finds due blobs of all tenants': /^SELECT d\.tenant_id, d\.blob_path FROM blob_garbage d WHERE d\.due_at/,
+  'the fold finds counts of other replicas': /^SELECT tenant_id FROM usage_deltas UNION/,
   'and for moves that a process which died left pending': /^SELECT DISTINCT tenant_id FROM pending_moves/,
   'answers to Idempotency-Keys are forgotten after a day': /^SELECT tenant_id, actor_id, key FROM idempotency_keys/,
-  'resumable uploads that nobody went on with are forgotten':
-    /^SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at/,
-  'files to scan again are looked for among those of all': /^SELECT q\.tenant_id, q\.context_id, q\.attempts > 0 AS is_retry/,
+  'abandoned resumable uploads are deleted': /^SELECT tenant_id, upload_id FROM resumable_uploads WHERE expires_at/,
+  'rescans find files of all tenants': /^SELECT q\.tenant_id, q\.context_id, q\.attempts > 0 AS is_retry/,
   'new signatures find the tenants whose files could not be scanned':
     /^SELECT DISTINCT tenant_id FROM rescan_queue WHERE attempts/,
   'as are walks that are through': /^SELECT w\.tenant_id, w\.context_id FROM rescans w WHERE w\.walked/,
-  'and those under way, whose contexts take turns': /^SELECT tenant_id, context_id FROM rescans WHERE NOT walked/,
-  'the metrics count what is under way and in quarantine': /^SELECT \(SELECT count\(\*\) FROM rescans/,
+  'rescans in progress alternate between contexts': /^SELECT tenant_id, context_id FROM rescans WHERE NOT walked/,
+  'the metrics count rescans and quarantined files': /^SELECT \(SELECT count\(\*\) FROM rescans/,
   'the reconciler goes through all rows in the order of their paths':
     /^SELECT \* FROM \(\(SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
 }

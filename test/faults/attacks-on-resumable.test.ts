@@ -79,7 +79,7 @@ describe('malformed requests for resumable uploads', () => {
       { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{"n":12345678901234567890}' }) },
     ],
     ['no metadata', { 'upload-metadata': undefined }],
-    ['an Idempotency-Key that is none', { 'idempotency-key': 'x'.repeat(256) }],
+    ['an invalid Idempotency-Key', { 'idempotency-key': 'x'.repeat(256) }],
   ] as [string, Record<string, string | undefined>][])('rejects a creation with %s', async (_what, headers) => {
     expect(refusal(await tus.create('raw', 'a.bin', 10, headers))).toEqual([400, 'bad_user_input'])
   })

@@ -44,8 +44,8 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   test.each<[string, Fault]>([
     ['a page of HTML with 502', page(502)],
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
-    ['half of the JSON, though the object is kept', { kind: 'half' }],
-    ['a lost answer, though the object is kept', { kind: 'lost' }],
+    ['truncated JSON after the object is stored', { kind: 'half' }],
+    ['a lost response after the object is stored', { kind: 'lost' }],
   ])('survives %s and is stored once', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)

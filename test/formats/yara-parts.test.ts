@@ -34,7 +34,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
   test.each<[string, string, Buffer]>([
     ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
     ['PHP.Webshell', 'the other way round', file(php[1], words, words, php[0])],
-    ['PHP.Webshell', 'at both ends of what is no text', file('GIF89a\0\x01', php[0], Buffer.alloc(9 * mebibyte, 1), php[1])],
+    ['PHP.Webshell', 'at both ends of binary content', file('GIF89a\0\x01', php[0], Buffer.alloc(9 * mebibyte, 1), php[1])],
     ['JSP.Webshell', 'in order', file('<%', words, `Runtime.getRun${''}time().exec(request.getParameter("c"));`)],
     ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
     ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],

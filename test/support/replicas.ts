@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** Maximum time that one poll interval counts, because the machine may pause. */
-const mostPauseMs = 50
+const maxPauseMs = 50
 
 /** Milliseconds from a `change` to the first request for which the other replica returned `expected`. */
 export async function effectiveWithin(
@@ -16,6 +16,6 @@ export async function effectiveWithin(
     // Only requests after the first second count as failures.
     if ((await status()) === expected || passed > 1000) return passed
     await sleep(5)
-    passed += Math.min(mostPauseMs, performance.now() - asked)
+    passed += Math.min(maxPauseMs, performance.now() - asked)
   }
 }

@@ -38,7 +38,7 @@ export interface ScriptedClamd {
   /** Lengths rejected before any byte of the file. */
   refused: number
   open: number
-  mostOpen: number
+  maxOpen: number
   /** Received bytes of streams. */
   taken: number
   close(): Promise<void>
@@ -65,7 +65,7 @@ export async function startScriptedClamd(
     proofs: 0,
     refused: 0,
     open: 0,
-    mostOpen: 0,
+    maxOpen: 0,
     taken: 0,
     close: async () => {
       for (const socket of sockets) socket.destroy()
@@ -76,7 +76,7 @@ export async function startScriptedClamd(
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket)
     daemon.open++
-    daemon.mostOpen = Math.max(daemon.mostOpen, daemon.open)
+    daemon.maxOpen = Math.max(daemon.maxOpen, daemon.open)
     socket.on('close', () => {
       sockets.delete(socket)
       daemon.open--

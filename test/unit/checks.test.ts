@@ -172,7 +172,7 @@ describe('polyglots', () => {
   test.each([
     ['a zip behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), archive])],
     [
-      'a zip whose comment is the PDF’s end',
+      'a zip with the end of a PDF as its comment',
       'a.pdf',
       Buffer.concat([basic.pdf(), basic.zip({ a: 'b' }, Buffer.from('%%EOF\n'))]),
     ],

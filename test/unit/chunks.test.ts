@@ -11,7 +11,7 @@ const streamOf = (...texts: string[]) => {
   return stream
 }
 
-test('returns buffered chunks as they were written', async () => {
+test('returns buffered chunks unchanged', async () => {
   const stream = streamOf('one', 'two', 'three')
   const seen: string[] = []
   for await (const chunk of readChunks(stream)) {

@@ -159,15 +159,15 @@ describe('unexpected responses', () => {
 test('a slow daemon applies backpressure, so that unsent content is not buffered', async () => {
   const daemon = await daemonThat({ pauseMs: 1 })
   let sent = 0
-  let mostAhead = 0
+  let maxUnsent = 0
   const file = endless(64 * mebibyte, () => {
     sent += 64 * 1024
-    mostAhead = Math.max(mostAhead, sent - daemon.taken)
+    maxUnsent = Math.max(maxUnsent, sent - daemon.taken)
   })
   expect(await scannerOf([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
   expect(daemon.taken).toBe(64 * mebibyte)
   // Includes socket buffers of both sides.
-  expect(mostAhead).toBeLessThan(12 * mebibyte)
+  expect(maxUnsent).toBeLessThan(12 * mebibyte)
 })
 
 async function until(condition: () => boolean): Promise<void> {

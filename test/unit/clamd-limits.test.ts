@@ -171,10 +171,10 @@ describe('scan limits of a daemon', () => {
       4_000,
       { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') },
     ],
-    ['whose limits cannot be measured is believed, and the report says so', 0, cleanWith('measured')],
-  ])('a daemon %s', async (_, mostProbeBytes, verdict) => {
+    ['with unmeasurable limits is trusted, which is reported', 0, cleanWith('measured')],
+  ])('a daemon %s', async (_, maxProbeBytes, verdict) => {
     const scanner = await scannerOn((stream) =>
-      stream.includes('last.zip') && stream.length < mostProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
+      stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
     )
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })

@@ -75,7 +75,7 @@ describe('several daemons', () => {
     const [first = 0, second = 0] = daemons.map(({ streams }) => streams)
     expect(first + second).toBe(40)
     expect(Math.min(first, second)).toBeGreaterThanOrEqual(10)
-    for (const { mostOpen } of daemons) expect(mostOpen).toBeLessThanOrEqual(4)
+    for (const { maxOpen } of daemons) expect(maxOpen).toBeLessThanOrEqual(4)
   })
 
   test('a scan waits for a free connection, and fails after a time-out', async () => {

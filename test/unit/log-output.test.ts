@@ -66,7 +66,7 @@ const program = `
   setTimeout(() => { console.error('alive'); process.exit(7) }, 200)`
 
 test.each([
-  ['a pipe that nobody reads', ''],
+  ['an unread pipe', ''],
   ['a full disk', 'exec "$@" >/dev/full'],
   ['a pipe that was closed', 'exec "$@" | true'],
   ['no output at all', 'exec "$@" >&-'],

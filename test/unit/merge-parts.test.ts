@@ -4,7 +4,7 @@ import { countPartsToMerge, largePartBytes, maxSmallParts } from '../../src/feat
 /** Adds bytes by requests of these sizes. Returns the parts, the most small parts at any time, and the bytes that were written. */
 function receive(requests: Iterable<number>) {
   const parts: number[] = []
-  let [received, written, mostSmall] = [0, 0, 0]
+  let [received, written, maxSmall] = [0, 0, 0]
   let count = 0
   for (const added of requests) {
     const small = parts.slice(parts.findLastIndex((size) => size >= largePartBytes) + 1)
@@ -14,9 +14,9 @@ function receive(requests: Iterable<number>) {
     count++
     received += added
     written += size
-    mostSmall = Math.max(mostSmall, parts.filter((each) => each < largePartBytes).length)
+    maxSmall = Math.max(maxSmall, parts.filter((each) => each < largePartBytes).length)
   }
-  return { parts, received, written, mostSmall, count }
+  return { parts, received, written, maxSmall, count }
 }
 
 const repeat = (sizes: number[], times: number) => Array.from({ length: times }, () => sizes).flat()
@@ -38,9 +38,9 @@ describe('parts of an upload', () => {
     ['random', [...random(7, 5_000)]],
     ['random again', [...random(20_261_124, 5_000)]],
   ] as [string, number[]][])('of %s requests stay few, and each byte is written a bounded number of times', (_what, requests) => {
-    const { parts, received, written, mostSmall, count } = receive(requests)
+    const { parts, received, written, maxSmall, count } = receive(requests)
     expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
-    expect(mostSmall).toBeLessThanOrEqual(maxSmallParts)
+    expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
     expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
     // Once per size class, plus one block per request.
     expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)

@@ -47,10 +47,10 @@ test('in this process: reports a warning', async () => {
 })
 
 test.each([
-  ['unhandledRejection', 'Promise.reject(new Error("nobody"))'],
-  ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("nobody"))'],
-  ['uncaughtException', 'setImmediate(() => { throw new Error("nobody") })'],
-  ['warning', 'const many = new EventTarget(); process.emitWarning("nobody")'],
+  ['unhandledRejection', 'Promise.reject(new Error("unhandled"))'],
+  ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("unhandled"))'],
+  ['uncaughtException', 'setImmediate(() => { throw new Error("unhandled") })'],
+  ['warning', 'const many = new EventTarget(); process.emitWarning("unhandled")'],
 ])('in a service: reports %s on standard error (%s)', async (kind, script) => {
   const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })

@@ -80,7 +80,7 @@ describe('scans the unpacked content', () => {
     ['a Zstandard file', () => zstd],
     ['a zip member packed by LZMA', () => sevenZip({ a: noise(500), b: thrice }, ['-mm=LZMA'], 'zip')],
     ['a zip member packed by bzip2', () => sevenZip({ a: noise(500), b: thrice }, ['-mm=BZip2'], 'zip')],
-    ['a stream of a compound file whose sectors stand in another order', () => scattered()],
+    ['a stream of a compound file with reordered sectors', () => scattered()],
     ['a packed stream of a PDF', () => pdfWith('/Filter /FlateDecode', deflateSync(thrice))],
     [
       'an attachment of a PDF',
@@ -104,7 +104,7 @@ describe('scans the unpacked content', () => {
         ),
     ],
     [
-      'a stream of a PDF that no table names, and whose length is a lie',
+      'a stream of a PDF without a table entry and with a wrong length',
       () =>
         Buffer.concat([
           Buffer.from('%PDF-1.7\n9 0 obj << /Length 2 /Filter /Fl >> stream\n'),
@@ -184,14 +184,14 @@ describe('unread content is never clean', () => {
     ['a Word document with a password', compound(doc({ encrypted: true })), 'encrypted (Word)'],
     ['an encrypted package', compound(encryptedPackage()), 'EncryptedPackage'],
     [
-      'a PDF whose attachment is packed by differences',
+      'a PDF with an attachment in a predictor encoding',
       pdfWith('/Type /EmbeddedFile /Filter /Fl /DecodeParms << /Predictor 12 >>', deflateSync(text)),
       'differences',
     ],
     ['a 7z with an encrypted member', encrypted7z, 'encrypted'],
-    ['a 7z whose directory is encrypted', hidden7z, 'encrypted'],
-    ['a zip whose directory is encrypted', hiddenZip(), 'encrypted'],
-    ['a zip member packed by a method that nobody knows', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
+    ['a 7z with an encrypted directory', hidden7z, 'encrypted'],
+    ['a zip with an encrypted directory', hiddenZip(), 'encrypted'],
+    ['a zip member with an unknown compression method', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
   ])('%s is incomplete, directly and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
     expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
@@ -229,7 +229,7 @@ describe('files that require a password are incomplete, whatever the scanner rep
   test.each<[string, string, () => Buffer | Promise<Buffer>]>([
     ['a zip in a zip', 'a.zip', () => zipOf({ name: 'a.zip', bytes: secret, stored: true })],
     ['a zip in a tar', 'a.tar', () => tarOf(secret)],
-    ['a zip whose directory is encrypted', 'a.zip', hiddenZip],
+    ['a zip with an encrypted directory', 'a.zip', hiddenZip],
     ['a 7z', 'a.7z', () => encrypted7z],
     ['a 7z in a zip', 'a.zip', () => zipOf({ name: 'a.7z', bytes: hidden7z })],
     ['a PDF', 'a.pdf', protectedPdf],

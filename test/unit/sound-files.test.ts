@@ -10,14 +10,14 @@ import { jpeg } from '../../packages/formats/test/support/samples/image.js'
 import * as media from '../../packages/formats/test/support/samples/media.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 
-/** Returns 'sound' or the reason for the rejection. */
+/** Returns 'valid' or the reason for the rejection. */
 async function runReader(extension: string, bytes: Buffer): Promise<string> {
   const job = { path: undefined, size: bytes.length, extension, blank: true, deadlineMs: 20_000 }
   const { recognition, blankness, soundness } = await examine(new MemorySource(bytes, extension), job)
   if (!recognition.fits) return `invalid_extension: it is ${recognition.type}`
   if (blankness?.blank) return 'blank'
   const { verdict } = soundness!
-  return verdict.sound ? 'sound' : `${verdict.maliciousConstruction ?? 'corrupt'}: ${verdict.problem}`
+  return verdict.sound ? 'valid' : `${verdict.maliciousConstruction ?? 'corrupt'}: ${verdict.problem}`
 }
 
 const text = (content: string) => Buffer.from(content, 'latin1')
@@ -43,18 +43,18 @@ describe('accepts a valid file', () => {
     ['JPEG XL as a bare codestream', 'jxl', Buffer.concat([Buffer.from('ff0a', 'hex'), noise(300)])],
     ['a DASH segment', 'm4s', segment()],
     ['a DASH segment', 'cmfv', segment()],
-    ['a film under a camera’s extension', 'insv', mp4()],
-    ['a film under a camera’s extension', 'lrv', mp4()],
-    ['a picture under a camera’s extension', 'insp', basic.bmp()],
-    ['a stereo picture', 'jps', smallJpeg],
-    ['a film of Smooth Streaming', 'ismv', segment()],
-    ['sound of a telephone', '3ga', brand(mp4(), '3gp4')],
-    ['a book of Kindle', 'azw', mobi],
-    ['a book of Kindle', 'azw3', mobi],
-    ['a book of Mobipocket', 'prc', mobi],
-    ['a table of Arrow', 'feather', Buffer.concat([text('ARROW1\0\0'), noise(200), text('ARROW1')])],
-    ['a model of a person', 'vrm', Buffer.concat([text('glTF\x02\0\0\0\xcc\0\0\0'), noise(192)])],
-    ['a picture of JPEG XR', 'wdp', Buffer.concat([text('II\xbc\x01\x20\0\0\0'), noise(200)])],
+    ['a video with the extension of a camera', 'insv', mp4()],
+    ['a video with the extension of a camera', 'lrv', mp4()],
+    ['an image with the extension of a camera', 'insp', basic.bmp()],
+    ['a stereo image', 'jps', smallJpeg],
+    ['a Smooth Streaming video', 'ismv', segment()],
+    ['3GPP audio', '3ga', brand(mp4(), '3gp4')],
+    ['a Kindle book', 'azw', mobi],
+    ['a Kindle book', 'azw3', mobi],
+    ['a Mobipocket book', 'prc', mobi],
+    ['an Arrow table', 'feather', Buffer.concat([text('ARROW1\0\0'), noise(200), text('ARROW1')])],
+    ['an avatar model', 'vrm', Buffer.concat([text('glTF\x02\0\0\0\xcc\0\0\0'), noise(192)])],
+    ['a JPEG XR image', 'wdp', Buffer.concat([text('II\xbc\x01\x20\0\0\0'), noise(200)])],
     ['a table under a short extension', 'pq', Buffer.concat([text('PAR1'), noise(100), text('PAR1')])],
     ['a graph', 'dot', text(graph)],
     [
@@ -64,10 +64,10 @@ describe('accepts a valid file', () => {
     ],
     ['a certificate in DER', 'crt', der(700)],
     ['keys in DER', 'p12', der(700)],
-    ['Opus in Matroska sound', 'mka', media.webm()],
+    ['Opus in Matroska audio', 'mka', media.webm()],
     ['a binary property list', 'plist', Buffer.concat([text('bplist00'), noise(200)])],
-    ['a presentation of Keynote', 'key', basic.zip({ 'Index/Document.iwa': 'x' })],
-    ['an MPEG program stream called sound', 'mp3', programStream],
+    ['a Keynote presentation', 'key', basic.zip({ 'Index/Document.iwa': 'x' })],
+    ['an MPEG program stream named as audio', 'mp3', programStream],
     [
       'Ogg with padding between its pages',
       'ogg',
@@ -79,13 +79,13 @@ describe('accepts a valid file', () => {
     ],
     ['ID3 before a short ADTS', 'aac', Buffer.concat([id3, media.aac().subarray(0, 2 * adtsLength)])],
     ['ID3 before ADTS', 'aac', Buffer.concat([id3, media.aac()])],
-    ['the marks of zip64 in a name', 'zip', basic.zip({ 'PK\x06\x06PK\x06\x07.txt': 'hello' })],
+    ['the signatures of zip64 in a name', 'zip', basic.zip({ 'PK\x06\x06PK\x06\x07.txt': 'hello' })],
     ['ten megabytes of zeros', 'zip', basic.zip({ zeros: Buffer.alloc(10 * 1024 * 1024) })],
     ['ten megabytes of zeros', 'gz', gzipSync(Buffer.alloc(10 * 1024 * 1024))],
-    ['a QuickTime film called .mp4', 'mp4', brand(mp4(), 'qt  ')],
-    ['Matroska called .webm', 'webm', media.webm({ type: 'matroska' })],
+    ['a QuickTime video named .mp4', 'mp4', brand(mp4(), 'qt  ')],
+    ['Matroska named .webm', 'webm', media.webm({ type: 'matroska' })],
   ])('%s (.%s)', async (_, extension, bytes) => {
-    expect(await runReader(extension, bytes)).toBe('sound')
+    expect(await runReader(extension, bytes)).toBe('valid')
   })
 })
 
@@ -157,7 +157,7 @@ describe('rejects an invalid file', () => {
     const bomb = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0" width="1" height="1"/>${levels.join('')}<use href="#a9"/></svg>`
     expect(await runReader('svg', text(bomb))).toMatch(/^svg_use/)
     const honest = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0"/>${'<use href="#a0"/>'.repeat(500)}</svg>`
-    expect(await runReader('svg', text(honest))).toBe('sound')
+    expect(await runReader('svg', text(honest))).toBe('valid')
   })
 
   test('a program with an unknown extension', async () => {

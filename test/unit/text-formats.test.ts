@@ -169,7 +169,7 @@ describe('JSON', () => {
 describe('XML', () => {
   test.each([
     ['plain', Buffer.from('<?xml version="1.0"?><a b="c">d</a>')],
-    ['namespaces that nobody declared', Buffer.from('<x:a/>')],
+    ['undeclared namespaces', Buffer.from('<x:a/>')],
     ['Latin-1 as declared', sample.latin1('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>')],
     ['UTF-16', sample.utf16le('<?xml version="1.0" encoding="UTF-16"?><a>é</a>')],
     ['a code page of DOS', sample.latin1('<?xml version="1.0" encoding="IBM855"?><a>\xe9\x9f</a>')],

@@ -106,7 +106,7 @@ describe('finds the EICAR string', () => {
       () => Buffer.concat([gzipSync(eicar.subarray(0, 30)), gzipSync(eicar.subarray(30)), Buffer.alloc(20)]),
     ],
     ['in a gz that has a long name and a comment', () => named(gz)],
-    ['in a gz whose checksum is wrong', () => Buffer.concat([gz.subarray(0, -8), Buffer.alloc(8, 1)])],
+    ['in a gz with a wrong checksum', () => Buffer.concat([gz.subarray(0, -8), Buffer.alloc(8, 1)])],
     ['in a tar.gz in a zip', async () => zipOf({ name: 'a.tgz', bytes: gzipSync(await tarOf('x', eicar)) })],
     ['in a member of a document', () => zipOf({ name: '[Content_Types].xml', bytes: text }, { name: 'xl/x.bin', bytes: eicar })],
     ['in a stored member with its sizes behind it', () => local({ method: 0, data: eicar, descriptor: true })],
@@ -121,8 +121,8 @@ describe('finds the EICAR string', () => {
     ['in a zip without a directory, with its sizes behind it', () => local({ data: packed, descriptor: true })],
     ['in a stored gz in a zip without a directory', () => local({ method: 0, data: gz })],
     ['in a stored gz of unknown size in a zip without a directory', () => local({ method: 0, data: gz, descriptor: true })],
-    ['in a zip whose directory lies beyond its end', () => Buffer.concat([hidden, directory({ before: 999_999 })])],
-    ['in a zip whose directory is of something else', () => Buffer.concat([hidden, noise(60), only(hidden.length)])],
+    ['in a zip with a directory past its end', () => Buffer.concat([hidden, directory({ before: 999_999 })])],
+    ['in a zip with a directory of other members', () => Buffer.concat([hidden, noise(60), only(hidden.length)])],
     [
       'before the only member that the directory names',
       () => Buffer.concat([hidden, harmless, only(hidden.length + harmless.length, hidden.length)]),
@@ -150,7 +150,7 @@ describe('finds the EICAR string', () => {
       },
     ],
     [
-      'in what follows a packed member whose directory claims it as its own',
+      'after a packed member whose directory entry includes it',
       () => {
         const first = local({ name: 'a.txt', data: deflateRawSync(text), descriptor: true })
         const claimed = first.length - 35 + hidden.length

@@ -162,7 +162,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(Buffer.concat([noise(9 * mebibyte), eicar]), { level: 1 }))).toMatchObject(infected)
   })
 
-  test('a large tar and a large zip inside a gz, which nothing holds whole', async () => {
+  test('finds the string in a large tar and a large zip inside a gz, without buffering them', async () => {
     const members: [string, Buffer][] = [
       ['big', noise(5 * mebibyte)],
       ['eicar.com', gzipSync(eicar)],
@@ -173,7 +173,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
-  test('what is damaged from its start is scanned as it is, and the report says so', async () => {
+  test('scan a file that is damaged from its start as plain bytes, and report it', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
     expect(await scan(sevenZip)).toEqual(cleanWith('7z'))
     expect(await scan(zipOf({ name: 'a.7z', bytes: sevenZip }))).toMatchObject({
@@ -183,7 +183,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(Buffer.concat([sevenZip, eicar]))).toMatchObject(infected)
   })
 
-  test('a damaged archive is looked at as far as it goes, and the report says so', async () => {
+  test('scans a damaged archive up to the damage, and reports it', async () => {
     const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
     const zip = zipOf({ name: 'a', bytes: noise(10_000) })
@@ -192,7 +192,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 })
 
 describe('limits', () => {
-  test('archives in archives', async () => {
+  test('nested archives', async () => {
     const scanner = await open()
     expect(await scanner.scan(inMemory(nested(eicar, 4)), never())).toMatchObject(infected)
     expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toMatchObject({
@@ -222,14 +222,14 @@ describe('limits', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
   })
 
-  test('a virus before the limit, or beside an encrypted member, is a virus', async () => {
+  test('reports a virus before the limit, or next to an encrypted member, as a virus', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
     expect(await scanner.scan(inMemory(zipOf(...members)), never())).toMatchObject(infected)
   })
 })
 
-describe("the operator's rules", () => {
+describe('rules of the operator', () => {
   let dir: string
   beforeAll(async () => {
     dir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
@@ -241,7 +241,7 @@ describe("the operator's rules", () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test('find, are told by name, and count in the identity; ours still work beside a global rule', async () => {
+  test('match, are reported by name, and change the identity, and built-in rules still work with a global rule', async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',
@@ -265,7 +265,7 @@ describe("the operator's rules", () => {
   })
 
   test.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])(
-    'a faulty one is refused at the start, with its file (%s)',
+    'rejects an invalid rule at the start and names its file (%s)',
     async (kind) => {
       const source = (origin: string, text: string) => ({ origin, text })
       const sources = [
@@ -285,7 +285,7 @@ describe("the operator's rules", () => {
     },
   )
 
-  test('a folder that is not there, or holds none, is refused with a sentence', async () => {
+  test('rejects a missing or empty folder with a sentence', async () => {
     await expect(openScanner('yara:', { rulesDir: dir })).rejects.toThrow(/holds no \*\.yar/)
     await expect(openScanner('yara:', { rulesDir: join(dir, 'missing') })).rejects.toThrow(/RULES_DIR '.*missing' cannot be read/)
   })

@@ -81,7 +81,7 @@ async function smallPatches({ send, pid, blobs }, { count, size, first = 0 }) {
   for (let n = 0; n < count; n++) {
     await expectStatus(204, await patch(send, path, first + n * size, Buffer.alloc(size, 'x')))
     const now = storedIn(blobs)
-    // What appears is written; what a sweep removes in the meantime is not subtracted.
+    // New bytes count as written. Bytes that a sweep removes in the meantime are not subtracted.
     stored += Math.max(0, now - last)
     last = now
   }

@@ -54,7 +54,7 @@ export async function run() {
       figures: [
         { name: 'delivery to the other tenant, 99th percentile, ms', value: percentile(attacked, 0.99), max: 2_000 },
         { name: 'events of the other tenant that were not delivered', value: events - attacked.length, max: 0 },
-        { name: 'most deliveries of the attacker at the same time', value: silent.mostOpen(), max: 16 },
+        { name: 'most deliveries of the attacker at the same time', value: silent.maxOpen(), max: 16 },
         { name: 'slowest test of a webhook that answers 101, ms', value: Math.max(...tests.durations), max: 2_000 },
         { name: 'attempts answered with 101 that were not logged', value: tests.durations.length - tests.logged, max: 0 },
         { name: 'databases that still run after the exit', value: locks.length, max: 0 },
@@ -87,7 +87,7 @@ async function rawReceiver(text) {
     for (const socket of open) socket.destroy()
     server.close()
   }
-  return { url: `http://127.0.0.1:${server.address().port}/`, mostOpen: () => most, close }
+  return { url: `http://127.0.0.1:${server.address().port}/`, maxOpen: () => most, close }
 }
 
 /** Records when the event of each change of the tenant's name arrives. */

@@ -34,7 +34,7 @@ async function unzip(bytes) {
   })
 }
 
-/** By extension: the name of the library, and a function that opens one file. */
+/** Libraries by extension: the name, and a function that opens one file. */
 export const bareReaders = {
   png: ['sharp', decode],
   jpg: ['sharp', decode],

@@ -287,9 +287,9 @@ async function proveEvents(run, databaseUrl, readers) {
     for (let tries = 0; tries < 300 && (sequences.at(-1) ?? 0) < rows[0].length; tries++) await sleep(100)
     await end()
     const wrong = sequences.findIndex((sequence, index) => sequence !== index + 1)
-    if (wrong >= 0) run.faults.push(`the reader of '${tenant.name}' was told ${sequences[wrong]} as number ${wrong + 1}`)
+    if (wrong >= 0) run.faults.push(`the reader of '${tenant.name}' received ${sequences[wrong]} as number ${wrong + 1}`)
     if (sequences.length !== rows[0].length)
-      run.faults.push(`the reader of '${tenant.name}' was told ${sequences.length} of ${rows[0].length} events`)
+      run.faults.push(`the reader of '${tenant.name}' received ${sequences.length} of ${rows[0].length} events`)
     run.counts.events += sequences.length
   }
   const unlike = await client.query(
