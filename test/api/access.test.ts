@@ -136,7 +136,7 @@ const uploads: Record<string, Row> = {
 }
 
 test('the table has one row per documented route and endpoint', async () => {
-  const documented = (await world.stranger.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
+  const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
   const endpoints = Object.entries(documented).flatMap(([path, methods]) =>
     Object.keys(methods)
       .filter((method) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
@@ -187,7 +187,7 @@ describe('scopes by route', () => {
           expect(answer.body.message).toContain(`'${row.needs}'`)
         }
       }
-    expect(refusal(await call(world.stranger, route, row))).toEqual([401, 'unauthenticated'])
+    expect(refusal(await call(world.unauthenticated, route, row))).toEqual([401, 'unauthenticated'])
     expect(refusal(await call(world.as(`assay_${'x'.repeat(43)}`), route, row))).toEqual([401, 'unauthenticated'])
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 const day = 86_400_000
@@ -17,7 +17,7 @@ const created = { status: 201, message: true }
 test('creation returns the documented members, and the secret only once', async () => {
   const data = dataOf(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
   expect(data).toEqual({
-    api_key_id: anId('key'),
+    api_key_id: anyId('key'),
     api_key: expect.stringMatching(/^assay_[A-Za-z0-9_-]{43}$/),
     name: 'CI',
     scopes: ['upload', 'download'],
@@ -34,8 +34,8 @@ test('creation returns the documented members, and the secret only once', async 
     last_used_at: null,
     metadata: {},
     created_by: tenant.admin.id,
-    created_at: aTime,
-    updated_at: aTime,
+    created_at: anyTimestamp,
+    updated_at: anyTimestamp,
   })
   expect(data.api_key.startsWith(record.key_prefix)).toBe(true)
   expect(record.key_prefix.length).toBeLessThan(20)
@@ -60,7 +60,7 @@ test('creation stores scopes, expiry and metadata; the expiry is the given numbe
     }),
     created,
   )
-  expect(data).toMatchObject({ name: 'é'.repeat(255), scopes: ['metadata', 'delete'], expires_at: aTime })
+  expect(data).toMatchObject({ name: 'é'.repeat(255), scopes: ['metadata', 'delete'], expires_at: anyTimestamp })
   const expiry = Date.parse(data.expires_at) - 365 * day
   expect(expiry).toBeGreaterThanOrEqual(before)
   expect(expiry).toBeLessThanOrEqual(Date.now() + slack)
@@ -106,12 +106,12 @@ describe('rejects an invalid value with 400', () => {
   ]
   test.each(faults)('%s: %j', async (field, value) => {
     const body = { name: 'k', [field]: value }
-    expect(faultyFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
+    expect(getInvalidFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
   })
 
   test('reports all invalid values together', async () => {
     const answer = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
-    expect(faultyFields(answer)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
+    expect(getInvalidFields(answer)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
   })
 })
 
@@ -155,7 +155,7 @@ describe('status transitions', () => {
     const again = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`), { message: true })
     expect(refusal(await world.as(rotated.api_key).get('/files'))).toEqual([401, 'unauthenticated'])
     dataOf(await world.as(again.api_key).get('/files'))
-    expect(faultyFields(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 86_401 }))).toEqual([
+    expect(getInvalidFields(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 86_401 }))).toEqual([
       'grace_seconds',
     ])
   })
@@ -184,7 +184,7 @@ test('lists keys newest first, by page and status', async () => {
   expect(await ids('?status=revoked')).toEqual([keys[2]])
   expect(await ids('?status=active')).toEqual([keys[3], keys[0]])
   expect(await ids('?page=2147483647&page_size=100')).toEqual([])
-  expect(faultyFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
+  expect(getInvalidFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
 })
 
 test('a key restricted to some contexts gets 404 for the others', async () => {
@@ -204,7 +204,7 @@ test('a key restricted to some contexts gets 404 for the others', async () => {
   expect(refusal(await key.delete(`/files/${hidden}`))).toEqual(notFound)
   expect(dataOf(await key.get('/stats/by-context/files'))).toHaveLength(1)
   expect(refusal(await key.get('/stats'))).toEqual([403, 'forbidden'])
-  expect(faultyFields(await own.admin.post('/api-keys', { name: 'x', scopes: ['admin'], contexts: ['open'] }))).toEqual([
+  expect(getInvalidFields(await own.admin.post('/api-keys', { name: 'x', scopes: ['admin'], contexts: ['open'] }))).toEqual([
     'contexts',
   ])
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -17,7 +17,7 @@ const allScopes = ['upload', 'download', 'metadata', 'delete', 'admin']
 
 /** An entry with the specified members, performed by the admin key of the tenant by default. */
 const entry = (what: Record<string, unknown>) => ({
-  audit_id: anId('aud'),
+  audit_id: anyId('aud'),
   entity_type: what.audit_type,
   performed_by_id: tenant.admin.id,
   performed_by_name: 'Admin',
@@ -26,7 +26,7 @@ const entry = (what: Record<string, unknown>) => ({
   performed_by_scopes: allScopes,
   ip_address: '127.0.0.1',
   user_agent: expect.any(String),
-  created_at: aTime,
+  created_at: anyTimestamp,
   ...what,
 })
 
@@ -131,7 +131,7 @@ test('stores a snapshot of the name and e-mail of the dashboard user', async () 
       entity_id: api_key_id,
       entity_name: 'by Ada',
       details: expect.any(Object),
-      performed_by_id: anId('usr'),
+      performed_by_id: anyId('usr'),
       performed_by_name: 'Ada',
       performed_by_email: 'ada@example.com',
       performed_by_type: 'user',
@@ -230,13 +230,13 @@ describe('lists of entries', () => {
   })
 
   test('rejects invalid filter values with 400', async () => {
-    expect(faultyFields(await own.admin.get('/audit-logs?audit_type=key&action=made&page=0&page_size=101'))).toEqual([
+    expect(getInvalidFields(await own.admin.get('/audit-logs?audit_type=key&action=made&page=0&page_size=101'))).toEqual([
       'action',
       'audit_type',
       'page',
       'page_size',
     ])
-    expect(faultyFields(await own.admin.get(`/audit-logs/entity/door/${key.id}?page=x`))).toEqual(['entity_type', 'page'])
+    expect(getInvalidFields(await own.admin.get(`/audit-logs/entity/door/${key.id}?page=x`))).toEqual(['entity_type', 'page'])
     expect(refusal(await own.admin.get('/audit-logs/entity/api_key/'))).toEqual([404, 'not_found'])
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { createClient } from '../../packages/client/src/index.js'
 import { newId } from '../../src/platform/ids.js'
-import { dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -98,7 +98,7 @@ test.each([
   ['numbers', [1]],
   ['no list', 'file_x'],
 ])('rejects %s and names file_ids', async (_, fileIds) => {
-  expect(faultyFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
+  expect(getInvalidFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })
 
 test('deletes files by GraphQL and by the client', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { docx, packed } from '../../packages/formats/test/support/samples/office.js'
-import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -48,7 +48,7 @@ test('reports all invalid fields together, and suggests the nearest name for an 
     reject_encrypted_files: null,
     reject_active_contents: true,
   })
-  expect(faultyFields(answer)).toEqual([
+  expect(getInvalidFields(answer)).toEqual([
     'accept_unscanned',
     'reject_active_contents',
     'reject_encrypted_files',
@@ -99,7 +99,7 @@ test('GraphQL offers the policy as a field of the context, and a mutation', asyn
   })
   const lister = await tenant.key(['metadata'])
   const refused = await lister.graphql('{ contexts { data { contextKey policy { rescan } } } }')
-  expect(graphqlCode(refused)).toBe('FORBIDDEN')
+  expect(getGraphqlCode(refused)).toBe('FORBIDDEN')
   expect(refused.body.data.contexts.data[0].policy).toBeNull()
 })
 

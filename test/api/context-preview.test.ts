@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { encrypted7z } from '../../packages/formats/test/support/samples/archive.js'
 import { docx, packed } from '../../packages/formats/test/support/samples/office.js'
-import { dataOf, faultyFields, graphqlCode } from '../support/answers.js'
+import { dataOf, getGraphqlCode, getInvalidFields } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -131,11 +131,11 @@ test('returns the same errors as a change, including those of the policy', async
     extensions: [],
     policy: { trash_days: 400, retention_days: 1.5, reject_all: true },
   })
-  expect(faultyFields(answer)).toEqual(['extensions', 'max_file_size_mb', 'policy.reject_all', 'policy.retention_days'])
-  expect(faultyFields(await tenant.admin.post('/contexts/faulty/preview', { policy: { trash_days: 400 } }))).toEqual([
+  expect(getInvalidFields(answer)).toEqual(['extensions', 'max_file_size_mb', 'policy.reject_all', 'policy.retention_days'])
+  expect(getInvalidFields(await tenant.admin.post('/contexts/faulty/preview', { policy: { trash_days: 400 } }))).toEqual([
     'policy.trash_days',
   ])
-  expect(faultyFields(await tenant.admin.post('/contexts/faulty/preview', { policy: [] }))).toEqual(['policy'])
+  expect(getInvalidFields(await tenant.admin.post('/contexts/faulty/preview', { policy: [] }))).toEqual(['policy'])
   expect(await preview('faulty', { policy: { retention_days: null } })).toMatchObject({ files: 0 })
 })
 
@@ -153,5 +153,5 @@ test('GraphQL returns the same preview', async () => {
     byReason: { invalidExtension: 1 },
     sample: [{ originalFilename: 'text.txt', reason: 'invalid_extension' }],
   })
-  expect(graphqlCode(await ask('{ policy: { trashDays: 400 } }'))).toBe('BAD_USER_INPUT')
+  expect(getGraphqlCode(await ask('{ policy: { trashDays: 400 } }'))).toBe('BAD_USER_INPUT')
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { aTime, dataOf, faultyFields, itemsOf } from '../support/answers.js'
+import { anyTimestamp, dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -23,7 +23,7 @@ test('a context starts with version 1, and each change of its rules or policy cr
   expect(first).toEqual({
     version: 1,
     changed_by: tenant.admin.id,
-    changed_at: aTime,
+    changed_at: anyTimestamp,
     rules: {
       allowed_extensions: ['txt', 'csv', 'json', 'png', 'pdf'],
       max_file_size_mb: 5,
@@ -95,7 +95,7 @@ test('lists versions newest first with a link to the next page, also by GraphQL'
   const [, next] = /<\/api\/v1([^>]+)>/.exec(first.headers.get('link')!)!
   expect(itemsOf(await tenant.admin.get(next!)).map(({ version }: { version: number }) => version)).toEqual([3, 2])
   expect((await versionsOf('paged', '?page_size=2&page=3'))[0].version).toBe(1)
-  expect(faultyFields(await tenant.admin.get('/contexts/paged/versions?after=nonsense'))).toEqual(['after'])
+  expect(getInvalidFields(await tenant.admin.get('/contexts/paged/versions?after=nonsense'))).toEqual(['after'])
   const { body } = await tenant.admin.graphql(
     '{ contextVersions(contextKey: "paged", pageSize: 1) { data { version rules { maxFileSizeMb policy { rescan } } } pagination { totalItems } } }',
   )

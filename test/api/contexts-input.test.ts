@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, faultyFields } from '../support/answers.js'
+import { dataOf, getInvalidFields } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -75,7 +75,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
       .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`)
       .join(',')
     const answer = await tenant.admin.post('/contexts', `{${text}}`, { 'content-type': 'application/json' })
-    expect(faultyFields(answer)).toEqual([field])
+    expect(getInvalidFields(answer)).toEqual([field])
   })
 
   test('reports all invalid values together', async () => {
@@ -86,7 +86,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
       storage_quota_mb: 'x',
       colour: 'red',
     })
-    expect(faultyFields(answer)).toEqual([
+    expect(getInvalidFields(answer)).toEqual([
       'allowed_extensions',
       'colour',
       'context_key',
@@ -107,7 +107,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     for (const [fault, nested] of Object.entries({ metadata: deep, body: deeper })) {
       const body = JSON.stringify(minimal('deep')).replace(/}$/, `,"metadata":${nested}}`)
       const answer = await tenant.admin.post('/contexts', body, { 'content-type': 'application/json' })
-      expect(faultyFields(answer)).toEqual([fault])
+      expect(getInvalidFields(answer)).toEqual([fault])
     }
   })
 })
@@ -169,7 +169,7 @@ describe('pages', () => {
     ['status=ACTIVE', ['status']],
   ]
   test.each(faulty)('rejects ?%s with 400', async (query, fields) => {
-    expect(faultyFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
+    expect(getInvalidFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
   })
 
   test('accepts leading zeros and 100 contexts per page', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -20,7 +20,7 @@ const minimal = (contextKey: string) => ({
 test('a context has exactly the specified fields and defaults', async () => {
   const answer = await tenant.admin.post('/contexts', minimal('defaults'))
   const expected = {
-    context_id: anId('ctx'),
+    context_id: anyId('ctx'),
     context_key: 'defaults',
     tenant_id: tenant.tenantId,
     display_name: 'Invoices',
@@ -35,8 +35,8 @@ test('a context has exactly the specified fields and defaults', async () => {
     storage_used_bytes: 0,
     status: 'active',
     metadata: {},
-    created_at: aTime,
-    updated_at: aTime,
+    created_at: anyTimestamp,
+    updated_at: anyTimestamp,
   }
   const created = dataOf(answer, { status: 201 })
   expect(created).toEqual(expected)
@@ -104,11 +104,11 @@ test('a change keeps omitted fields, and cannot change context_key', async () =>
     metadata: { b: 2 },
     storage_quota_mb: 3,
     storage_path_template: 'x/{year}',
-    updated_at: aTime,
+    updated_at: anyTimestamp,
   })
-  expect(faultyFields(await tenant.admin.patch('/contexts/changing', { context_key: 'other' }))).toEqual(['context_key'])
+  expect(getInvalidFields(await tenant.admin.patch('/contexts/changing', { context_key: 'other' }))).toEqual(['context_key'])
   expect(
-    faultyFields(
+    getInvalidFields(
       await tenant.admin.patch('/contexts/changing', {
         display_name: null,
         max_file_size_mb: 51,

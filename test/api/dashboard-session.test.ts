@@ -18,7 +18,7 @@ const dashboard = { 'x-assay-request': 'dashboard' }
 const json = { 'content-type': 'application/json' }
 
 const begin = (body: object, headers: Record<string, string> = json) =>
-  world.stranger.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
+  world.unauthenticated.raw('/session', { method: 'POST', headers, body: JSON.stringify(body) })
 
 /** The `assay_session=…` cookie as a browser returns it. */
 async function cookieOf(credentials: object = user): Promise<string> {
@@ -27,7 +27,7 @@ async function cookieOf(credentials: object = user): Promise<string> {
 }
 
 const me = (headers: Record<string, string>) =>
-  world.stranger.raw('/graphql', {
+  world.unauthenticated.raw('/graphql', {
     method: 'POST',
     headers: { ...json, ...headers },
     body: JSON.stringify({ query: '{ me { email } }' }),
@@ -50,7 +50,7 @@ describe('POST /session', () => {
 
   test('sets the Secure attribute if the service is reached by https', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
-    const answer = await secure.stranger.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
+    const answer = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
     expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure$/)
     await secure.close()
   })
@@ -92,7 +92,7 @@ describe('POST /session', () => {
   )
 
   test('rejects other methods with 405', async () => {
-    const answer = await world.stranger.raw('/session')
+    const answer = await world.unauthenticated.raw('/session')
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
 })
@@ -107,7 +107,7 @@ describe('the cookie', () => {
     const cookie = await cookieOf()
     const answer = await me({ cookie, ...headers })
     expect(answer.body.data.me).toEqual(counts ? { email: user.email } : null)
-    const rest = await world.stranger.get('/files', { cookie, ...headers })
+    const rest = await world.unauthenticated.get('/files', { cookie, ...headers })
     expect(rest.status).toBe(counts ? 200 : 401)
   })
 
@@ -116,16 +116,16 @@ describe('the cookie', () => {
     const form = new FormData()
     form.append('context', 'notes')
     form.append('file', new Blob(['text']), 'a.txt')
-    const upload = await world.stranger.rest('POST', '/files/upload', form, { cookie, origin: 'https://evil.example' })
+    const upload = await world.unauthenticated.rest('POST', '/files/upload', form, { cookie, origin: 'https://evil.example' })
     expect(upload.status).toBe(401)
-    const out = await world.stranger.raw('/session', { method: 'DELETE', headers: { cookie } })
+    const out = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie } })
     expect([out.status, out.headers.getSetCookie()]).toEqual([401, []])
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
   })
 
   test('is not accepted from other origins, even if CORS allows them', async () => {
     const open = await World.open({ CORS_ORIGINS: '*' }, world)
-    const preflight = await open.stranger.raw('/graphql', {
+    const preflight = await open.unauthenticated.raw('/graphql', {
       method: 'OPTIONS',
       headers: {
         origin: 'https://evil.example',
@@ -152,13 +152,13 @@ describe('the cookie', () => {
     ['a token that was changed', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
     ['too much', () => `assay_session=${'a.'.repeat(4500)}`],
   ])('with %s is rejected like an expired token', async (_what, make) => {
-    const answer = await world.stranger.get('/files', { cookie: await make(), ...dashboard })
+    const answer = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthenticated'])
   })
 
   test('requires scopes like every credential', async () => {
     const cookie = await cookieOf()
-    const answer = await world.stranger.get('/api-keys', { cookie, ...dashboard })
+    const answer = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([403, 'forbidden'])
   })
 })
@@ -166,7 +166,7 @@ describe('the cookie', () => {
 describe('DELETE /session', () => {
   test('ends the session and deletes the cookie', async () => {
     const cookie = await cookieOf()
-    const answer = await world.stranger.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
+    const answer = await world.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect(answer.status).toBe(200)
     expect(answer.headers.getSetCookie()[0]).toMatch(
       /^assay_session=; Path=\/; HttpOnly; SameSite=Strict; Expires=Thu, 01 Jan 1970/,
@@ -187,7 +187,7 @@ describe('DELETE /session', () => {
     const cookie = await cookieOf()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
-    const answer = await other.stranger.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
+    const answer = await other.unauthenticated.raw('/session', { method: 'DELETE', headers: { cookie, ...dashboard } })
     expect([answer.status, answer.headers.getSetCookie().length]).toEqual([401, 1])
     await other.close()
   })
@@ -266,7 +266,7 @@ describe('the dashboard page', () => {
   test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/contexts/new'])(
     'is served at %s to a browser',
     async (path) => {
-      const { status, headers, body } = await world.stranger.raw(path, { headers: browser })
+      const { status, headers, body } = await world.unauthenticated.raw(path, { headers: browser })
       expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
         200,
         'text/html; charset=utf-8',
@@ -289,21 +289,21 @@ describe('the dashboard page', () => {
     '/assets/..%2Findex.html',
     '/assets/constructor',
   ])('is not served to other clients at %s', async (path) => {
-    const { status, body } = await world.stranger.raw(path)
+    const { status, body } = await world.unauthenticated.raw(path)
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })
 
   test('returns an error to browsers for a path that is not a view', async () => {
     for (const path of ['/nothing', '/api/v1/nothing', '/files/a/b'])
-      expect((await world.stranger.raw(path, { headers: browser })).status).toBe(404)
+      expect((await world.unauthenticated.raw(path, { headers: browser })).status).toBe(404)
   })
 
   test.each(['br', 'gzip'])('has files with hashed names, compressed with %s at build time', async (encoding) => {
-    const { body } = await world.stranger.raw('/')
+    const { body } = await world.unauthenticated.raw('/')
     const names = [...(body as string).matchAll(/\/assets\/[\w-]+-[A-Z0-9]{8}\.(?:js|css)/g)].map(([path]) => path)
     expect(names).toHaveLength(2)
     for (const path of names) {
-      const { status, headers } = await world.stranger.raw(path, { headers: { 'accept-encoding': encoding } })
+      const { status, headers } = await world.unauthenticated.raw(path, { headers: { 'accept-encoding': encoding } })
       expect([status, headers.get('content-encoding'), headers.get('vary')]).toEqual([200, encoding, 'Accept-Encoding'])
       expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
     }
@@ -312,11 +312,13 @@ describe('the dashboard page', () => {
 
 test('DASHBOARD=off: / is a small page without scripts, and cookie sessions are disabled', async () => {
   const off = await World.open({ DASHBOARD: 'off' }, world)
-  const page = await off.stranger.raw('/')
+  const page = await off.unauthenticated.raw('/')
   expect(page.status).toBe(200)
   expect(page.body).not.toContain('<script')
   for (const address of ['docs', 'graphql']) expect(page.body).toContain(`href="${address}"`)
-  expect((await off.stranger.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })).status).toBe(404)
-  expect((await off.stranger.raw('/files', { headers: { accept: 'text/html' } })).status).toBe(404)
+  expect((await off.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })).status).toBe(
+    404,
+  )
+  expect((await off.unauthenticated.raw('/files', { headers: { accept: 'text/html' } })).status).toBe(404)
   await off.close()
 })

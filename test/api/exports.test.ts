@@ -103,7 +103,7 @@ describe('rejected exports', () => {
     expect(await code(uploader, '/stats/logs/export')).toEqual([403, 'forbidden'])
     expect(await code(reader, '/audit-logs/export')).toEqual([403, 'forbidden'])
     expect(await code(restricted, '/stats/logs/export')).toEqual([403, 'forbidden'])
-    expect(await code(world.stranger, '/stats/logs/export')).toEqual([401, 'unauthenticated'])
+    expect(await code(world.unauthenticated, '/stats/logs/export')).toEqual([401, 'unauthenticated'])
     const posted = await tenant.admin.post('/stats/logs/export', {})
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
     // The log contains each rejection of a key.

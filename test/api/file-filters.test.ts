@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { firstIdAt, newId } from '../../src/platform/ids.js'
-import { dataOf, faultyFields, itemsOf } from '../support/answers.js'
+import { dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
 import { countFiles } from '../support/file-groups.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -239,13 +239,13 @@ test.each([
   ['content_type=text/plain&page=2', ['page']],
   ['prefix=x', ['prefix']],
 ])('rejects %s and names the invalid parameter', async (query, fields) => {
-  expect(faultyFields(await key.get(`/files?${query}`))).toEqual(fields)
+  expect(getInvalidFields(await key.get(`/files?${query}`))).toEqual(fields)
 })
 
 test('rejects a cursor of a list with another order', async () => {
   const answer = await key.get('/files?sort=size_bytes&page_size=5')
   const after = new URL(nextOf(answer)!, 'http://x').searchParams.get('after')!
-  expect(faultyFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
+  expect(getInvalidFields(await key.get(`/files?sort=original_filename&after=${after}`))).toEqual(['after'])
   const { body } = await key.graphql('{ filesConnection(first: 1, last: 1) { totalCount } }')
   expect(body.errors[0].extensions.details.fields[0].field).toBe('last')
 })
@@ -283,7 +283,7 @@ describe('lists of more than ten thousand files', () => {
   test('are rejected if they need a sort, with a hint to a filter that works', async () => {
     for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
       const answer = await many.admin.get(`/files?${query}`)
-      expect(faultyFields(answer)).toEqual(['sort'])
+      expect(getInvalidFields(answer)).toEqual(['sort'])
       expect(answer.body.message).toMatch(/more than 10000 files/)
     }
     expect(itemsOf(await many.admin.get('/files?name_prefix=invoice-99&start_date=2026-01-01&sort=size_bytes'))).toHaveLength(20)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, itemsOf } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -72,13 +72,13 @@ describe('members of responses', () => {
   test('a file in a list', async () => {
     expect(itemsOf(await tenant.admin.get('/files'))).toEqual([
       {
-        file_id: anId('file'),
+        file_id: anyId('file'),
         ...uploaded,
         uploaded_by: tenant.admin.id,
         uploaded_by_name: 'Admin',
         download_count: 0,
         last_downloaded_at: null,
-        created_at: aTime,
+        created_at: anyTimestamp,
       },
     ])
   })
@@ -91,8 +91,8 @@ describe('members of responses', () => {
       metadata: { n: 1 },
       download_count: 0,
       last_downloaded_at: null,
-      created_at: aTime,
-      updated_at: aTime,
+      created_at: anyTimestamp,
+      updated_at: anyTimestamp,
     })
   })
 
@@ -110,7 +110,7 @@ describe('members of responses', () => {
       dataOf(await tenant.admin.get(`/files/${fileId}/metadata`)),
       itemsOf(await tenant.admin.get('/files'))[0],
     ]) {
-      expect(file).toMatchObject({ download_count: 2, last_downloaded_at: aTime })
+      expect(file).toMatchObject({ download_count: 2, last_downloaded_at: anyTimestamp })
       expect(Date.parse(file.last_downloaded_at)).toBeGreaterThanOrEqual(before)
     }
   })
@@ -119,7 +119,7 @@ describe('members of responses', () => {
     const user = await tenant.user(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = itemsOf(await tenant.admin.get('/files?page_size=1'))
-    expect(file).toMatchObject({ file_id, uploaded_by: anId('usr'), uploaded_by_name: null })
+    expect(file).toMatchObject({ file_id, uploaded_by: anyId('usr'), uploaded_by_name: null })
     expect(itemsOf(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
   })
 
@@ -192,7 +192,7 @@ describe('lists', () => {
     expect(await list('page=3&page_size=2')).toMatchObject({ found: [0], has_next: false, has_previous: true })
     expect(await list('page=4&page_size=2')).toMatchObject({ found: [], has_next: false, has_previous: true })
     expect(await list('page=2147483647&page_size=100')).toMatchObject({ found: [], total_items: 5 })
-    expect(faultyFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
+    expect(getInvalidFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
   })
 
   test('neither repeats nor skips files of the same millisecond', async () => {
@@ -237,7 +237,7 @@ test('HEAD of a download URL checks the file without creating, counting or loggi
   expect(await head(reader, `/files/${fileId}?once=maybe`)).toBe(400)
   expect(await head(reader, `/files/${fileId.replace(/.{6}$/, 'aaaaaa')}`)).toBe(404)
   expect(await head(uploader, `/files/${fileId}`)).toBe(403)
-  expect(await head(world.stranger, `/files/${fileId}`)).toBe(401)
+  expect(await head(world.unauthenticated, `/files/${fileId}`)).toBe(401)
   const { total_downloads: before } = dataOf(await tenant.admin.get('/stats')).overview
   expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toMatchObject({
     download_count: 0,

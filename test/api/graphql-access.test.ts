@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { graphqlCode } from '../support/answers.js'
+import { getGraphqlCode } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 const scopes = ['upload', 'download', 'metadata', 'delete', 'admin'] as const
@@ -176,7 +176,7 @@ describe('scopes by root field', () => {
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
         const answer = await ask(await callerOf(by, scope, field), kind, field, row)
-        const code = graphqlCode(answer)
+        const code = getGraphqlCode(answer)
         const allowed = row.needs === 'any' || scope === 'admin' || scope === row.needs
         if (!allowed) {
           expect([field, by, scope, code]).toEqual([field, by, scope, 'FORBIDDEN'])
@@ -184,9 +184,9 @@ describe('scopes by root field', () => {
         } else if (!['changePassword', 'beginSecondFactor'].includes(field))
           expect(['UNAUTHENTICATED', 'FORBIDDEN', 'INTERNAL_SERVER_ERROR']).not.toContain(code)
       }
-    const stranger = await ask(world.stranger, kind, field, row)
-    if (field === 'me') return expect(stranger.body).toEqual({ data: { me: null } })
-    expect(graphqlCode(stranger)).toBe('UNAUTHENTICATED')
+    const anonymous = await ask(world.unauthenticated, kind, field, row)
+    if (field === 'me') return expect(anonymous.body).toEqual({ data: { me: null } })
+    expect(getGraphqlCode(anonymous)).toBe('UNAUTHENTICATED')
   })
 })
 
@@ -205,7 +205,7 @@ describe('tenant isolation by root field', () => {
   test.each(rows)('%s %s', async (kind, field, row) => {
     const answer = await ask(mine.admin, kind, field, row)
     if (row.theirs === 'unknown') {
-      expect(graphqlCode(answer)).toBe('NOT_FOUND')
+      expect(getGraphqlCode(answer)).toBe('NOT_FOUND')
       expect(withoutIds(answer, ids)).toBe(withoutIds(await ask(mine.admin, kind, field, row, nobodys), nobodys))
       return
     }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { graphqlCode } from '../support/answers.js'
+import { getGraphqlCode } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -56,7 +56,7 @@ describe('node finds an object of any type by its id', () => {
 
   test.each(types)('%s: returns null in another tenant, as for an unknown id', async (type) => {
     const answer = await find(other.admin, ids[type]!)
-    expect([graphqlCode(answer), answer.body.data]).toEqual(['NOT_FOUND', { node: null }])
+    expect([getGraphqlCode(answer), answer.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
 
   const needs = {
@@ -69,14 +69,14 @@ describe('node finds an object of any type by its id', () => {
   }
   test.each(Object.entries(needs))('%s: requires the scope %s', async (type, scope) => {
     const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
-    expect(graphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
-    expect(graphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
+    expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
+    expect(getGraphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
   })
 
   test('returns no objects of other contexts, nor of the tenant, to a restricted key', async () => {
     const restricted = await tenant.key(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
-      ['File', 'FileContext', 'CallLog'].map(async (type) => graphqlCode(await find(restricted, ids[type]!))),
+      ['File', 'FileContext', 'CallLog'].map(async (type) => getGraphqlCode(await find(restricted, ids[type]!))),
     )
     expect(codes).toEqual(['NOT_FOUND', 'NOT_FOUND', 'FORBIDDEN'])
   })
@@ -84,7 +84,7 @@ describe('node finds an object of any type by its id', () => {
   test.each(['', 'file', 'file_x', 'req_00000000000000000000000000', `${'x'.repeat(5_000)}`])(
     'treats the malformed id %j as unknown',
     async (id) => {
-      expect(graphqlCode(await find(user, id))).toBe('NOT_FOUND')
+      expect(getGraphqlCode(await find(user, id))).toBe('NOT_FOUND')
     },
   )
 

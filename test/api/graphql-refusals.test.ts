@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { graphqlCode, refusal } from '../support/answers.js'
+import { getGraphqlCode, refusal } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -26,8 +26,8 @@ describe('errors have the codes of REST', () => {
   const table: [string, () => Promise<Answer>, () => Promise<Answer>, number, string][] = [
     [
       'no credential',
-      () => world.stranger.get('/files'),
-      () => world.stranger.graphql('{ files { data { fileId } } }'),
+      () => world.unauthenticated.get('/files'),
+      () => world.unauthenticated.graphql('{ files { data { fileId } } }'),
       401,
       'unauthenticated',
     ],
@@ -192,20 +192,20 @@ describe('errors have the codes of REST', () => {
     const rest = await byRest()
     const graphql = await byGraphql()
     expect(refusal(rest)).toEqual([status, code])
-    expect(graphqlCode(graphql)).toBe(code.toUpperCase())
+    expect(getGraphqlCode(graphql)).toBe(code.toUpperCase())
     expect(graphql.body.errors[0].extensions.details).toEqual(expect.any(Object))
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
   test('a subscription by POST is rejected as a client error at its location', async () => {
-    const answer = await world.stranger.graphql('subscription { events { sequence } }')
-    expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
+    const answer = await world.unauthenticated.graphql('subscription { events { sequence } }')
+    expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.status).toBe(400)
     expect(answer.body.errors[0].message).toBe('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.')
   })
 
   test('rejects a very long operation name and does not repeat it in the error', async () => {
-    const answer = await world.stranger.raw('/graphql', {
+    const answer = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ query: '{ __typename }', operationName: 'x'.repeat(15_000) }),
@@ -262,7 +262,7 @@ describe('an error response has the media type that the client accepts', () => {
     'a body that is too large': [400, (headers) => post(`"${'x'.repeat(3_000_000)}"`, { ...ofJson, ...headers })],
     'an upload without a credential': [
       401,
-      (headers) => post(form(), { 'apollo-require-preflight': 'true', ...headers }, world.stranger),
+      (headers) => post(form(), { 'apollo-require-preflight': 'true', ...headers }, world.unauthenticated),
     ],
   }
   test.each(Object.keys(refused))('%s', async (name) => {

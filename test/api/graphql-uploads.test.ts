@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, graphqlCode } from '../support/answers.js'
+import { anyId, getGraphqlCode } from '../support/answers.js'
 import { eicar } from '../support/eicar.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -78,7 +78,7 @@ describe('uploads by the multipart request specification', () => {
     form.append('map', '{"0":["variables.file"]}')
     form.append('0', new Blob(['x']), 'a.txt')
     const answer = await user.raw('/graphql', { method: 'POST', body: form })
-    expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+    expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
   test('logs the call of a key, and rejects an upload that is not a file as invalid input', async () => {
@@ -134,17 +134,17 @@ describe('limits of a document', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify([{ query: '{ me { id } }' }, { query: '{ me { id } }' }]),
     })
-    expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+    expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
   test('a GET requires a header that forms cannot send, and cannot execute mutations', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
-    expect([bare.status, graphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])
+    expect([bare.status, getGraphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])
     const preflighted = await user.raw(`/graphql?query=${query}`, {
       headers: { 'apollo-require-preflight': '1', accept: 'application/json' },
     })
-    expect(preflighted.body.data.me.id).toEqual(anId('usr'))
+    expect(preflighted.body.data.me.id).toEqual(anyId('usr'))
     const change = encodeURIComponent('mutation { updateTenant(input: { name: "by GET" }) { name } }')
     const refusedChange = await user.raw(`/graphql?query=${change}`, {
       headers: { 'apollo-require-preflight': '1', accept: 'application/json' },
@@ -163,14 +163,14 @@ test('introspection and the landing page are disabled in production by default',
   try {
     for (const query of [introspection, '{ __type(name: "File") { name } }']) {
       const disabled = await production.first.graphql(query)
-      expect(graphqlCode(disabled)).toBe('BAD_USER_INPUT')
+      expect(getGraphqlCode(disabled)).toBe('BAD_USER_INPUT')
       const message = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'
       expect(disabled.body.errors[0]).toMatchObject({
         message,
         extensions: { details: { fields: [{ field: 'query', message }] } },
       })
     }
-    expect((await production.first.graphql('{ me { id } }')).body.data.me.id).toEqual(anId('key'))
+    expect((await production.first.graphql('{ me { id } }')).body.data.me.id).toEqual(anyId('key'))
     const hint = await production.first.graphql('{ fils { data { fileId } } }')
     expect(JSON.stringify(hint.body)).not.toContain('Did you mean')
     for (const path of ['/graphql', '/graphql?sandbox', '/graphql/page.js'])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, graphqlCode, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getGraphqlCode, getInvalidFields, refusal } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -93,11 +93,11 @@ describe('mutations', () => {
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
     )
     expect(createApiKey).toEqual({
-      apiKeyId: anId('key'),
+      apiKeyId: anyId('key'),
       apiKey: expect.stringMatching(/^assay_[\w-]{43}$/),
       name: 'G',
       scopes: ['metadata'],
-      expiresAt: aTime,
+      expiresAt: anyTimestamp,
     })
     const id = { id: createApiKey.apiKeyId }
     for (const [move, status] of [
@@ -106,8 +106,12 @@ describe('mutations', () => {
       ['revokeApiKey', 'revoked'],
     ])
       expect((await ask(`mutation ($id: ID!) { ${move}(apiKeyId: $id) { status } }`, id))[move!]).toEqual({ status })
-    expect(graphqlCode(await user.graphql('mutation ($id: ID!) { enableApiKey(apiKeyId: $id) { status } }', id))).toBe('CONFLICT')
-    expect(graphqlCode(await user.graphql('mutation ($id: ID!) { rotateApiKey(apiKeyId: $id) { apiKey } }', id))).toBe('CONFLICT')
+    expect(getGraphqlCode(await user.graphql('mutation ($id: ID!) { enableApiKey(apiKeyId: $id) { status } }', id))).toBe(
+      'CONFLICT',
+    )
+    expect(getGraphqlCode(await user.graphql('mutation ($id: ID!) { rotateApiKey(apiKeyId: $id) { apiKey } }', id))).toBe(
+      'CONFLICT',
+    )
   })
 
   test('create, change and delete contexts', async () => {
@@ -117,7 +121,7 @@ describe('mutations', () => {
       { input },
     )
     expect(createContext).toEqual({
-      contextId: anId('ctx'),
+      contextId: anyId('ctx'),
       allowedExtensions: ['txt'],
       storageQuotaMb: 10_240,
       scanForViruses: true,
@@ -139,7 +143,7 @@ describe('mutations', () => {
       )
     const first = (await create(1)).body.data.createContext
     expect((await create(1)).body.data.createContext).toEqual(first)
-    expect(graphqlCode(await create(2))).toBe('IDEMPOTENCY_MISMATCH')
+    expect(getGraphqlCode(await create(2))).toBe('IDEMPOTENCY_MISMATCH')
     await user.delete('/contexts/once')
   })
 
@@ -149,7 +153,7 @@ describe('mutations', () => {
     })
     expect(await ask('{ me { id type name email scopes tenantId } }')).toEqual({
       me: {
-        id: anId('usr'),
+        id: anyId('usr'),
         type: 'user',
         name: 'Ada',
         email: expect.stringContaining('@'),
@@ -166,17 +170,17 @@ describe('mutations', () => {
     const other = await tenant.user(['metadata'])
     const signIn =
       'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token expiresAt user { userId email scopes } } }'
-    const data = await ask(signIn, { email: other.email.toUpperCase(), password: other.password }, world.stranger)
+    const data = await ask(signIn, { email: other.email.toUpperCase(), password: other.password }, world.unauthenticated)
     expect(data.signIn).toMatchObject({
-      expiresAt: aTime,
-      user: { userId: anId('usr'), email: other.email, scopes: ['metadata'] },
+      expiresAt: anyTimestamp,
+      user: { userId: anyId('usr'), email: other.email, scopes: ['metadata'] },
     })
     const session = world.as(data.signIn.token)
     dataOf(await session.get('/files'))
     expect(await ask('mutation { signOut }', {}, session)).toEqual({ signOut: true })
     expect(refusal(await session.get('/files'))).toEqual([401, 'unauthenticated'])
-    const wrong = await world.stranger.graphql(signIn, { email: other.email, password: 'wrong password' })
-    expect(graphqlCode(wrong)).toBe('UNAUTHENTICATED')
+    const wrong = await world.unauthenticated.graphql(signIn, { email: other.email, password: 'wrong password' })
+    expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
   })
 
   test('storage is healthy', async () => {
@@ -247,7 +251,7 @@ describe('connections', () => {
   test.each(['nonsense', '', 'ZmlsZV94', 'x'.repeat(5_000)])('rejects the cursor %s', async (after) => {
     for (const field of ['filesConnection', 'callLogsConnection', 'auditLogsConnection'])
       expect(
-        graphqlCode(await user.graphql(`query ($after: String) { ${field}(after: $after) { edges { cursor } } }`, { after })),
+        getGraphqlCode(await user.graphql(`query ($after: String) { ${field}(after: $after) { edges { cursor } } }`, { after })),
       ).toBe('BAD_USER_INPUT')
   })
 })
@@ -276,5 +280,5 @@ test('logs each call of a request as REST would', async () => {
     expect.stringMatching(/^metadata success$/),
     expect.stringMatching(/^metadata success$/),
   ])
-  expect(faultyFields(await key.get('/files?page=x'))).toEqual(['page'])
+  expect(getInvalidFields(await key.get('/files?page=x'))).toEqual(['page'])
 })

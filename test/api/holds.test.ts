@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { aTime, dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
-import { aged, expire, healthy } from '../support/life.js'
+import { anyTimestamp, dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { healthy, moveUploadBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -19,7 +19,7 @@ const context = (contextKey: string) => tenant.context(contextKey, { scan_for_vi
 test('a file on hold cannot be deleted, in single or bulk requests, until the hold is released', async () => {
   await context('held')
   const [held, free] = [await upload('held'), await upload('held')]
-  expect(dataOf(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: aTime })
+  expect(dataOf(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: anyTimestamp })
   expect(refusal(await tenant.admin.delete(`/files/${held}`))).toEqual([409, 'on_hold'])
   expect(dataOf(await tenant.admin.post('/files/delete', { file_ids: [held, free] }))).toEqual([
     { file_id: held, deleted: false, error: { code: 'on_hold', message: expect.stringContaining(held) } },
@@ -34,12 +34,12 @@ test('a file on hold cannot be deleted, in single or bulk requests, until the ho
 test('a file on hold expires only after the hold is released', async () => {
   await context('aging')
   dataOf(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
-  const fileId = await aged(world, await upload('aging'), 2)
+  const fileId = await moveUploadBack(world, await upload('aging'), 2)
   dataOf(await hold(fileId))
-  await expire(world)
+  await runExpiry(world)
   dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))
   dataOf(await tenant.admin.delete(`/files/${fileId}/hold`))
-  await expire(world)
+  await runExpiry(world)
   expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
@@ -66,9 +66,9 @@ test('a new reason replaces the previous one, and the same reason changes nothin
 test('a hold requires a reason and an existing file', async () => {
   await context('needy')
   const fileId = await upload('needy')
-  expect(faultyFields(await hold(fileId, ''))).toEqual(['reason'])
-  expect(faultyFields(await hold(fileId, 'x'.repeat(1025)))).toEqual(['reason'])
-  expect(faultyFields(await tenant.admin.rest('PUT', `/files/${fileId}/hold`, {}))).toEqual(['reason'])
+  expect(getInvalidFields(await hold(fileId, ''))).toEqual(['reason'])
+  expect(getInvalidFields(await hold(fileId, 'x'.repeat(1025)))).toEqual(['reason'])
+  expect(getInvalidFields(await tenant.admin.rest('PUT', `/files/${fileId}/hold`, {}))).toEqual(['reason'])
   expect(refusal(await hold('file_00000000000000000000000000'))).toEqual([404, 'not_found'])
   expect(refusal(await tenant.admin.delete(`/files/${fileId}/hold`))).toEqual([404, 'not_found'])
 })
@@ -92,7 +92,7 @@ test('GraphQL offers holds, and returns them with the file', async () => {
     `{ file(fileId: "${fileId}") { hold { reason heldBy } } holds(context: "queried") { data { fileId } } }`,
   )
   expect(read.body.data).toEqual({ file: { hold: { reason: 'Case 8', heldBy: tenant.admin.id } }, holds: { data: [{ fileId }] } })
-  expect(graphqlCode(await tenant.admin.graphql(`mutation { deleteFile(fileId: "${fileId}") { fileId } }`))).toBe('ON_HOLD')
+  expect(getGraphqlCode(await tenant.admin.graphql(`mutation { deleteFile(fileId: "${fileId}") { fileId } }`))).toBe('ON_HOLD')
   const lifted = await tenant.admin.graphql(`mutation { releaseHold(fileId: "${fileId}") { fileId } }`)
   expect(lifted.body.data.releaseHold).toEqual({ fileId })
 })

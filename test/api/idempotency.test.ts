@@ -67,12 +67,12 @@ describe('POST /files/upload', () => {
 
   test('other keys of the tenant, and other tenants, have separate Idempotency-Keys', async () => {
     const key = fresh()
-    const stranger = await world.tenant()
-    await stranger.context('notes')
+    const otherTenant = await world.tenant()
+    await otherTenant.context('notes')
     const colleague = await tenant.key(['upload'])
     const answers = [
       await upload(tenant.admin, 'mine', key),
-      await upload(stranger.admin, 'theirs', key),
+      await upload(otherTenant.admin, 'theirs', key),
       await upload(colleague, 'ours', key),
     ]
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])

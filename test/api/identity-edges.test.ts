@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dataOf } from '../support/answers.js'
-import { exchange, parsed, RawHttp } from '../support/raw-exchange.js'
+import { exchange, parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { watchFaults } from '../support/residue.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -27,13 +27,13 @@ describe('HTTP security', () => {
     const tenant = await world.tenant()
     const answers = {
       rest: await tenant.admin.get('/contexts'),
-      refused: await world.stranger.get('/contexts'),
-      unknown: await world.stranger.raw('/nowhere'),
+      refused: await world.unauthenticated.get('/contexts'),
+      unknown: await world.unauthenticated.raw('/nowhere'),
       graphql: await tenant.admin.graphql('{ me { id } }'),
-      live: await world.stranger.raw('/health/live'),
-      jwks: await world.stranger.raw('/.well-known/jwks.json'),
-      metrics: await world.stranger.raw('/metrics'),
-      download: await world.stranger.raw('/download/file_x'),
+      live: await world.unauthenticated.raw('/health/live'),
+      jwks: await world.unauthenticated.raw('/.well-known/jwks.json'),
+      metrics: await world.unauthenticated.raw('/metrics'),
+      download: await world.unauthenticated.raw('/download/file_x'),
     }
     for (const [door, { headers, body }] of Object.entries(answers)) {
       const told = Object.fromEntries(headers)
@@ -54,7 +54,7 @@ describe('HTTP security', () => {
   })
 
   test('the Sandbox page works with its content security policy', async () => {
-    const page = await world.stranger.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
+    const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
     expect([page.status, page.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/html')])
     const policy = page.headers.get('content-security-policy')!
     for (const [, host] of String(page.body).matchAll(/(?:src|href)="(https:\/\/[^/"]+)/g)) expect(policy).toContain(host)
@@ -64,7 +64,7 @@ describe('HTTP security', () => {
   test('CORS is disabled by default, and CORS_ORIGINS enables it for the listed origins', async () => {
     const origin = 'https://app.example.com'
     const preflight = (to: World, from: string, path = '/api/v1/files/upload') =>
-      to.stranger.raw(path, {
+      to.unauthenticated.raw(path, {
         method: 'OPTIONS',
         headers: {
           origin: from,
@@ -89,7 +89,7 @@ describe('HTTP security', () => {
     }
     for (const evil of ['https://evil.example.com', 'https://app.example.com.evil.com', 'http://app.example.com', 'null'])
       expect((await preflight(open, evil)).headers.get('access-control-allow-origin')).toBeNull()
-    const refused = await open.stranger.get('/contexts', { origin })
+    const refused = await open.unauthenticated.get('/contexts', { origin })
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin])
     expect(refused.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
@@ -100,11 +100,11 @@ describe('HTTP security', () => {
     slow.app.httpServer.headersTimeout = 200
     const raw = await RawHttp.open(slow.url)
     raw.write('GET /api/v1/contexts HTTP/1.1\r\nHost: x\r\nX-Slow: ')
-    const { status, body: text } = parsed(await raw.whole())
+    const { status, body: text } = parseResponse(await raw.readAll())
     expect(status).toBe(408)
     expect(JSON.parse(text)).toMatchObject({ status: 'ERROR', message: 'The request headers were not received in time.' })
     slow.app.httpServer.headersTimeout = headersTimeout
-    expect((await slow.stranger.raw('/health/live')).status).toBe(200)
+    expect((await slow.unauthenticated.raw('/health/live')).status).toBe(200)
   })
 
   test('keep-alive connections do not accumulate memory', async () => {
@@ -114,7 +114,7 @@ describe('HTTP security', () => {
     const request = `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${tenant.admin.credential}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`
     for (let time = 0; time < 25; time++) raw.write(request)
     raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    expect((await raw.whole()).match(/HTTP\/1\.1 400/g)).toHaveLength(25)
+    expect((await raw.readAll()).match(/HTTP\/1\.1 400/g)).toHaveLength(25)
     await new Promise(setImmediate)
     stop()
     expect(faults().filter((fault) => /memory leak/.test(fault))).toEqual([])
@@ -158,10 +158,10 @@ describe('secrets', () => {
       `mutation { signIn(email: "${email}", password: "${password}") { token } }`
     secrets.wrongPassword = 'a-wrong-password-3'
     secrets.literalPassword = 'in-the-document-4'
-    await world.stranger.graphql(signIn(user.email, secrets.wrongPassword))
-    await world.stranger.graphql(`${signIn(user.email, secrets.literalPassword)} }`)
-    await world.stranger.graphql(signIn(user.email, `${secrets.literalPassword}") { nothing } x: me(a: "`))
-    await world.stranger.graphql('mutation ($p: Int!) { signIn(email: "x", password: $p) { token } }', {
+    await world.unauthenticated.graphql(signIn(user.email, secrets.wrongPassword))
+    await world.unauthenticated.graphql(`${signIn(user.email, secrets.literalPassword)} }`)
+    await world.unauthenticated.graphql(signIn(user.email, `${secrets.literalPassword}") { nothing } x: me(a: "`))
+    await world.unauthenticated.graphql('mutation ($p: Int!) { signIn(email: "x", password: $p) { token } }', {
       p: secrets.literalPassword,
     })
     await tenant.admin.graphql('query ($p: Int!) { files(page: $p) { pagination { page } } }', { p: secrets.literalPassword })

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type GraphQLObjectType, getNamedType, isObjectType } from 'graphql'
-import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 interface Owner extends Omit<TestTenant, 'user'> {
@@ -185,7 +185,7 @@ describe.each([
 
 async function schemaOf() {
   const { buildClientSchema, getIntrospectionQuery } = await import('graphql')
-  return buildClientSchema((await world.stranger.graphql(getIntrospectionQuery())).body.data)
+  return buildClientSchema((await world.unauthenticated.graphql(getIntrospectionQuery())).body.data)
 }
 
 describe('actions of one tenant', () => {
@@ -221,9 +221,9 @@ describe('actions of one tenant', () => {
         'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',
         { email: address },
       )
-    expect(graphqlCode(await invite(one.admin, 'only@example.com'))).toBeUndefined()
-    expect(graphqlCode(await invite(two.admin, 'only@example.com'))).toBeUndefined()
-    expect(graphqlCode(await invite(one.admin, email))).toBe('CONFLICT')
+    expect(getGraphqlCode(await invite(one.admin, 'only@example.com'))).toBeUndefined()
+    expect(getGraphqlCode(await invite(two.admin, 'only@example.com'))).toBeUndefined()
+    expect(getGraphqlCode(await invite(one.admin, email))).toBe('CONFLICT')
     const context = { context_key: 'only_one', display_name: 'O', allowed_extensions: ['txt'], max_file_size_mb: 1 }
     expect((await one.admin.post('/contexts', context)).status).toBe(201)
     expect(refusal(await two.admin.get('/contexts/only_one'))).toEqual([404, 'not_found'])

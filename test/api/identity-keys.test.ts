@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
-import { parsed, RawHttp } from '../support/raw-exchange.js'
+import { parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -24,17 +24,17 @@ describe('the life cycle of a key', () => {
     const { api_key: secret, api_key_id: id } = dataOf(created, { status: 201, message: true })
     const fetched = await record(tenant, { id } as Caller)
     expect(fetched).toEqual({
-      api_key_id: anId('key'),
+      api_key_id: anyId('key'),
       name: 'CI',
       key_prefix: secret.slice(0, 12),
       scopes: ['upload', 'download'],
       status: 'active',
-      expires_at: aTime,
+      expires_at: anyTimestamp,
       last_used_at: null,
       metadata: { team: 'a' },
       created_by: tenant.admin.id,
-      created_at: aTime,
-      updated_at: aTime,
+      created_at: anyTimestamp,
+      updated_at: anyTimestamp,
     })
     const listed = await tenant.admin.get('/api-keys')
     expect(itemsOf(listed)[0]).toEqual(fetched)
@@ -177,7 +177,7 @@ describe('rotation', () => {
     const key = await tenant.key(['metadata'])
     for (const grace of [-1, 86_401, 1.5, '60', null, true])
       if (grace !== null)
-        expect(faultyFields(await move(tenant, key, 'rotate', { grace_seconds: grace }))).toEqual(['grace_seconds'])
+        expect(getInvalidFields(await move(tenant, key, 'rotate', { grace_seconds: grace }))).toEqual(['grace_seconds'])
     expect((await key.get('/files')).status).toBe(200)
     expect((await move(tenant, key, 'rotate', { grace_seconds: 86_400 })).status).toBe(200)
   })
@@ -200,14 +200,14 @@ describe('an upload in progress', () => {
     }
     const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
     raw.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}Expect: 100-continue\r\nConnection: close\r\n\r\n`)
-    await raw.says('100 Continue')
+    await raw.waitForText('100 Continue')
     raw.write(body.body.subarray(0, 1000))
     return raw
   }
 
   async function ended(raw: RawHttp) {
     raw.write(body.body.subarray(1000))
-    const { status, body: text } = parsed(await raw.whole())
+    const { status, body: text } = parseResponse(await raw.readAll())
     return { status, code: JSON.parse(text).error?.code }
   }
 
@@ -260,9 +260,9 @@ describe('an upload in progress', () => {
 test('rejects a creation with invalid fields, and reports all of them', async () => {
   const tenant = await world.tenant()
   const bad = { name: '', scopes: ['root'], expires_in_days: 366, metadata: [], contexts: {}, colour: 'red' }
-  expect(faultyFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())
-  expect(faultyFields(await tenant.admin.post('/api-keys', {}))).toEqual(['name'])
+  expect(getInvalidFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())
+  expect(getInvalidFields(await tenant.admin.post('/api-keys', {}))).toEqual(['name'])
   for (const name of ['x'.repeat(256), 'a\0b', 7, null])
-    expect(faultyFields(await tenant.admin.post('/api-keys', { name }))).toEqual(['name'])
+    expect(getInvalidFields(await tenant.admin.post('/api-keys', { name }))).toEqual(['name'])
   expect((await tenant.admin.post('/api-keys', { name: '😀'.repeat(255), scopes: allScopes })).status).toBe(201)
 })

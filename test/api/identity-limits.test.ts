@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { systemActor } from '../../src/platform/actor.js'
-import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { inOneWindow } from '../support/clock.js'
 import { multipart } from '../support/multipart.js'
-import { parsed, RawHttp } from '../support/raw-exchange.js'
+import { parseResponse, RawHttp } from '../support/raw-exchange.js'
 import { type Caller, World } from '../support/world.js'
 
 let world: World
@@ -36,10 +36,10 @@ async function begin(url: string, key: Caller): Promise<RawHttp> {
   )
   return raw
 }
-const admitted = async (raw: RawHttp) => (await raw.says('\r\n\r\n')).startsWith('HTTP/1.1 100')
+const admitted = async (raw: RawHttp) => (await raw.waitForText('\r\n\r\n')).startsWith('HTTP/1.1 100')
 async function finish(raw: RawHttp): Promise<number> {
   raw.write(body.body)
-  return parsed(await raw.whole()).status
+  return parseResponse(await raw.readAll()).status
 }
 
 describe('rate limit per minute', () => {
@@ -95,7 +95,7 @@ describe('rate limit per minute', () => {
       const key = await tenant.key(['upload'])
       for (let time = 0; time < 5; time++) expect((await at(key).upload('inbox', 'a.txt', 'a')).status).toBe(201)
       const raw = await begin(limited.url, key)
-      const { status, headers } = parsed(await raw.says('}'))
+      const { status, headers } = parseResponse(await raw.waitForText('}'))
       raw.close()
       expect([status, headers['retry-after']]).toEqual([429, expect.stringMatching(/^\d+$/)])
       expect(itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))[0]).toMatchObject({
@@ -131,9 +131,9 @@ test('failed credentials are limited per address, and never affect valid ones', 
     expect(refusal(await nobody.get('/contexts'))).toEqual([401, 'unauthenticated'])
     for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
     expect(refusal(await nobody.get('/contexts'))).toEqual([429, 'rate_limited'])
-    expect(graphqlCode(await nobody.graphql('{ me { id } }'))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await nobody.graphql('{ me { id } }'))).toBe('RATE_LIMITED')
     expect((await tenant.admin.get('/contexts')).status).toBe(200)
-    expect((await world.stranger.raw('/health/live')).status).toBe(200)
+    expect((await world.unauthenticated.raw('/health/live')).status).toBe(200)
   }))
 
 /** Returns the number of statements with that name that the service has executed since. */
@@ -204,7 +204,7 @@ describe('concurrent uploads', () => {
     }
     const expectRefused = async (key: Caller) => {
       const over = await begin(small.url, key)
-      const { status, headers } = parsed(await over.says('}'))
+      const { status, headers } = parseResponse(await over.waitForText('}'))
       over.close()
       expect([status, headers['retry-after']]).toEqual([429, '1'])
     }

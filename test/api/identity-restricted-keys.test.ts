@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -65,13 +65,13 @@ describe('a key restricted to some contexts', () => {
     )
     expect(seen.body.errors).toBeUndefined()
     expect(JSON.stringify(seen.body)).not.toContain('other')
-    expect(graphqlCode(await key.graphql('{ context(contextKey: "other") { contextId } }'))).toBe('NOT_FOUND')
-    expect(graphqlCode(await key.graphql('query ($id: ID!) { file(fileId: $id) { fileId } }', { id: files.other }))).toBe(
+    expect(getGraphqlCode(await key.graphql('{ context(contextKey: "other") { contextId } }'))).toBe('NOT_FOUND')
+    expect(getGraphqlCode(await key.graphql('query ($id: ID!) { file(fileId: $id) { fileId } }', { id: files.other }))).toBe(
       'NOT_FOUND',
     )
     const refusedMutations = ['createDownloadUrl(fileId: $id) { downloadUrl }', 'deleteFile(fileId: $id) { fileId }']
     for (const mutation of refusedMutations)
-      expect(graphqlCode(await key.graphql(`mutation ($id: ID!) { ${mutation} }`, { id: files.other }))).toBe('NOT_FOUND')
+      expect(getGraphqlCode(await key.graphql(`mutation ($id: ID!) { ${mutation} }`, { id: files.other }))).toBe('NOT_FOUND')
   })
 
   test('cannot read tenant-wide data', async () => {
@@ -81,10 +81,10 @@ describe('a key restricted to some contexts', () => {
 
   test('is created by an admin for existing contexts, and cannot be an admin key', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
-    expect(faultyFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
-    expect(faultyFields(await make({ contexts: [] }))).toEqual(['contexts'])
-    expect(faultyFields(await make({ contexts: 'mine' }))).toEqual(['contexts'])
-    expect(faultyFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
+    expect(getInvalidFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
+    expect(getInvalidFields(await make({ contexts: [] }))).toEqual(['contexts'])
+    expect(getInvalidFields(await make({ contexts: 'mine' }))).toEqual(['contexts'])
+    expect(getInvalidFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
   test('has no access to a later context of the same name', async () => {

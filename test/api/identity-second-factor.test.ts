@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { TOTP } from 'otpauth'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
-import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -24,7 +24,7 @@ const confirm = (user: Caller, code: string) =>
 const remove = (user: Caller, code: string) =>
   user.graphql('mutation ($code: String!) { removeSecondFactor(code: $code) }', { code })
 const signIn = ({ email, password }: Pick<Person, 'email' | 'password'>, code?: string) =>
-  world.stranger.graphql(
+  world.unauthenticated.graphql(
     'mutation ($email: String!, $password: String!, $code: String) { signIn(email: $email, password: $password, code: $code) { token secondFactorDue user { hasSecondFactor } } }',
     { email, password, code },
   )
@@ -49,21 +49,21 @@ describe('a second factor', () => {
   test('is required with the password only after its confirmation', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    expect(graphqlCode(await begin(user, 'not the password'))).toBe('FORBIDDEN')
-    expect(graphqlCode(await begin(tenant.admin, user.password))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await begin(user, 'not the password'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await begin(tenant.admin, user.password))).toBe('FORBIDDEN')
     const { secret, uri } = data(await begin(user, user.password)).beginSecondFactor
     expect(uri).toContain(`secret=${secret}`)
     expect(uri).toMatch(/^otpauth:\/\/totp\/Assay:/)
     expect(data(await signIn(user)).signIn.user.hasSecondFactor).toBe(false)
-    expect(graphqlCode(await confirm(user, '000000'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await confirm(user, '000000'))).toBe('FORBIDDEN')
     expect(data(await confirm(user, codeOf(secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
 
     const without = await signIn(user)
-    expect([graphqlCode(without), without.body.errors[0].extensions.details]).toEqual([
+    expect([getGraphqlCode(without), without.body.errors[0].extensions.details]).toEqual([
       'UNAUTHENTICATED',
       { second_factor: 'code' },
     ])
-    expect(graphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await signIn(user, '123'))).toBe('UNAUTHENTICATED')
     // The error for a wrong password does not depend on the code.
     const wrong = await signIn({ ...user, email: user.email, password: 'wrong' }, nextCodeOf(secret))
     expect(wrong.body.errors[0].message).toBe('The email address or password is wrong.')
@@ -79,35 +79,35 @@ describe('a second factor', () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret } = await setUp(user)
     const code = nextCodeOf(secret)
-    const codes = (await Promise.all([signIn(user, code), signIn(user, code)])).map(graphqlCode)
+    const codes = (await Promise.all([signIn(user, code), signIn(user, code)])).map(getGraphqlCode)
     expect(codes.sort()).toEqual(['UNAUTHENTICATED', undefined])
-    expect(graphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
   test('has ten single-use recovery codes, accepted in any letter case and spacing', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
-    expect(graphqlCode(await signIn(user, recoveryCodes[0]!))).toBeUndefined()
-    expect(graphqlCode(await signIn(user, recoveryCodes[0]!))).toBe('UNAUTHENTICATED')
-    expect(graphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user, recoveryCodes[0]!))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user, recoveryCodes[0]!))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
   test('is removed with one of its codes, or by an admin for another user, whose sessions end', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
-    expect(graphqlCode(await remove(user, '000000'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await remove(user, '000000'))).toBe('FORBIDDEN')
     expect(data(await remove(user, nextCodeOf(secret))).removeSecondFactor).toBe(true)
-    expect(graphqlCode(await signIn(user))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user))).toBeUndefined()
 
     await setUp(user)
     const { userId } = data(await user.graphql('{ me { userId } }')).me
     const reset = 'mutation ($userId: ID!) { resetUserSecondFactor(userId: $userId) { hasSecondFactor } }'
-    expect(graphqlCode(await (await world.tenant()).admin.graphql(reset, { userId }))).toBe('NOT_FOUND')
+    expect(getGraphqlCode(await (await world.tenant()).admin.graphql(reset, { userId }))).toBe('NOT_FOUND')
     expect(data(await tenant.admin.graphql(reset, { userId })).resetUserSecondFactor.hasSecondFactor).toBe(false)
     expect((await user.get('/files')).status).toBe(401)
-    expect(graphqlCode(await signIn(user))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user))).toBeUndefined()
   })
 
   test('is encrypted with MASTER_KEY, and re-encrypted with a new one', async () => {
@@ -123,7 +123,7 @@ describe('a second factor', () => {
     expect(await reencryptSecrets(world.database.pool, renewed)).toBeGreaterThanOrEqual(3)
     expect(await reencryptSecrets(world.database.pool, renewed)).toBe(0)
     await reencryptSecrets(world.database.pool, new MasterKey([world.config.masterKey!, Buffer.alloc(32, 3)]))
-    expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
   })
 })
 
@@ -154,7 +154,7 @@ describe('wrong codes of the second factor', () => {
     const user = await tenant.user(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const signInAt = (at: World, code: string) =>
-      at.stranger.raw('/session', {
+      at.unauthenticated.raw('/session', {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ email: user.email, password: user.password, code }),
@@ -171,7 +171,9 @@ describe('wrong codes of the second factor', () => {
     const { retry_after, ...details } = locked.body.error.details
     for (const code of [nextCodeOf(secret), recoveryCodes[0]!])
       expect(error(await signIn(user, code))).toEqual({ message: locked.body.message, code: 'RATE_LIMITED', details })
-    const metrics = await Promise.all([world, replica].map(async ({ stranger }) => (await stranger.raw('/metrics')).body))
+    const metrics = await Promise.all(
+      [world, replica].map(async ({ unauthenticated }) => (await unauthenticated.raw('/metrics')).body),
+    )
     expect(metrics.join('').match(/assay_security_events_total\{reason="second_factor_locked"\} 1/g)).toHaveLength(1)
     await replica.close()
 
@@ -186,7 +188,7 @@ describe('wrong codes of the second factor', () => {
     expect(entries).toContainEqual(expect.objectContaining({ entity_id: userId, ip_address: '127.0.0.1', details: facts }))
 
     await endLock(user)
-    expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
+    expect(getGraphqlCode(await signIn(user, nextCodeOf(secret)))).toBeUndefined()
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
@@ -195,7 +197,7 @@ describe('wrong codes of the second factor', () => {
     await setUp(user)
     const hoursAfter = async (count: number) => {
       await setWrongCodes(user, count - 1)
-      expect(graphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+      expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
       return (await stateOf(user)).hours
     }
     const hours: number[] = []
@@ -209,7 +211,7 @@ describe('wrong codes of the second factor', () => {
     const { secret } = await setUp(user)
     const { userId } = data(await user.graphql('{ me { userId } }')).me
     await setWrongCodes(user, 99)
-    expect(graphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
     await endLock(user)
     expect(error(await signIn(user, nextCodeOf(secret)))).toMatchObject({
       code: 'FORBIDDEN',
@@ -222,14 +224,14 @@ describe('wrong codes of the second factor', () => {
     const password = 'nine lamps above the quay'
     const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
     expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)
-    expect(graphqlCode(await signIn({ ...user, email: user.email, password }, nextCodeOf(secret)))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await signIn({ ...user, email: user.email, password }, nextCodeOf(secret)))).toBe('FORBIDDEN')
 
     const [reset, code] =
       what === 'password'
         ? ['resetUserPassword(userId: $userId) { password }', nextCodeOf(secret)]
         : ['resetUserSecondFactor(userId: $userId) { id }', undefined]
     const done = data(await tenant.admin.graphql(`mutation ($userId: ID!) { done: ${reset} }`, { userId })).done
-    expect(graphqlCode(await signIn({ email: user.email, password: done.password ?? password }, code))).toBeUndefined()
+    expect(getGraphqlCode(await signIn({ email: user.email, password: done.password ?? password }, code))).toBeUndefined()
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
@@ -237,22 +239,22 @@ describe('wrong codes of the second factor', () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
-    expect(graphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
-    expect(graphqlCode(await remove(user, wrong))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await remove(user, wrong))).toBe('FORBIDDEN')
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 2 })
     await setWrongCodes(user, 9)
-    expect(graphqlCode(await remove(user, 'not-a-recovery-code'))).toBe('FORBIDDEN')
-    expect(graphqlCode(await remove(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
-    expect(graphqlCode(await signIn(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await remove(user, 'not-a-recovery-code'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await remove(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await signIn(user, nextCodeOf(secret)))).toBe('RATE_LIMITED')
     expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 10, performed_by_type: 'user' })])
 
     const newcomer = await tenant.user(['metadata'])
     const begun = data(await begin(newcomer, newcomer.password)).beginSecondFactor
     await setWrongCodes(newcomer, 9)
-    expect(graphqlCode(await confirm(newcomer, wrong))).toBe('FORBIDDEN')
-    expect(graphqlCode(await confirm(newcomer, codeOf(begun.secret)))).toBe('RATE_LIMITED')
-    expect(graphqlCode(await begin(newcomer, newcomer.password))).toBe('RATE_LIMITED')
-    expect(graphqlCode(await signIn(newcomer))).toBeUndefined()
+    expect(getGraphqlCode(await confirm(newcomer, wrong))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await confirm(newcomer, codeOf(begun.secret)))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await begin(newcomer, newcomer.password))).toBe('RATE_LIMITED')
+    expect(getGraphqlCode(await signIn(newcomer))).toBeUndefined()
     await endLock(newcomer)
     expect(data(await confirm(newcomer, codeOf(begun.secret))).confirmSecondFactor.recoveryCodes).toHaveLength(10)
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
@@ -261,8 +263,8 @@ describe('wrong codes of the second factor', () => {
   test('count only after a correct password', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     await setUp(user)
-    expect(graphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
-    expect(graphqlCode(await signIn(user))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await signIn(user))).toBe('UNAUTHENTICATED')
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0 })
   })
 })
@@ -276,24 +278,24 @@ describe('a tenant that requires a second factor', () => {
     expect(data(await require(tenant, true)).requireSecondFactor.secondFactorRequired).toBe(true)
     for (const path of ['/files', '/contexts', '/tenant', '/audit-logs/export'])
       expect([path, ...refusal(await user.get(path))]).toEqual([path, 403, 'forbidden'])
-    expect(graphqlCode(await user.graphql('{ contexts { data { contextKey } } }'))).toBe('FORBIDDEN')
-    expect(graphqlCode(await user.graphql('{ mySessions { data { sessionId } } }'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await user.graphql('{ contexts { data { contextKey } } }'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await user.graphql('{ mySessions { data { sessionId } } }'))).toBe('FORBIDDEN')
     expect(data(await user.graphql('{ me { secondFactorDue } }')).me.secondFactorDue).toBe(true)
     const { token, secondFactorDue } = data(await signIn(user)).signIn
     expect([secondFactorDue, (await world.as(token).get('/contexts')).status]).toEqual([true, 403])
 
     const { secret } = await setUp(user)
     expect((await user.get('/files')).status).toBe(200)
-    expect(graphqlCode(await remove(user, nextCodeOf(secret)))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await remove(user, nextCodeOf(secret)))).toBe('FORBIDDEN')
     expect(data(await signIn(user, nextCodeOf(secret))).signIn.secondFactorDue).toBe(false)
   })
 
   test('does not affect API keys and other tenants, and sessions continue if the requirement is removed', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
-    const [user, stranger] = [await tenant.user(['metadata']), await other.user(['metadata'])]
+    const [user, otherUser] = [await tenant.user(['metadata']), await other.user(['metadata'])]
     await require(tenant, true)
     expect((await tenant.admin.get('/files')).status).toBe(200)
-    expect((await stranger.get('/files')).status).toBe(200)
+    expect((await otherUser.get('/files')).status).toBe(200)
     expect((await user.get('/files')).status).toBe(403)
     await require(tenant, false)
     expect((await user.get('/files')).status).toBe(200)
@@ -306,6 +308,6 @@ describe('a tenant that requires a second factor', () => {
   test('can be configured by admins only', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    expect(graphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')
   })
 })

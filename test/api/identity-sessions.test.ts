@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -19,7 +19,7 @@ const dataOf = async (by: Caller, query: string, variables: object = {}) => {
   return body.data
 }
 async function signIn({ email }: Person, password: string): Promise<Caller | string> {
-  const { body } = await world.stranger.graphql(
+  const { body } = await world.unauthenticated.graphql(
     'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token } }',
     { email, password },
   )
@@ -47,9 +47,9 @@ describe('active sessions', () => {
     const other = await again(user)
     const byAdmin = await dataOf(tenant.admin, `query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })
     const session = {
-      sessionId: anId('ses'),
-      createdAt: aTime,
-      expiresAt: aTime,
+      sessionId: anyId('ses'),
+      createdAt: anyTimestamp,
+      expiresAt: anyTimestamp,
       ipAddress: '127.0.0.1',
       userAgent: expect.stringMatching(/\S/),
       isCurrent: false,
@@ -69,9 +69,11 @@ describe('active sessions', () => {
       [(await world.tenant()).admin, 'NOT_FOUND'],
     ] as const) {
       expect(
-        graphqlCode(await by.graphql(`query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })),
+        getGraphqlCode(await by.graphql(`query ($userId: ID!) { userSessions(userId: $userId) { ${fields} } }`, { userId })),
       ).toBe(code)
-      expect(graphqlCode(await by.graphql('mutation ($userId: ID!) { endUserSessions(userId: $userId) }', { userId }))).toBe(code)
+      expect(getGraphqlCode(await by.graphql('mutation ($userId: ID!) { endUserSessions(userId: $userId) }', { userId }))).toBe(
+        code,
+      )
     }
     expect((await user.get('/files')).status).toBe(200)
   })
@@ -84,7 +86,7 @@ describe('active sessions', () => {
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => isCurrent)
     const one = 'mutation ($userId: ID!, $sessionId: ID) { endUserSessions(userId: $userId, sessionId: $sessionId) }'
     expect((await dataOf(tenant.admin, one, { userId, sessionId })).endUserSessions).toBe(1)
-    expect(graphqlCode(await tenant.admin.graphql(one, { userId, sessionId }))).toBe('NOT_FOUND')
+    expect(getGraphqlCode(await tenant.admin.graphql(one, { userId, sessionId }))).toBe('NOT_FOUND')
     expect([(await user.get('/files')).status, (await second.get('/files')).status]).toEqual([200, 401])
     expect((await dataOf(tenant.admin, one, { userId })).endUserSessions).toBe(2)
     expect([(await user.get('/files')).status, (await third.get('/files')).status]).toEqual([401, 401])
@@ -94,12 +96,12 @@ describe('active sessions', () => {
   })
 
   test('can be ended by their own user, and return 404 for other users', async () => {
-    const [user, stranger] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
+    const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
     const other = await again(user)
     const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
     const { sessionId } = mySessions.data.find(({ isCurrent }: { isCurrent: boolean }) => !isCurrent)
     const end = 'mutation ($sessionId: ID!) { endMySession(sessionId: $sessionId) }'
-    expect(graphqlCode(await stranger.graphql(end, { sessionId }))).toBe('NOT_FOUND')
+    expect(getGraphqlCode(await otherUser.graphql(end, { sessionId }))).toBe('NOT_FOUND')
     expect((await dataOf(other, end, { sessionId })).endMySession).toBe(true)
     expect([(await user.get('/files')).status, (await other.get('/files')).status]).toEqual([401, 200])
   })
@@ -129,7 +131,7 @@ describe('passwords', () => {
           input: { email: 'common@example.com', name: 'C', scopes: ['upload'], password },
         },
       )
-      expect(graphqlCode(invite)).toBe('BAD_USER_INPUT')
+      expect(getGraphqlCode(invite)).toBe('BAD_USER_INPUT')
       expect(invite.body.errors[0].extensions.details.fields[0].message).toContain('must not be a common password')
       const user = await tenant.user(['metadata'])
       const change = await user.graphql(
@@ -139,7 +141,7 @@ describe('passwords', () => {
           b: password,
         },
       )
-      expect(graphqlCode(change)).toBe('BAD_USER_INPUT')
+      expect(getGraphqlCode(change)).toBe('BAD_USER_INPUT')
     },
   )
 })

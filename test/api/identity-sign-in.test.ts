@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { Passwords } from '../../src/access/passwords.js'
-import { anId, aTime, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -21,11 +21,11 @@ describe('signing in', () => {
   test('returns a session of twelve hours by REST and GraphQL, and is audited', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata', 'admin'])
-    const { body } = await world.stranger.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
+    const { body } = await world.unauthenticated.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
     const { token, expiresAt, user: who } = body.data.signIn
     expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(43_100_000)
     expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(43_201_000)
-    expect(who).toMatchObject({ userId: anId('usr'), email: user.email, name: 'Ada', status: 'active' })
+    expect(who).toMatchObject({ userId: anyId('usr'), email: user.email, name: 'Ada', status: 'active' })
     const caller = world.as(token)
     expect((await caller.graphql(me)).body.data.me).toEqual({
       id: who.userId,
@@ -47,16 +47,16 @@ describe('signing in', () => {
       performed_by_email: user.email,
       details: { user_id: who.userId },
       ip_address: '127.0.0.1',
-      created_at: aTime,
+      created_at: anyTimestamp,
     })
   })
 
   test('does not reveal if the address or the password was wrong', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    const wrong = await world.stranger.graphql(signIn, { email: user.email, password: 'not this one' })
-    const unknown = await world.stranger.graphql(signIn, { email: 'nobody@example.com', password: 'not this one' })
-    expect(graphqlCode(wrong)).toBe('UNAUTHENTICATED')
+    const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
+    const unknown = await world.unauthenticated.graphql(signIn, { email: 'nobody@example.com', password: 'not this one' })
+    expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
     expect(unknown.body).toEqual(wrong.body)
   })
 
@@ -70,7 +70,7 @@ describe('signing in', () => {
     for (let tenants = 0; tenants < 8; tenants++) await (await world.tenant()).user(['metadata'], 'many@example.com')
     const worked = async (email: string) => {
       const before = process.cpuUsage()
-      await world.stranger.graphql(signIn, { email, password: 'not this one' })
+      await world.unauthenticated.graphql(signIn, { email, password: 'not this one' })
       const { user: spent, system } = process.cpuUsage(before)
       return spent + system
     }
@@ -96,10 +96,10 @@ describe('signing in', () => {
       [one, first],
       [two, second],
     ] as const) {
-      const { body } = await world.stranger.graphql(signIn, { email, password })
+      const { body } = await world.unauthenticated.graphql(signIn, { email, password })
       expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenant.tenantId)
       const other = tenant === one ? two : one
-      expect(graphqlCode(await world.stranger.graphql(signIn, { email, password, tenantId: other.tenantId }))).toBe(
+      expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password, tenantId: other.tenantId }))).toBe(
         'UNAUTHENTICATED',
       )
     }
@@ -114,7 +114,7 @@ describe('signing in', () => {
     const hashes = rows.map((row) => row.password_hash as string)
     expect(new Set(hashes.map((each) => each.split('$')[4])).size).toBe(1)
     expect(new Set(hashes).size).toBe(8)
-    const { body } = await world.stranger.graphql(signIn, { email, password: users[5]!.password })
+    const { body } = await world.unauthenticated.graphql(signIn, { email, password: users[5]!.password })
     expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
@@ -136,9 +136,9 @@ describe('signing in', () => {
         ),
       ).size
     expect(await salts()).toBe(2)
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email, password }))).toBeUndefined()
+    expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password }))).toBeUndefined()
     expect(await salts()).toBe(1)
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email, password }))).toBeUndefined()
+    expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password }))).toBeUndefined()
   })
 
   test('wrong passwords of an unauthenticated client lock out no user, and do not reveal accounts', async () => {
@@ -147,10 +147,12 @@ describe('signing in', () => {
     for (const email of [user.email, 'ghost@example.com']) {
       const codes: (string | undefined)[] = []
       for (let time = 0; time < 12; time++)
-        codes.push(graphqlCode(await world.stranger.graphql(signIn, { email, password: 'wrong' })))
+        codes.push(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password: 'wrong' })))
       expect(codes).toEqual(Array(12).fill('UNAUTHENTICATED'))
     }
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: user.password }))).toBeUndefined()
+    expect(
+      getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })),
+    ).toBeUndefined()
     expect((await user.get('/files')).status).toBe(200)
   })
 })
@@ -159,11 +161,11 @@ describe('a session', () => {
   test('ends immediately with signOut, and other sessions continue', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
+    const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
     const other = world.as(body.data.signIn.token)
     expect((await user.graphql('mutation { signOut }')).body.data.signOut).toBe(true)
     expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(graphqlCode(await user.graphql(me))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await user.graphql(me))).toBe('UNAUTHENTICATED')
     expect((await other.get('/files')).status).toBe(200)
     const entries = itemsOf(await tenant.admin.get('/audit-logs?action=revoked'))
     expect(entries).toMatchObject([{ entity_type: 'session', performed_by_type: 'user', performed_by_email: user.email }])
@@ -173,23 +175,25 @@ describe('a session', () => {
   test('changePassword requires the old password and ends all other sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
+    const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
     const other = world.as(body.data.signIn.token)
     const changePassword = (by: Caller, currentPassword: string, newPassword: string) =>
       by.graphql('mutation ($a: String!, $b: String!) { changePassword(currentPassword: $a, newPassword: $b) }', {
         a: currentPassword,
         b: newPassword,
       })
-    expect(graphqlCode(await changePassword(user, 'wrong', 'a new password'))).toBe('FORBIDDEN')
-    expect(graphqlCode(await changePassword(user, user.password, 'short'))).toBe('BAD_USER_INPUT')
-    expect(graphqlCode(await changePassword(tenant.admin, 'x', 'a new password'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await changePassword(user, 'wrong', 'a new password'))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await changePassword(user, user.password, 'short'))).toBe('BAD_USER_INPUT')
+    expect(getGraphqlCode(await changePassword(tenant.admin, 'x', 'a new password'))).toBe('FORBIDDEN')
     expect((await changePassword(user, user.password, 'a new password')).body.data.changePassword).toBe(true)
     expect((await user.get('/files')).status).toBe(200)
     expect(refusal(await other.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: user.password }))).toBe(
+    expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }))).toBe(
       'UNAUTHENTICATED',
     )
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: 'a new password' }))).toBeUndefined()
+    expect(
+      getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: 'a new password' })),
+    ).toBeUndefined()
     const entries = await audits(tenant, `${await idOf(user)}&audit_type=tenant`)
     expect(entries[0]).toMatchObject({ action: 'updated', entity_type: 'user', details: { changed: { password: true } } })
     expect(JSON.stringify(entries)).not.toContain('a new password')
@@ -199,7 +203,7 @@ describe('a session', () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
-      world.stranger.graphql(signIn, { email: user.email, password: user.password }),
+      world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }),
     )
     const changed = await user.graphql(
       'mutation ($a: String!) { changePassword(currentPassword: $a, newPassword: "a new password") }',
@@ -211,7 +215,7 @@ describe('a session', () => {
     for (const attempt of await Promise.all(attempts)) {
       const token = attempt.body.data?.signIn?.token
       if (token) expect((await world.as(token).get('/files')).status).toBe(401)
-      else expect(graphqlCode(attempt)).toBe('UNAUTHENTICATED')
+      else expect(getGraphqlCode(attempt)).toBe('UNAUTHENTICATED')
     }
     expect((await user.get('/files')).status).toBe(200)
   })
@@ -219,7 +223,8 @@ describe('a session', () => {
   test('keys are published, verify the token, and rotate without ending sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
-    const published = async () => (await world.stranger.raw('/.well-known/jwks.json')).body as { keys: Record<string, string>[] }
+    const published = async () =>
+      (await world.unauthenticated.raw('/.well-known/jwks.json')).body as { keys: Record<string, string>[] }
     const before = await published()
     for (const key of before.keys) expect(Object.keys(key).sort()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x'])
     const verify = async (token: string) =>
@@ -228,7 +233,7 @@ describe('a session', () => {
     const kid = await world.app.services.identity.signing.session.rotate()
     expect((await published()).keys.map((key) => key.kid)).toEqual([kid, ...before.keys.map((key) => key.kid)])
     expect((await user.get('/files')).status).toBe(200)
-    const { body } = await world.stranger.graphql(signIn, { email: user.email, password: user.password })
+    const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
     expect(await verify(body.data.signIn.token)).toMatchObject({ kid })
     expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { anId, aTime, dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -33,15 +33,15 @@ describe('an admin', () => {
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser
     expect(user).toEqual({
-      userId: anId('usr'),
+      userId: anyId('usr'),
       email: 'eve@example.com',
       name: 'Eve',
       scopes: ['metadata'],
       status: 'active',
-      createdAt: aTime,
+      createdAt: anyTimestamp,
     })
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email: 'eve@example.com', password }))).toBeUndefined()
-    expect(graphqlCode(await invite(tenant.admin, { email: 'EVE@example.com', name: 'E', scopes: ['metadata'] }))).toBe(
+    expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: 'eve@example.com', password }))).toBeUndefined()
+    expect(getGraphqlCode(await invite(tenant.admin, { email: 'EVE@example.com', name: 'E', scopes: ['metadata'] }))).toBe(
       'CONFLICT',
     )
     const given = await invite(tenant.admin, {
@@ -52,7 +52,7 @@ describe('an admin', () => {
     })
     expect(given.body.data.inviteUser.password).toBeNull()
     for (const bad of [{ email: 'no address' }, { name: '' }, { scopes: [] }, { password: 'short' }])
-      expect(graphqlCode(await invite(tenant.admin, { email: 'x@example.com', name: 'X', scopes: ['upload'], ...bad }))).toBe(
+      expect(getGraphqlCode(await invite(tenant.admin, { email: 'x@example.com', name: 'X', scopes: ['upload'], ...bad }))).toBe(
         'BAD_USER_INPUT',
       )
     expect((await audits(tenant, user.userId))[0]).toMatchObject({
@@ -65,7 +65,7 @@ describe('an admin', () => {
       performed_by_email: null,
     })
     expect(
-      graphqlCode(await invite(await tenant.user(['metadata']), { email: 'z@example.com', name: 'Z', scopes: ['upload'] })),
+      getGraphqlCode(await invite(await tenant.user(['metadata']), { email: 'z@example.com', name: 'Z', scopes: ['upload'] })),
     ).toBe('FORBIDDEN')
   })
 
@@ -79,10 +79,10 @@ describe('an admin', () => {
     await change(tenant.admin, 'updateUser', id, { scopes: ['metadata'] })
     await change(tenant.admin, 'disableUser', id)
     expect(refusal(await user.get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: user.password }))).toBe(
+    expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }))).toBe(
       'UNAUTHENTICATED',
     )
-    expect(graphqlCode(await change(tenant.admin, 'disableUser', id))).toBe('CONFLICT')
+    expect(getGraphqlCode(await change(tenant.admin, 'disableUser', id))).toBe('CONFLICT')
     await change(tenant.admin, 'enableUser', id)
     expect((await user.get('/files')).status).toBe(401)
     const entries = (await audits(tenant, id))
@@ -101,8 +101,8 @@ describe('an admin', () => {
     const tenant = await world.tenant()
     const admin = await tenant.user(['admin'])
     const id = await idOf(admin)
-    expect(graphqlCode(await change(admin, 'disableUser', id))).toBe('CONFLICT')
-    expect(graphqlCode(await change(admin, 'updateUser', id, { scopes: ['metadata'] }))).toBe('CONFLICT')
+    expect(getGraphqlCode(await change(admin, 'disableUser', id))).toBe('CONFLICT')
+    expect(getGraphqlCode(await change(admin, 'updateUser', id, { scopes: ['metadata'] }))).toBe('CONFLICT')
     expect(
       (await change(admin, 'updateUser', id, { name: 'Root', scopes: ['admin', 'upload'] })).body.data.updateUser,
     ).toMatchObject({
@@ -124,7 +124,7 @@ describe('an admin', () => {
       ).body.data.users
     expect(await list()).toMatchObject({ data: [{ email: two.email }, { email: one.email }], pagination: { totalItems: 2 } })
     expect(await list('disabled')).toMatchObject({ data: [{ email: one.email }], pagination: { totalItems: 1 } })
-    expect(graphqlCode(await one.graphql('{ users { pagination { page } } }'))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await one.graphql('{ users { pagination { page } } }'))).toBe('UNAUTHENTICATED')
   })
 })
 
@@ -200,10 +200,14 @@ test('a suspended tenant returns 403 for keys, users, sign-in and signed URLs, a
     const refused = await caller.get('/files')
     expect(refusal(refused)).toEqual([403, 'forbidden'])
     expect(refused.body.message).toMatch(/suspended/)
-    expect(graphqlCode(await caller.graphql(me))).toBe('FORBIDDEN')
+    expect(getGraphqlCode(await caller.graphql(me))).toBe('FORBIDDEN')
   }
-  expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: user.password }))).toBe('FORBIDDEN')
-  expect(graphqlCode(await world.stranger.graphql(signIn, { email: user.email, password: 'wrong' }))).toBe('UNAUTHENTICATED')
+  expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password }))).toBe(
+    'FORBIDDEN',
+  )
+  expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email: user.email, password: 'wrong' }))).toBe(
+    'UNAUTHENTICATED',
+  )
   expect((await fetch(url)).status).toBe(403)
   await tenants.resume(tenant.tenantId)
   identity.forget('tenant', tenant.tenantId)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { faultyFields } from '../support/answers.js'
+import { getInvalidFields } from '../support/answers.js'
 import { multipart } from '../support/multipart.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -24,7 +24,7 @@ const send = (
 test('rejects a number that would lose digits, in a body and in a part', async () => {
   const context = `{"context_key":"orders","display_name":"Orders","allowed_extensions":["txt"],"max_file_size_mb":1,"metadata":${metadata}}`
   const inBody = await send('/api/v1/contexts', context)
-  expect(faultyFields(inBody)).toEqual(['body'])
+  expect(getInvalidFields(inBody)).toEqual(['body'])
   expect(inBody.body.message).toContain(number)
   const { body, headers } = multipart([
     { name: 'context', content: 'notes' },
@@ -32,7 +32,7 @@ test('rejects a number that would lose digits, in a body and in a part', async (
     { name: 'file', filename: 'a.txt', content: 'some text' },
   ])
   const inPart = await send('/api/v1/files/upload', body, headers)
-  expect(faultyFields(inPart)).toEqual(['metadata'])
+  expect(getInvalidFields(inPart)).toEqual(['metadata'])
   expect(inPart.body.message).toContain(number)
 })
 

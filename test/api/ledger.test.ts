@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { expectExact } from '../support/accounting.js'
-import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
+import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 let second: World
 beforeAll(async () => {
-  await awayFromMidnight()
+  await avoidMidnight()
   world = await World.open()
   // A replica needs its own folder for temporary files.
   second = await World.open({ DATA_DIR: join(world.dataDir, 'second'), STORAGE_URL: world.config.storageUrl }, world)
-}, awayFromMidnightMs)
+}, avoidMidnightMs)
 afterAll(async () => {
   await second.close()
   await world.close()

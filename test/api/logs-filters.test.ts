@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
 import { firstIdAt } from '../../src/platform/ids.js'
-import { dataOf, faultyFields } from '../support/answers.js'
+import { dataOf, getInvalidFields } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -67,7 +67,7 @@ describe('filters', () => {
   test('reject invalid values with 400, all reported together', async () => {
     const user = await reader()
     expect(
-      faultyFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
+      getInvalidFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
     ).toEqual(['end_date', 'operation', 'page', 'page_size', 'start_date', 'status'])
     for (const date of [
       '',
@@ -79,7 +79,7 @@ describe('filters', () => {
       '2026-01-01T00:00:00%2B99:00',
       '1767225600',
     ])
-      expect(faultyFields(await user.get(`/stats/logs?start_date=${date}`))).toEqual(['start_date'])
+      expect(getInvalidFields(await user.get(`/stats/logs?start_date=${date}`))).toEqual(['start_date'])
   })
 })
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { usageNow } from '../../src/ledger/counters.js'
 import { storageUnavailable } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
-import { anId, aTime, dataOf, itemsOf, refusal } from '../support/answers.js'
+import { anyId, anyTimestamp, dataOf, itemsOf, refusal } from '../support/answers.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -48,7 +48,7 @@ describe('the log contains every call, successful or not', () => {
   test.each(successes)('%s', async (_what, act, { operation, file, context }) => {
     await act()
     expect(await lastCall()).toEqual({
-      call_id: anId('call'),
+      call_id: anyId('call'),
       api_key_id: key.id,
       api_key_name: 'Worker',
       operation,
@@ -58,7 +58,7 @@ describe('the log contains every call, successful or not', () => {
       error_message: null,
       ip_address: '127.0.0.1',
       user_agent: expect.any(String),
-      created_at: aTime,
+      created_at: anyTimestamp,
     })
   })
 
@@ -247,7 +247,7 @@ describe('the log contains every call, successful or not', () => {
     await user.upload('notes', 'u.txt', 'text')
     await user.get(`/files/${fileId}`)
     await user.get('/files/file_x')
-    await world.stranger.get('/files')
+    await world.unauthenticated.get('/files')
     await world.as(`assay_${'A'.repeat(43)}`).get('/files')
     // The previous list is itself a call.
     expect(await total()).toBe(before + 1)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { faultyFields, itemsOf } from '../support/answers.js'
+import { getInvalidFields, itemsOf } from '../support/answers.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -83,6 +83,6 @@ test('an invalid cursor, or one of another list, is rejected with 400', async ()
   tenant = await world.tenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])
-    expect(faultyFields(await tenant.admin.get(`/files?after=${after}`))).toEqual(['after'])
+    expect(getInvalidFields(await tenant.admin.get(`/files?after=${after}`))).toEqual(['after'])
   expect((await tenant.admin.get(`/api-keys?after=${cursor}`)).status).toBe(200)
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { Documented, type DocumentedOperation } from '../support/documented.js'
+import { DocumentedApi, type DocumentedOperation } from '../support/documented.js'
 import { eicar } from '../support/eicar.js'
 import { hold, quarantinedFile } from '../support/quarantined.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
@@ -7,7 +7,7 @@ import { type Answer, type Caller, type TestTenant, World } from '../support/wor
 type Json = Record<string, unknown>
 
 let world: World
-let api: Documented
+let api: DocumentedApi
 let tenant: TestTenant
 let fileId: string
 let webhookId: string
@@ -16,7 +16,7 @@ let shareId: string
 
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1', WEBHOOK_ALLOW_PRIVATE: 'true' })
-  api = new Documented((await world.stranger.raw('/api/v1/openapi.json')).body)
+  api = new DocumentedApi((await world.unauthenticated.raw('/api/v1/openapi.json')).body)
   tenant = await world.tenant()
   await tenant.context('notes', { max_file_size_mb: 1 })
   fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
@@ -130,7 +130,7 @@ test('every success matches its description, and a response with a secret has a 
   const answers = await everySuccess()
   for (const [operationId, answer] of answers) {
     expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
-    expect(api.faultsOf(operationId, answer)).toEqual([])
+    expect(api.findMismatches(operationId, answer)).toEqual([])
   }
   const secrets = answers.filter(([, { body }]) => ['api_key', 'secret', 'token'].some((name) => name in body.data))
   expect(Object.fromEntries(secrets.map(([operationId, { body }]) => [operationId, body.message]))).toEqual({
@@ -162,10 +162,10 @@ test('a missing credential, a missing scope and an unknown object are rejected a
   const deleter = await tenant.key(['delete'])
   for (const operation of ofTable()) {
     const { operationId, scope } = operation
-    const problem = await call(world.stranger, operation, { headers: { accept: 'application/problem+json' } })
+    const problem = await call(world.unauthenticated, operation, { headers: { accept: 'application/problem+json' } })
     expect(problem.headers.get('content-type')).toMatch(/^application\/problem\+json/)
     const answers: [number, Answer][] = [
-      [401, await call(world.stranger, operation)],
+      [401, await call(world.unauthenticated, operation)],
       [401, problem],
     ]
     if (scope) answers.push([403, await call(scope === 'upload' ? deleter : weak, operation)])
@@ -174,7 +174,7 @@ test('a missing credential, a missing scope and an unknown object are rejected a
       answers.push([404, await call(tenant.admin, operation, { values: unknown })])
     for (const [status, answer] of answers) {
       expect([operationId, answer.status]).toEqual([operationId, status])
-      expect(api.faultsOf(operationId, answer)).toEqual([])
+      expect(api.findMismatches(operationId, answer)).toEqual([])
     }
   }
 })
@@ -215,12 +215,12 @@ test('the documented limits of query parameters are enforced exactly', async () 
       for (const value of good) {
         const answer = await call(tenant.admin, operation, { query: `?${name}=${value}` })
         expect([operation.operationId, name, value, answer.status]).toEqual([operation.operationId, name, value, 200])
-        expect(api.faultsOf(operation.operationId, answer)).toEqual([])
+        expect(api.findMismatches(operation.operationId, answer)).toEqual([])
       }
       for (const value of enumeration || schema.minimum !== undefined || schema.type === 'boolean' ? wrong(schema) : []) {
         const answer = await call(tenant.admin, operation, { query: `?${name}=${value}` })
         expect([operation.operationId, answer.status, fieldsOf(answer)]).toEqual([operation.operationId, 400, [name]])
-        expect(api.faultsOf(operation.operationId, answer)).toEqual([])
+        expect(api.findMismatches(operation.operationId, answer)).toEqual([])
         tried++
       }
     }
@@ -235,18 +235,18 @@ test('the documented limits of JSON bodies are enforced exactly, and undocumente
     if (!schema) continue
     for (const [name, property] of Object.entries(schema.properties)) {
       for (const value of wrong(property)) {
-        expect(api.checker.faults(value, property)).not.toEqual([])
+        expect(api.checker.findErrors(value, property)).not.toEqual([])
         const answer = await call(tenant.admin, operation, { body: { [name]: value } })
         expect([operation.operationId, name, value, answer.status]).toEqual([operation.operationId, name, value, 400])
         expect(fieldsOf(answer)).toContain(name)
-        expect(api.faultsOf(operation.operationId, answer)).toEqual([])
+        expect(api.findMismatches(operation.operationId, answer)).toEqual([])
         tried++
       }
     }
     const unknown = await call(tenant.admin, operation, { body: { colour: 'red' } })
     expect(fieldsOf(unknown)).toContain('colour')
     const untyped = await call(tenant.admin, operation, { body: 'x', headers: { 'content-type': 'text/plain' } })
-    expect([untyped.status, api.faultsOf(operation.operationId, untyped)]).toEqual([415, []])
+    expect([untyped.status, api.findMismatches(operation.operationId, untyped)]).toEqual([415, []])
   }
   expect(tried).toBeGreaterThan(40)
 })
@@ -274,7 +274,7 @@ test('every rejection of an upload matches its description', async () => {
   ]
   for (const [status, code, answer] of refused) {
     expect([answer.status, answer.body.error.code]).toEqual([status, code])
-    expect(api.faultsOf('uploadFile', answer)).toEqual([])
+    expect(api.findMismatches('uploadFile', answer)).toEqual([])
   }
 })
 
@@ -290,7 +290,7 @@ test('every rejection of a dry run matches its description', async () => {
   ]
   for (const [status, answer] of refused) {
     expect(answer.status).toBe(status)
-    expect(api.faultsOf('validateFile', answer)).toEqual([])
+    expect(api.findMismatches('validateFile', answer)).toEqual([])
   }
 })
 
@@ -300,7 +300,7 @@ test('a suspended tenant is rejected everywhere, as described', async () => {
   for (const operation of ofTable()) {
     const answer = await call(other.admin, operation)
     expect([operation.operationId, answer.status]).toEqual([operation.operationId, 403])
-    expect(api.faultsOf(operation.operationId, answer)).toEqual([])
+    expect(api.findMismatches(operation.operationId, answer)).toEqual([])
   }
 })
 
@@ -357,17 +357,17 @@ test('conflicts, an unavailable scanner and a rate limit match their description
   ]
   for (const [operationId, answer] of conflicts) {
     expect([operationId, answer.status]).toEqual([operationId, 409])
-    expect(api.faultsOf(operationId, answer)).toEqual([])
+    expect(api.findMismatches(operationId, answer)).toEqual([])
   }
   const poor = await World.open({ SCANNER_URL: 'none:', RATE_LIMIT_PER_MINUTE: '2' }, world)
   try {
     const caller = poor.as((await tenant.key(['upload', 'metadata'])).credential)
     const scannerless = await caller.upload('notes', 'a.txt', 'x')
-    expect([scannerless.status, api.faultsOf('uploadFile', scannerless)]).toEqual([503, []])
+    expect([scannerless.status, api.findMismatches('uploadFile', scannerless)]).toEqual([503, []])
     // The rate limit window may end once during the loop.
     let limited = await caller.get('/files')
     for (let more = 4; more > 0 && limited.status === 200; more--) limited = await caller.get('/files')
-    expect([limited.status, api.faultsOf('listFiles', limited)]).toEqual([429, []])
+    expect([limited.status, api.findMismatches('listFiles', limited)]).toEqual([429, []])
   } finally {
     await poor.close()
   }
@@ -381,16 +381,16 @@ test('the exports match their description: rows, columns and errors', async () =
     const ndjson = await call(tenant.admin, operation)
     const lines = String(ndjson.body).trimEnd().split('\n')
     expect(lines.length).toBeGreaterThan(3)
-    for (const line of lines) expect(api.checker.faults(JSON.parse(line), row)).toEqual([])
+    for (const line of lines) expect(api.checker.findErrors(JSON.parse(line), row)).toEqual([])
     const csv = await call(tenant.admin, operation, { query: '?format=csv' })
-    expect(api.faultsOf(operationId, csv)).toEqual([])
+    expect(api.findMismatches(operationId, csv)).toEqual([])
     expect(String(csv.body).split('\r\n')[0]).toBe((row.required as string[]).join(','))
     const refused: [number, Answer][] = [
       [400, await call(tenant.admin, operation, { query: '?format=xml' })],
-      [401, await call(world.stranger, operation)],
+      [401, await call(world.unauthenticated, operation)],
       [403, await call(weak, operation)],
     ]
-    for (const [status, answer] of refused) expect([answer.status, api.faultsOf(operationId, answer)]).toEqual([status, []])
+    for (const [status, answer] of refused) expect([answer.status, api.findMismatches(operationId, answer)]).toEqual([status, []])
   }
 })
 
@@ -403,11 +403,11 @@ test('the transparency log matches its description: texts, tiles and errors', as
     const asked = { ...operation, path: operation.path.replace('{tile}', '0/000.p/1') }
     const answers: [number, Answer][] = [
       [200, await call(tenant.admin, asked)],
-      [401, await call(world.stranger, asked)],
+      [401, await call(world.unauthenticated, asked)],
       [403, await call(weak, asked)],
       ...(operation.path === asked.path ? [] : [[404, await call(tenant.admin, operation, tile('1'))] as [number, Answer]]),
     ]
-    for (const [status, answer] of answers) expect([answer.status, api.faultsOf(operationId, answer)]).toEqual([status, []])
+    for (const [status, answer] of answers) expect([answer.status, api.findMismatches(operationId, answer)]).toEqual([status, []])
   }
 })
 

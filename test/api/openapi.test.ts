@@ -2,18 +2,18 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { Documented } from '../support/documented.js'
+import { DocumentedApi } from '../support/documented.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
 
 let world: World
-let api: Documented
+let api: DocumentedApi
 let tenant: TestTenant
 
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1' })
-  api = new Documented((await world.stranger.raw('/api/v1/openapi.json')).body)
+  api = new DocumentedApi((await world.unauthenticated.raw('/api/v1/openapi.json')).body)
   tenant = await world.tenant()
 })
 afterAll(() => world.close())
@@ -26,7 +26,7 @@ function walk(part: unknown, visit: (node: Json) => void): void {
 }
 
 test('the document is OpenAPI 3.1, needs no credential, and all its references resolve', async () => {
-  const { status, headers } = await world.stranger.raw('/api/v1/openapi.json')
+  const { status, headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
   expect(api.document).toMatchObject({
     openapi: '3.1.0',
@@ -80,16 +80,16 @@ test('response schemas have names, and every error code has its own schema', () 
 test('every operation has examples that match its schema', () => {
   for (const { operationId, requestBody, responses } of api.operations) {
     const json = requestBody?.content['application/json']
-    if (json) expect([operationId, api.checker.faults(json.example, json.schema)]).toEqual([operationId, []])
+    if (json) expect([operationId, api.checker.findErrors(json.example, json.schema)]).toEqual([operationId, []])
     const good = Object.entries(responses).find(([status]) => status.startsWith('2'))![1] as {
       content: Record<string, { schema: Json; example?: unknown }>
     }
     const answer = good.content['application/json']
-    if (answer) expect([operationId, api.checker.faults(answer.example, answer.schema)]).toEqual([operationId, []])
+    if (answer) expect([operationId, api.checker.findErrors(answer.example, answer.schema)]).toEqual([operationId, []])
   }
   for (const { content } of Object.values(api.document.components.responses) as { content: Json }[]) {
     const { example, schema } = content['application/json'] as { example: unknown; schema: Json }
-    expect(api.checker.faults(example, schema)).toEqual([])
+    expect(api.checker.findErrors(example, schema)).toEqual([])
   }
 })
 
@@ -133,11 +133,11 @@ const fieldsOf = (answer: Answer): string[] =>
 test('null is accepted as omitted in creations, and rejected in changes, as described', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
   const body = { ...contextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
-  expect(api.checker.faults(body, create)).toEqual([])
+  expect(api.checker.findErrors(body, create)).toEqual([])
   expect((await tenant.admin.post('/contexts', body)).status).toBe(201)
   const change = api.operation('updateContext').requestBody!.content['application/json']!.schema
   for (const name of Object.keys((change as { properties: Json }).properties)) {
-    expect(api.checker.faults({ [name]: null }, change)).not.toEqual([])
+    expect(api.checker.findErrors({ [name]: null }, change)).not.toEqual([])
     expect(fieldsOf(await tenant.admin.patch('/contexts/nulls', { [name]: null }))).toEqual([name])
   }
 })
@@ -152,18 +152,18 @@ test('documented defaults match the service', async () => {
 })
 
 test('PUT does not change the document, and a client that has it gets 304', async () => {
-  const { headers } = await world.stranger.raw('/api/v1/openapi.json')
+  const { headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   // fetch adds its own Cache-Control header.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
   const [response] = (await once(again, 'response')) as [IncomingMessage]
   response.resume()
   expect(response.statusCode).toBe(304)
-  const put = await world.stranger.raw('/api/v1/openapi.json', { method: 'PUT' })
+  const put = await world.unauthenticated.raw('/api/v1/openapi.json', { method: 'PUT' })
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
 test('the page at /docs loads its files from the service, with a policy without inline scripts', async () => {
-  const page = await world.stranger.raw('/docs')
+  const page = await world.unauthenticated.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
   expect(policy).toContain("script-src 'self';")
@@ -188,23 +188,23 @@ test('the page at /docs loads its files from the service, with a policy without 
 
 test('serves no other files of the packages below /docs', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
-    expect((await world.stranger.raw(`/docs/${path}`)).status).toBe(404)
+    expect((await world.unauthenticated.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })
   expect([redirect.status, new URL(redirect.headers.get('location')!, `${world.url}/docs/`).pathname]).toEqual([308, '/docs'])
 })
 
 test('serves /llms.txt as plain text, and every link in it returns 200', async () => {
-  const page = await world.stranger.raw('/llms.txt')
+  const page = await world.unauthenticated.raw('/llms.txt')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
   expect(page.body).toMatch(/^# Assay\n\n> \S/)
   const links = [...(page.body as string).matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, address]) => address!)
   expect(links).toContain('api/v1/openapi.json')
-  for (const address of links) expect([address, (await world.stranger.raw(`/${address}`)).status]).toEqual([address, 200])
+  for (const address of links) expect([address, (await world.unauthenticated.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
 test('without a dashboard, the front page links to both interfaces without a script, and has an icon', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
-  const page = await plain.stranger.raw('/')
+  const page = await plain.unauthenticated.raw('/')
   await plain.close()
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; (?!.*script-src)/)
@@ -212,16 +212,16 @@ test('without a dashboard, the front page links to both interfaces without a scr
   for (const address of ['docs', 'graphql', 'api/v1/openapi.json']) expect(page.body).toContain(`href="${address}"`)
   const icon = await fetch(`${world.url}/favicon.ico`)
   expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/png'])
-  expect((await world.stranger.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
+  expect((await world.unauthenticated.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
 test('in production, every link of the front page returns a page', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
-  const { body } = await production.stranger.raw('/')
+  const { body } = await production.unauthenticated.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)
   expect(links).toEqual(expect.arrayContaining(['docs', 'health/ready']))
   for (const address of links) {
-    const { status } = await production.stranger.raw(`/${address}`, { headers: { accept: 'text/html,*/*;q=0.8' } })
+    const { status } = await production.unauthenticated.raw(`/${address}`, { headers: { accept: 'text/html,*/*;q=0.8' } })
     expect([address, status]).toEqual([address, 200])
   }
   expect(body).toContain('POST /graphql')
@@ -249,7 +249,7 @@ test.each(['br', 'gzip'])('the files of /docs are sent compressed with %s if the
 })
 
 test('serves Apollo Sandbox to a browser at /graphql?sandbox, with a policy that names its hosts', async () => {
-  const page = await world.stranger.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
+  const page = await world.unauthenticated.raw('/graphql?sandbox', { headers: { accept: 'text/html' } })
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html'])
   const policy = page.headers.get('content-security-policy')!
   for (const host of ['embeddable-sandbox.cdn', 'sandbox.embed']) expect(policy).toContain(`https://${host}.apollographql.com`)

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type CryptoKey, exportSPKI, importJWK } from 'jose'
-import { anId, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { anyId, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { openIdentityProvider } from '../support/identity-provider.js'
 import { type Caller, World } from '../support/world.js'
 
@@ -46,7 +46,7 @@ describe('a token of the external provider', () => {
     expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
     const user = await who(caller)
     expect(user).toEqual({
-      id: anId('usr'),
+      id: anyId('usr'),
       type: 'user',
       tenantId: tenant.tenantId,
       name: 'Ada',
@@ -136,12 +136,12 @@ describe('a token of the external provider', () => {
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }))
     expect((await caller.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
     expect(
-      graphqlCode(await caller.graphql('mutation { changePassword(currentPassword: "x", newPassword: "a new password") }')),
+      getGraphqlCode(await caller.graphql('mutation { changePassword(currentPassword: "x", newPassword: "a new password") }')),
     ).toBe('FORBIDDEN')
-    const signIn = await world.stranger.graphql(
+    const signIn = await world.unauthenticated.graphql(
       'mutation { signIn(email: "pw@example.com", password: "a new password") { token } }',
     )
-    expect(graphqlCode(signIn)).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(signIn)).toBe('UNAUTHENTICATED')
   })
 })
 

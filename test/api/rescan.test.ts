@@ -1,16 +1,16 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dataOf, refusal } from '../support/answers.js'
-import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { hold } from '../support/quarantined.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
-let clamd: LearningClamd
+let clamd: UpdatableClamd
 let world: World
 let tenant: TestTenant
 let admin: Caller
 beforeAll(async () => {
-  clamd = await LearningClamd.start()
+  clamd = await UpdatableClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
   tenant = await world.tenant()
   admin = tenant.admin
@@ -29,10 +29,10 @@ async function uploaded(context: string, name: string, content: string): Promise
 /** Uploads the file before the signatures match it. */
 function infected(context: string, name: string): Promise<string> {
   clamd.forget()
-  return uploaded(context, name, `${name} with ${bad} in it`)
+  return uploaded(context, name, `${name} with ${newlyInfected} in it`)
 }
 
-const learn = () => clamd.learn(world)
+const learn = () => clamd.updateSignatures(world)
 const progressOf = async (context: string) => dataOf(await admin.get(`/contexts/${context}/rescan`))
 const reportsOf = async (file: string) => dataOf(await admin.get(`/files/${file}/validations`)).data
 
@@ -281,7 +281,7 @@ describe('a background rescan', () => {
   })
 
   test('is counted in the metrics', async () => {
-    const text = (await world.stranger.raw('/metrics')).body as string
+    const text = (await world.unauthenticated.raw('/metrics')).body as string
     for (const line of [
       /^assay_rescanned_files_total\{outcome="clean"\} [1-9]/m,
       /^assay_rescanned_files_total\{outcome="infected"\} [1-9]/m,
@@ -297,7 +297,7 @@ describe('a quarantined file', () => {
   test('stops a download in progress within a second', async () => {
     await tenant.context('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.forget()
-    const file = await uploaded('large', 'large.txt', `${bad}${', some text'.repeat(2_000_000)}`)
+    const file = await uploaded('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
     const [[, served], response] = await Promise.all([once(world.app.httpServer, 'request'), fetch(url)])
     const reader = response.body!.getReader()

@@ -4,16 +4,16 @@ import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { dataOf, refusal } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
 import { freePort } from '../support/free-port.js'
-import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { healthy } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // A restored file whose signatures changed while it was in the trash is quarantined until it is scanned.
-let clamd: LearningClamd
+let clamd: UpdatableClamd
 let world: World
 let tenant: TestTenant
 beforeAll(async () => {
-  clamd = await LearningClamd.start()
+  clamd = await UpdatableClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
 })
 afterAll(async () => {
@@ -63,7 +63,7 @@ describe('a restored file', () => {
 
   test('with outdated signatures is quarantined from its restore on, and served after a clean scan', async () => {
     const file = await trashedFile('a note')
-    const version = await clamd.learn(world)
+    const version = await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
     await expectQuarantined(file)
@@ -84,8 +84,8 @@ describe('a restored file', () => {
   })
 
   test('stays quarantined if the scan finds a virus, with an audit entry and an event', async () => {
-    const file = await trashedFile(bad)
-    await clamd.learn(world)
+    const file = await trashedFile(newlyInfected)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
     await expectQuarantined(file)
@@ -103,7 +103,7 @@ describe('a restored file', () => {
 
   test('is quarantined although no rescan has noticed the new signatures', async () => {
     const file = await trashedFile('a note')
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await restored(file.fileId)
     await expectQuarantined(file)
     await rescanAll(world)
@@ -112,7 +112,7 @@ describe('a restored file', () => {
 
   test('is quarantined by a replica without a working scanner, if another replica has seen new signatures', async () => {
     const file = await trashedFile('a note')
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     const other = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${await freePort()}` }, world)
     try {
@@ -126,11 +126,11 @@ describe('a restored file', () => {
   })
 
   test('is scanned although its context is not rescanned for new signatures', async () => {
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     dataOf(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
     const file = await trashedFile('a note')
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
     await expectQuarantined(file)
@@ -139,8 +139,8 @@ describe('a restored file', () => {
   })
 
   test('stays quarantined until a replica with the new signatures scans it', async () => {
-    const older = await LearningClamd.start()
-    await clamd.learn(world)
+    const older = await UpdatableClamd.start()
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     const behind = await World.open({ SCANNER_URL: older.url }, world)
     try {
@@ -165,7 +165,7 @@ describe('a restored file', () => {
        SELECT tenant_id, file_id, context_id, now() + interval '1 hour', 'req_before', 1 FROM trash WHERE tenant_id = $1 AND file_id = $2`,
       [tenant.tenantId, file.fileId],
     )
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await restored(file.fileId)
     await expectQuarantined(file)
     await rescanAll(world)
@@ -174,7 +174,7 @@ describe('a restored file', () => {
 
   test('stays quarantined until an admin releases it if no attempt could scan it', async () => {
     const file = await trashedFile('a note')
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     await restored(file.fileId)
     const { version } = clamd.daemon.script
@@ -192,7 +192,7 @@ describe('a restored file', () => {
 
   test('is served if its context no longer scans', async () => {
     const [before, after] = [await trashedFile('one'), await trashedFile('two')]
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await restored(after.fileId)
     dataOf(await tenant.admin.patch('/contexts/notes', { scan_for_viruses: false }))
     await restored(before.fileId)
@@ -209,7 +209,7 @@ test('in a bucket, a restored file is moved so that its existing URLs end, and s
   try {
     tenant = await trashingTenant(own)
     const { fileId, url } = await trashedFile('a note in a bucket')
-    await clamd.learn(own)
+    await clamd.updateSignatures(own)
     await restored(fileId)
     await new Sweeper(own.database.pool, own.app.services.storage).sweep()
     expect((await fetch(url)).status).toBe(404)

@@ -166,15 +166,15 @@ describe('an upload belongs to the credential that created it', () => {
 
   test('without a credential only OPTIONS is answered', async () => {
     const path = await tus.begin('notes', 'a.txt', 4)
-    const stranger = new Tus(world.stranger)
-    expect((await stranger.head(path)).status).toBe(401)
+    const anonymous = new Tus(world.unauthenticated)
+    expect((await anonymous.head(path)).status).toBe(401)
     for (const answer of [
-      await stranger.create('notes', 'a.txt', 4),
-      await stranger.patch(path, 0, 'text'),
-      await stranger.get(path),
+      await anonymous.create('notes', 'a.txt', 4),
+      await anonymous.patch(path, 0, 'text'),
+      await anonymous.get(path),
     ])
       expect(refusal(answer)).toEqual([401, 'unauthenticated'])
-    const { status, headers } = await stranger.options()
+    const { status, headers } = await anonymous.options()
     expect(status).toBe(204)
     expect(Object.fromEntries(headers)).toMatchObject({
       'tus-resumable': '1.0.0',

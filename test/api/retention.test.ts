@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { dataOf, itemsOf, refusal } from '../support/answers.js'
-import { aged, expire, healthy, trashedFor } from '../support/life.js'
+import { healthy, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -27,7 +27,7 @@ const idsIn = async (path: string) => itemsOf(await tenant.admin.get(path)).map(
 
 /** Creates files of ten bytes that were uploaded two days ago. */
 const seed = async (contextKey: string, files: number) => {
-  const template = await aged(world, await upload(contextKey), 2)
+  const template = await moveUploadBack(world, await upload(contextKey), 2)
   await world.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)
      SELECT left(file_id, 21) || lpad(i::text, 10, '0'), tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path || i, uploaded_by, created_at, updated_at
@@ -42,11 +42,11 @@ test('deletes files past the retention of their context as the system, and no ot
   await keeping('endless', { trash_days: 3 })
   const [young, almost, old] = [
     await upload('short'),
-    await aged(world, await upload('short'), 29.9),
-    await aged(world, await upload('short'), 30.1),
+    await moveUploadBack(world, await upload('short'), 29.9),
+    await moveUploadBack(world, await upload('short'), 30.1),
   ]
-  const kept = await aged(world, await upload('endless'), 400)
-  expect(await expire(world)).toEqual({ deleted: 1, purged: 0 })
+  const kept = await moveUploadBack(world, await upload('endless'), 400)
+  expect(await runExpiry(world)).toEqual({ deleted: 1, purged: 0 })
   expect(await Promise.all([young, almost, old, kept].map(statusOf))).toEqual([200, 200, 404, 200])
   const [entry] = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${old}`))
   expect(entry).toMatchObject({ action: 'deleted', performed_by_type: 'system', details: { size_bytes: 10, retention_days: 30 } })
@@ -55,11 +55,11 @@ test('deletes files past the retention of their context as the system, and no ot
 
 test('moves expired files to the trash if there is one, and purges them from there', async () => {
   await keeping('both', { retention_days: 30, trash_days: 5 })
-  const fileId = await aged(world, await upload('both'), 31)
-  await expire(world)
+  const fileId = await moveUploadBack(world, await upload('both'), 31)
+  await runExpiry(world)
   expect(await idsIn('/trash?context=both')).toEqual([fileId])
-  await trashedFor(world, fileId, 5)
-  expect(await expire(world)).toEqual({ deleted: 0, purged: 1 })
+  await moveDeletionBack(world, fileId, 5)
+  expect(await runExpiry(world)).toEqual({ deleted: 0, purged: 1 })
   const { rows } = await world.database.pool.query(
     `SELECT type, entry FROM journal WHERE subject = $1 AND type <> 'file.accepted' ORDER BY sequence`,
     [fileId],
@@ -70,10 +70,10 @@ test('moves expired files to the trash if there is one, and purges them from the
 
 test('a restored file past its retention expires again', async () => {
   await keeping('again', { retention_days: 30, trash_days: 5 })
-  const fileId = await aged(world, await upload('again'), 31)
-  await expire(world)
+  const fileId = await moveUploadBack(world, await upload('again'), 31)
+  await runExpiry(world)
   dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
-  await expire(world)
+  await runExpiry(world)
   expect(await idsIn('/trash?context=again')).toEqual([fileId])
 })
 
@@ -85,7 +85,7 @@ test('deletes many files in batches, during uploads, on two replicas, each once'
     for (let at = 0; at < 20; at++) kept.push(await upload('many'))
     return kept
   })()
-  const turns = await Promise.all([expire(world), expire(other)])
+  const turns = await Promise.all([runExpiry(world), runExpiry(other)])
   expect(turns.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(450)
   const kept = await uploads
   expect((await idsIn('/files?context=many&page_size=100')).sort()).toEqual(kept.sort())
@@ -114,7 +114,7 @@ test('resumes an interrupted run, and skips files on hold', async () => {
     },
   })
   expect(dataOf(await tenant.admin.get('/files?context=resumed')).pagination.total_items).toBeGreaterThan(100)
-  await expire(world)
+  await runExpiry(world)
   expect((await idsIn('/files?context=resumed&page_size=100')).length).toBe(
     (
       await world.database.pool.query(
@@ -127,19 +127,22 @@ test('resumes an interrupted run, and skips files on hold', async () => {
 
 test('deletes nothing if the retention is disabled before the run', async () => {
   await keeping('off', { retention_days: 30 })
-  const fileId = await aged(world, await upload('off'), 60)
+  const fileId = await moveUploadBack(world, await upload('off'), 60)
   dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: null }))
-  await expire(world)
+  await runExpiry(world)
   expect(await statusOf(fileId)).toBe(200)
   dataOf(await tenant.admin.patch('/contexts/off/policy', { retention_days: 30 }))
-  await expire(world)
+  await runExpiry(world)
   expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
 test('a failure in one context does not stop the others', async () => {
   await keeping('broken', { retention_days: 30 })
   await keeping('sound', { retention_days: 30 })
-  const [stuck, gone] = [await aged(world, await upload('broken'), 60), await aged(world, await upload('sound'), 60)]
+  const [stuck, gone] = [
+    await moveUploadBack(world, await upload('broken'), 60),
+    await moveUploadBack(world, await upload('sound'), 60),
+  ]
   await world.database.pool.query(
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this one'; END $$;
      CREATE TRIGGER refused BEFORE DELETE ON files FOR EACH ROW WHEN (OLD.file_id = '${stuck}') EXECUTE FUNCTION refuse()`,
@@ -149,7 +152,7 @@ test('a failure in one context does not stop the others', async () => {
   await world.database.pool.query('DROP FUNCTION refuse CASCADE')
   expect(failed).toHaveLength(1)
   expect([await statusOf(stuck), await statusOf(gone)]).toEqual([200, 404])
-  await expire(world)
+  await runExpiry(world)
   expect(await statusOf(stuck)).toBe(404)
   expect(healthy.countersDrift).toBe((await world.app.services.storageHealth.verify()).countersDrift)
 })

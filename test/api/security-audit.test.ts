@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { itemsOf } from '../support/answers.js'
-import { until } from '../support/identity-world.js'
+import { waitUntil } from '../support/identity-world.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -13,7 +13,7 @@ const trailOf = async (tenant: TestTenant) => itemsOf(await tenant.admin.get('/a
 /** Entries are written after the response. The test polls the database, because the service limits requests per minute. */
 async function entryOf(tenant: TestTenant, reason: string) {
   const written = `SELECT FROM audit_logs WHERE tenant_id = $1 AND audit_type = 'security' AND details->>'reason' = $2`
-  await until(async () => (await world.database.pool.query(written, [tenant.tenantId, reason])).rowCount !== 0)
+  await waitUntil(async () => (await world.database.pool.query(written, [tenant.tenantId, reason])).rowCount !== 0)
   return (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
@@ -21,7 +21,7 @@ test('records a failed sign-in in the audit log of the tenant with its address a
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const signIn = (password: string) =>
-    world.stranger.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
+    world.unauthenticated.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
       e: user.email,
       p: password,
     })
@@ -63,7 +63,7 @@ test('records a missing scope and a rejected key as actions of that key', async 
 
 describe('a rejected token', () => {
   const refusals = async () =>
-    [...(await world.stranger.raw('/metrics')).body.matchAll(/assay_refused_credentials_total\{reason="(\w+)"\}/g)].map(
+    [...(await world.unauthenticated.raw('/metrics')).body.matchAll(/assay_refused_credentials_total\{reason="(\w+)"\}/g)].map(
       ([, reason]) => reason,
     )
   const forged = (token: string) => `${token.slice(0, -8)}${token.at(-8) === 'A' ? 'B' : 'A'}${token.slice(-7)}`
@@ -140,7 +140,7 @@ test('a reached limit is recorded, and all rejections are counted by reason', as
   for (let call = 0; call < 125; call++) statuses.push((await key.get('/files')).status)
   expect(statuses).toContain(429)
   expect(await entryOf(tenant, 'limit_reached')).toMatchObject({ entity_id: key.id, performed_by_id: key.id })
-  const { body } = await world.stranger.raw('/metrics')
+  const { body } = await world.unauthenticated.raw('/metrics')
   for (const reason of ['sign_in_failed', 'scope_refused', 'credential_refused', 'limit_reached'])
     expect(body).toMatch(new RegExp(`assay_security_events_total\\{reason="${reason}"\\} [1-9]`))
 })

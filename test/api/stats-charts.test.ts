@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, faultyFields } from '../support/answers.js'
-import { awayFromMidnight, awayFromMidnightMs, inOneWindow } from '../support/clock.js'
+import { dataOf, getInvalidFields } from '../support/answers.js'
+import { avoidMidnight, avoidMidnightMs, inOneWindow } from '../support/clock.js'
 import { countUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -8,9 +8,9 @@ const hour = 3_600_000
 const day = 24 * hour
 let world: World
 beforeAll(async () => {
-  await awayFromMidnight()
+  await avoidMidnight()
   world = await World.open()
-}, awayFromMidnightMs)
+}, avoidMidnightMs)
 afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
@@ -131,6 +131,6 @@ describe('charts', () => {
     ['storage', 'days=1&days=2', ['days']],
   ]
   test.each(faulty)('rejects %s?%s with 400', async (name, query, fields) => {
-    expect(faultyFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
+    expect(getInvalidFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
   })
 })

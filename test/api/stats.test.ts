@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { seeded } from '../../packages/formats/test/support/samples/archive.js'
 import { dataOf } from '../support/answers.js'
-import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
+import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { countUsage } from '../support/usage-counters.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
 beforeAll(async () => {
-  await awayFromMidnight()
+  await avoidMidnight()
   world = await World.open()
-}, awayFromMidnightMs)
+}, avoidMidnightMs)
 afterAll(() => world.close())
 
 const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import { aTime, dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
-import { expire, healthy, trashedFor } from '../support/life.js'
+import { anyTimestamp, dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { healthy, moveDeletionBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -50,8 +50,8 @@ test('a deleted file is only visible in the trash', async () => {
     original_filename: 'a.txt',
     size_bytes: 10,
     context_key: 'gone',
-    deleted_at: aTime,
-    purge_at: aTime,
+    deleted_at: anyTimestamp,
+    purge_at: anyTimestamp,
   })
   expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
 })
@@ -113,11 +113,11 @@ test('purges a file only after its time, and a lower number of days does not aff
   const upload = await withTrash('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) dataOf(await tenant.admin.delete(`/files/${fileId}`))
-  await trashedFor(world, late, 6)
-  await expire(world)
+  await moveDeletionBack(world, late, 6)
+  await runExpiry(world)
   expect(await trashOf('timed')).toHaveLength(2)
   dataOf(await tenant.admin.patch('/contexts/timed/policy', { trash_days: 6 }))
-  await expire(world)
+  await runExpiry(world)
   expect((await trashOf('timed')).map(({ file_id }: { file_id: string }) => file_id)).toEqual([early])
   expect(await auditOf(late)).toEqual([
     ['deleted', 'system', { change: 'purged', size_bytes: 10 }],
@@ -125,7 +125,7 @@ test('purges a file only after its time, and a lower number of days does not aff
     ['created', 'api_key', expect.any(Object)],
   ])
   dataOf(await tenant.admin.patch('/contexts/timed/policy', { trash_days: 0 }))
-  await expire(world)
+  await runExpiry(world)
   expect(await trashOf('timed')).toEqual([])
   await new Sweeper(world.database.pool, world.app.services.storage).sweep()
   expect(await verified()).toEqual(healthy)
@@ -142,7 +142,7 @@ test('does not list or restore a file whose time in the trash has ended, before 
     const { data, pagination } = dataOf(await tenant.admin.get(`/trash?context=ended${query}`))
     return [data.map(({ file_id }: { file_id: string }) => file_id), pagination.total_items, pagination.has_next]
   }
-  await trashedFor(world, second, 7)
+  await moveDeletionBack(world, second, 7)
   expect(await trash()).toEqual([[third, first], 2, false])
   expect(await trash('&page_size=1')).toEqual([[third], 2, true])
   expect(await trash('&page_size=1&page=2')).toEqual([[first], 2, false])
@@ -151,7 +151,7 @@ test('does not list or restore a file whose time in the trash has ended, before 
   expect(refusal(ended)).toEqual([404, 'not_found'])
   expect(Object.keys(ended.body.error.details)).toEqual(Object.keys(unknown.body.error.details))
   const restore = 'mutation ($fileId: ID!) { restoreFile(fileId: $fileId) { fileId } }'
-  expect(graphqlCode(await tenant.admin.graphql(restore, { fileId: second }))).toBe('NOT_FOUND')
+  expect(getGraphqlCode(await tenant.admin.graphql(restore, { fileId: second }))).toBe('NOT_FOUND')
 
   dataOf(await tenant.admin.patch('/contexts/ended/policy', { trash_days: 0 }))
   expect(await trash()).toEqual([[], 0, false])
@@ -161,7 +161,7 @@ test('does not list or restore a file whose time in the trash has ended, before 
   // The bytes count until the sweep, and can be purged earlier.
   expect(await usedBytes('ended')).toBe(30)
   dataOf(await tenant.admin.delete(`/trash/${first}`))
-  await expire(world)
+  await runExpiry(world)
   expect(await usedBytes('ended')).toBe(0)
   expect(await verified()).toEqual(healthy)
 })
@@ -230,7 +230,7 @@ test('bulk deletions move files to the trash, and the list has links to the next
   }
   expect(seen.sort()).toEqual([...ids].sort())
   expect(itemsOf(await tenant.admin.get('/trash?context=nobodys'))).toEqual([])
-  expect(faultyFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
+  expect(getInvalidFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
 })
 
 test('a key restricted to other contexts does not see the trash', async () => {
@@ -255,5 +255,5 @@ test('GraphQL offers the same operations', async () => {
   expect(body.data.trash).toEqual({ data: [{ fileId, sizeBytes: 10, contextKey: 'queried' }], pagination: { totalItems: 1 } })
   const back = await tenant.admin.graphql(`mutation { restoreFile(fileId: "${fileId}") { fileId originalFilename } }`)
   expect(back.body.data.restoreFile).toEqual({ fileId, originalFilename: 'a.txt' })
-  expect(graphqlCode(await tenant.admin.graphql(`mutation { purgeFile(fileId: "${fileId}") { fileId } }`))).toBe('NOT_FOUND')
+  expect(getGraphqlCode(await tenant.admin.graphql(`mutation { purgeFile(fileId: "${fileId}") { fileId } }`))).toBe('NOT_FOUND')
 })

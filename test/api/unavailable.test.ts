@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { dataOf, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, itemsOf, refusal } from '../support/answers.js'
 import { World } from '../support/world.js'
 
 let world: World
@@ -18,7 +18,7 @@ test('returns 503 for an unavailable scanner, stores nothing, counts nothing as 
   expect(refusal(refused)).toEqual([503, 'scanner_unavailable'])
   expect(refusal(await key.upload('scanned', 'a.txt', 'text', { path: '/files/validate' }))).toEqual([503, 'scanner_unavailable'])
   const upload = 'mutation ($file: Upload!) { uploadFile(file: $file, context: "scanned") { fileId } }'
-  expect(graphqlCode(await key.graphqlUpload(upload, {}, 'a.txt', 'text'))).toBe('SCANNER_UNAVAILABLE')
+  expect(getGraphqlCode(await key.graphqlUpload(upload, {}, 'a.txt', 'text'))).toBe('SCANNER_UNAVAILABLE')
   // Rejections before the scan, and files without a scan, do not need the scanner.
   expect(refusal(await key.upload('scanned', 'a.exe', 'text'))).toEqual([422, 'invalid_extension'])
   dataOf(await key.upload('trusting', 'a.txt', 'text'), { status: 201, message: true, timestamp: false })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { multipart, type RawClient } from '../support/raw-client.js'
-import { becomes, maxUploadMb, UploadWorld } from '../support/upload-world.js'
+import { maxUploadMb, UploadWorld, waitUntilTrue } from '../support/upload-world.js'
 import type { Caller, TestTenant } from '../support/world.js'
 
 const megabyte = 1_048_576
@@ -13,7 +13,7 @@ beforeAll(async () => {
   uploads = await UploadWorld.open()
   tenant = uploads.tenant
 })
-afterEach(async () => expect(await uploads.settle()).toBe(true))
+afterEach(async () => expect(await uploads.disconnectAll()).toBe(true))
 afterAll(() => uploads.close())
 
 const bearer = (caller: Caller) => `Bearer ${caller.credential}`
@@ -179,7 +179,7 @@ describe('GraphQL uploads', () => {
     const { body } = multipart(parts, { end: false })
     await client.send(`${body.length.toString(16)}\r\n`)
     await client.send(body)
-    expect(await becomes(() => uploads.spooled().length === 1)).toBe(true)
+    expect(await waitUntilTrue(() => uploads.spooled().length === 1)).toBe(true)
     leave(client)
     for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
     expect(await uploads.uploadCalls()).toBe(before + 1)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import { multipart, type RawClient } from '../support/raw-client.js'
-import { becomes, maxUploadMb, UploadWorld, uploadPath } from '../support/upload-world.js'
+import { maxUploadMb, UploadWorld, uploadPath, waitUntilTrue } from '../support/upload-world.js'
 import type { Caller, TestTenant } from '../support/world.js'
 
 const megabyte = 1_048_576
@@ -15,7 +15,7 @@ beforeAll(async () => {
   uploads = await UploadWorld.open()
   tenant = uploads.tenant
 })
-afterEach(async () => expect(await uploads.settle()).toBe(true))
+afterEach(async () => expect(await uploads.disconnectAll()).toBe(true))
 afterAll(() => uploads.close())
 
 const bearer = (caller: Caller) => `Bearer ${caller.credential}`
@@ -35,7 +35,7 @@ async function announce(caller: Caller | undefined, length: number, headers: Rec
 describe('before the body is read', () => {
   test.each([
     ['nobody', () => undefined, 401, 'unauthenticated'],
-    ['a stranger', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
+    ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
   ])('rejects %s without 100 Continue', async (_who, caller, status, code) => {
     const client = await announce(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
     expect(await client.answer()).toMatchObject({ status, body: { error: { code } }, headers: { connection: 'close' } })
@@ -151,9 +151,9 @@ describe('while the body is streamed', () => {
     const inFile = place === 'in a file'
     const client = inFile ? await begin() : await announce(tenant.admin, 2 * megabyte)
     for (const bytes of [head(true), randomBytes(megabyte)]) await (inFile ? chunked(client, bytes) : client.send(bytes))
-    expect(await becomes(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
+    expect(await waitUntilTrue(() => !uploads.isQuiet() && uploads.spooled().length === (inFile ? 1 : 0))).toBe(true)
     leave(client)
-    expect(await becomes(uploads.isQuiet)).toBe(true)
+    expect(await waitUntilTrue(uploads.isQuiet)).toBe(true)
     for (let tries = 0; (await uploads.uploadCalls()) !== before + 1 && tries < 1000; tries++) await sleep(20)
     expect(await uploads.uploadCalls()).toBe(before + 1)
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
@@ -172,7 +172,7 @@ describe('while the body is streamed', () => {
       await chunked(client, Buffer.from('\r\n--test-boundary--\r\n'))
       await client.send('0\r\n\r\n')
       expect(await client.answer()).toMatchObject({ status: 201 })
-      expect(await becomes(() => seen.length > 0)).toBe(true)
+      expect(await waitUntilTrue(() => seen.length > 0)).toBe(true)
       expect(announced).toEqual([])
     } finally {
       watcher.close()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { multipart, type Part } from '../support/multipart.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -54,8 +54,8 @@ describe('parts', () => {
       expect(dataOf(await tenant.admin.get(`/files/${file_id}/metadata`)).metadata).toEqual({ page: 8 })
     }
     const large: Part = { name: 'metadata', filename: 'blob', content: `{"page":"${'x'.repeat(70_000)}"}` }
-    expect(faultyFields(await send(tenant.admin, [context, large, file]))).toEqual(['metadata'])
-    expect(faultyFields(await send(tenant.admin, [...blobs, context, file]))).toEqual(['context'])
+    expect(getInvalidFields(await send(tenant.admin, [context, large, file]))).toEqual(['metadata'])
+    expect(getInvalidFields(await send(tenant.admin, [...blobs, context, file]))).toEqual(['context'])
   })
 
   test('reports an unknown part and suggests the nearest name', async () => {
@@ -64,7 +64,7 @@ describe('parts', () => {
       { name: 'contxt', filename: 'blob', content: 'notes' },
     ]) {
       const answer = await send(tenant.admin, [context, file, part])
-      expect(faultyFields(answer)).toEqual(['contxt'])
+      expect(getInvalidFields(answer)).toEqual(['contxt'])
       expect(answer.body.message).toContain("did you mean 'context'?")
     }
   })
@@ -112,7 +112,7 @@ describe('parts', () => {
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
   test.each(faults)('rejects %s with 400, and logs a failed call', async (_what, parts, fields) => {
-    expect(faultyFields(await send(key, parts))).toEqual(fields)
+    expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
 

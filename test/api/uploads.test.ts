@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { gif, pdf, png } from '../../packages/formats/test/support/samples/basic.js'
-import { anId, aTime, dataOf, faultyFields, itemsOf, refusal } from '../support/answers.js'
-import { awayFromMidnight, awayFromMidnightMs } from '../support/clock.js'
+import { anyId, anyTimestamp, dataOf, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
+import { avoidMidnight, avoidMidnightMs } from '../support/clock.js'
 import { eicar } from '../support/eicar.js'
 import { multipart, type Part } from '../support/multipart.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
@@ -11,12 +11,12 @@ let world: World
 let tenant: TestTenant
 let key: Caller
 beforeAll(async () => {
-  await awayFromMidnight()
+  await avoidMidnight()
   world = await World.open({ MAX_UPLOAD_MB: '6' })
   tenant = await world.tenant()
   await tenant.context('notes', { max_file_size_mb: 1 })
   key = await tenant.key(['upload', 'metadata'])
-}, awayFromMidnightMs)
+}, avoidMidnightMs)
 afterAll(() => world.close())
 
 const uploaded = { status: 201, message: true, timestamp: false }
@@ -46,7 +46,7 @@ describe('a rejected file', () => {
     expect(refusal(answer)).toEqual([status, reason])
     for (const text of says) expect(answer.body.message.toLowerCase()).toContain(text.toLowerCase())
     expect(await lastCall()).toEqual({
-      call_id: anId('call'),
+      call_id: anyId('call'),
       api_key_id: key.id,
       api_key_name: 'upload+metadata',
       operation: 'upload',
@@ -56,7 +56,7 @@ describe('a rejected file', () => {
       error_message: answer.body.message,
       ip_address: '127.0.0.1',
       user_agent: expect.any(String),
-      created_at: aTime,
+      created_at: anyTimestamp,
     })
     const after = await security()
     expect(after).toMatchObject({
@@ -196,7 +196,7 @@ describe('Idempotency-Key', () => {
     expect(refusal(again)).toEqual([409, 'conflict'])
     expect(JSON.stringify(again.body)).toContain(made.api_key_id)
     expect(JSON.stringify(again.body)).not.toContain(made.api_key)
-    expect(faultyFields(await own.admin.post('/api-keys', { name: 'x' }, { 'idempotency-key': 'x'.repeat(256) }))).toEqual([
+    expect(getInvalidFields(await own.admin.post('/api-keys', { name: 'x' }, { 'idempotency-key': 'x'.repeat(256) }))).toEqual([
       'Idempotency-Key',
     ])
   })

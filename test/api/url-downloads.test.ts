@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, faultyFields, graphqlCode } from '../support/answers.js'
+import { dataOf, getGraphqlCode, getInvalidFields } from '../support/answers.js'
 import { openBucketWorld } from '../support/bucket/world-env.js'
-import { until } from '../support/identity-world.js'
+import { waitUntil } from '../support/identity-world.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -80,7 +80,7 @@ describe('a single-use download URL', () => {
       const url = await urlBy(tenant.admin, query)
       expect([await status(url), await status(url)]).toEqual([200, 200])
     }
-    expect(faultyFields(await tenant.admin.get(`/files/${fileId}?once=yes`))).toEqual(['once'])
+    expect(getInvalidFields(await tenant.admin.get(`/files/${fileId}?once=yes`))).toEqual(['once'])
     const { body } = await tenant.admin.graphql(
       'mutation ($id: ID!) { createDownloadUrl(fileId: $id, once: true) { downloadUrl } }',
       { id: fileId },
@@ -95,7 +95,7 @@ describe('a single-use download URL', () => {
     try {
       const there = await other.tenant()
       const { body } = await there.admin.graphql('mutation { createDownloadUrl(fileId: "file_x", once: true) { downloadUrl } }')
-      expect(graphqlCode({ body } as never)).toBe('BAD_USER_INPUT')
+      expect(getGraphqlCode({ body } as never)).toBe('BAD_USER_INPUT')
       const refused = await there.admin.get('/files/file_x?once=true')
       expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('of use until they expire')])
     } finally {
@@ -109,7 +109,7 @@ test('logs and counts every use with its address and user agent, but never the U
   const key = await tenant.key(['download'])
   const url = await urlBy(key)
   const requestId = (await fetch(url, { headers: { 'user-agent': 'courier/7' } })).headers.get('x-request-id')
-  await until(() => world.log.lines.some((line) => line.includes(requestId!) && line.includes('with a download URL')))
+  await waitUntil(() => world.log.lines.some((line) => line.includes(requestId!) && line.includes('with a download URL')))
   const lines = world.log.lines.filter((line) => line.includes(requestId!)).map((line) => JSON.parse(line))
   expect(lines.find(({ msg }) => msg === 'A file was downloaded with a download URL.')).toMatchObject({
     req: requestId,
@@ -122,8 +122,8 @@ test('logs and counts every use with its address and user agent, but never the U
     outcome: 'served',
   })
   expect(JSON.stringify(lines)).not.toContain(new URL(url).searchParams.get('signature'))
-  expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="served"\} [1-9]/)
-  expect((await world.stranger.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
+  expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="served"\} [1-9]/)
+  expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/assay_url_downloads_total\{outcome="refused"\} [1-9]/)
 })
 
 test('a download URL is counted once, and each of its fetches is logged', async () => {
@@ -134,12 +134,12 @@ test('a download URL is counted once, and each of its fetches is logged', async 
   expect([await status(url), await status(url), await status(`${url}x`)]).toEqual([200, 200, 403])
   expect(dataOf(await own.admin.get('/stats')).overview.total_downloads).toBe(1)
   const fetched = () => world.log.lines.map((line) => JSON.parse(line)).filter(({ path }) => path === `/download/${uploaded}`)
-  await until(async () => fetched().length === 3)
+  await waitUntil(async () => fetched().length === 3)
   expect(
     fetched()
       .map((line) => line.status)
       .sort(),
   ).toEqual([200, 200, 403])
-  const { components } = (await world.stranger.raw('/api/v1/openapi.json')).body
+  const { components } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
   expect(components.schemas.StatsOverview.properties.total_downloads.description).toMatch(/^Number of download URLs ever created/)
 })

@@ -1,23 +1,23 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import type { Page } from 'playwright-core'
 import { Dashboard } from '../support/dashboard.js'
-import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
 describeWith('chromium')('quarantine and rescan in the dashboard', () => {
-  let clamd: LearningClamd
+  let clamd: UpdatableClamd
   let world: World
   let dashboard: Dashboard
   let tenant: TestTenant
 
   beforeAll(async () => {
-    clamd = await LearningClamd.start()
+    clamd = await UpdatableClamd.start()
     world = await World.open({ SCANNER_URL: clamd.url })
     dashboard = await Dashboard.open(world)
     tenant = await world.tenant()
     await tenant.context('notes')
-    for (const name of ['one.txt', 'two.txt']) await tenant.admin.upload('notes', name, `${name}, and ${bad}`)
+    for (const name of ['one.txt', 'two.txt']) await tenant.admin.upload('notes', name, `${name}, and ${newlyInfected}`)
   })
   afterAll(async () => {
     await dashboard?.close()

@@ -172,7 +172,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await first.getByLabel('Password').waitFor()
     await second.getByRole('dialog').getByText('Your session has ended.').waitFor()
     const cookie = `assay_session=${cookies.find(({ name }) => name === 'assay_session')!.value}`
-    expect((await world.stranger.get('/files', { cookie, 'x-assay-request': 'dashboard' })).status).toBe(401)
+    expect((await world.unauthenticated.get('/files', { cookie, 'x-assay-request': 'dashboard' })).status).toBe(401)
   })
 
   test('shows no sign-in dialog if a request fails during sign-out', async () => {

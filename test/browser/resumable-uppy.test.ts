@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { build } from 'esbuild'
 import type { Browser, Page } from 'playwright-core'
-import { BrokenWay } from '../support/broken-way.js'
-import { openBrowser, patienceMs } from '../support/browser.js'
+import { BreakingProxy } from '../support/broken-way.js'
+import { openBrowser, timeoutMs } from '../support/browser.js'
 import { describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -47,7 +47,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
       response.end(`<!doctype html><meta charset="utf-8"><script>${script}</script>`)
     })
     page = await browser.newPage()
-    page.setDefaultTimeout(patienceMs)
+    page.setDefaultTimeout(timeoutMs)
     // On a machine without a network, Uppy would wait for a connection.
     await page.addInitScript("Object.defineProperty(Navigator.prototype, 'onLine', { get: () => true })")
     await page.goto(`${origin}/`)
@@ -69,7 +69,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     })
 
   test('resumes after lost connections and returns the file id', async () => {
-    const way = await BrokenWay.open(world.url)
+    const way = await BreakingProxy.open(world.url)
     way.breakAfter(700_001, 400_003)
     const text = randomBytes(7_500).toString('base64')
     const content = Buffer.from(text.repeat(150))

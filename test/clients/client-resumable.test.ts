@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AssayClient, AssayError, createClient } from '../../packages/client/src/index.js'
-import { BrokenWay } from '../support/broken-way.js'
+import { BreakingProxy } from '../support/broken-way.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
 let tenant: TestTenant
-let way: BrokenWay
+let way: BreakingProxy
 
 beforeAll(async () => {
   world = await World.open()
   tenant = await world.tenant()
   await tenant.context('raw', { allowed_extensions: ['bin', 'txt'], max_file_size_mb: 40, scan_for_viruses: false })
-  way = await BrokenWay.open(world.url)
+  way = await BreakingProxy.open(world.url)
 })
 afterAll(async () => {
   way.close()

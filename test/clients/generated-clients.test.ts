@@ -41,7 +41,7 @@ describeWhere(existsSync(tools), 'their generators are not installed (npm ci --p
     tenant = await world.tenant()
     folder = await mkdtemp(join(tmpdir(), 'assay-clients-'))
     await symlink(tools, join(folder, 'node_modules'))
-    await writeFile(join(folder, 'openapi.json'), JSON.stringify((await world.stranger.raw('/api/v1/openapi.json')).body))
+    await writeFile(join(folder, 'openapi.json'), JSON.stringify((await world.unauthenticated.raw('/api/v1/openapi.json')).body))
     for (const name of ['package.json', 'generate.mjs', 'sessions', '.spectral.yaml', 'redocly.yaml'])
       await cp(join(here, name), join(folder, name), { recursive: true })
     env = { ASSAY_URL: world.url, ASSAY_KEY: tenant.admin.credential! }

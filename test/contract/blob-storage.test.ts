@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll } from '@jest/globals'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { openStorage } from '../../src/platform/storage/index.js'
-import { StandInBucket } from '../support/bucket/bucket.js'
-import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { BucketEmulator } from '../support/bucket/bucket.js'
+import { createServiceAccount } from '../support/bucket/service-account.js'
 import { blobStorageContract, type StoreUnderTest } from './blob-storage.contract.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
@@ -29,7 +29,7 @@ async function openLocal(): Promise<StoreUnderTest> {
   }
 }
 
-const account = makeServiceAccount()
+const account = createServiceAccount()
 let keys: string
 let keyFile: string
 

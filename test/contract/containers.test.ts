@@ -10,7 +10,7 @@ import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { containers } from '../../src/inspection/scanners/containers.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { eicar, inMemory, zipOf } from '../support/eicar.js'
+import { createZip, eicar, inMemory } from '../support/eicar.js'
 import { startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { submission } from '../support/validation.js'
@@ -38,7 +38,7 @@ const begun = (...start: string[]) => Buffer.concat([Buffer.from(start.join(''),
 
 /** One sample of each container, with the string if it can be generated. The others contain only their signature. */
 const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> = {
-  zip: (inside) => zipOf({ name: 'a', bytes: inside }),
+  zip: (inside) => createZip({ name: 'a', bytes: inside }),
   gzip: (inside) => gzipSync(inside),
   tar: (inside) => tarOf([{ name: 'a.gz', data: gzipSync(inside) }]),
   '7z': (inside) => sevenZip({ a: inside }),
@@ -106,7 +106,7 @@ describe('the built-in scanner', () => {
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(seen ? found : incomplete)
     // A package is a header, gzip, cpio and its content. Another level exceeds the depth limit.
-    if (container !== 'rpm') expect(await scan(zipOf({ name: 'a', bytes }))).toMatchObject(seen ? found : incomplete)
+    if (container !== 'rpm') expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(seen ? found : incomplete)
   })
 
   test('finds a virus behind a skippable Zstandard frame', async () => {
@@ -126,7 +126,7 @@ describe('the built-in scanner', () => {
 
 describeWith('clamd')('ClamAV', () => {
   test.each<[string, () => Promise<Buffer>]>([
-    ['zip', async () => zipOf({ name: 'a.zst', bytes: Buffer.from(ofZstd, 'hex') })],
+    ['zip', async () => createZip({ name: 'a.zst', bytes: Buffer.from(ofZstd, 'hex') })],
     ['7z', () => sevenZip({ 'a.lz4': Buffer.from(ofLz4, 'hex') })],
     ['tar', () => tarOf([{ name: 'a.wim', data: begun('MSWIM\0\0\0') }])],
     ['docx', async () => packedDocument({ ...docx(), 'word/embeddings/a.bin': Buffer.from(ofZstd, 'hex') })],

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
 
 export interface OpenedScanner {
   scanner: VirusScanner
@@ -45,13 +45,13 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
     })
 
     test('finds the EICAR string in a zip, and in a zip in a zip', async () => {
-      const inner = zipOf({ name: 'readme.txt', bytes: text }, { name: 'eicar.com', bytes: eicar, stored: true })
+      const inner = createZip({ name: 'readme.txt', bytes: text }, { name: 'eicar.com', bytes: eicar, stored: true })
       expect(await scan(inner)).toMatchObject({ verdict: 'infected' })
-      expect(await scan(zipOf({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
+      expect(await scan(createZip({ name: 'inner.zip', bytes: inner, stored: true }))).toMatchObject({ verdict: 'infected' })
     })
 
     test('reports a zip with an encrypted member as incomplete, with the reason', async () => {
-      const zip = zipOf({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
+      const zip = createZip({ name: 'open.txt', bytes: text }, { name: 'secret.txt', bytes: text, encrypted: true })
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 

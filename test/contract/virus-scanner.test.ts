@@ -6,21 +6,21 @@ import { hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
 import { eicarSignature, startRealClamd } from '../support/real-clamd.js'
 import { describeWhere, describeWith } from '../support/real-parts.js'
-import { startScriptedClamd } from '../support/scripted-clamd.js'
+import { startClamdEmulator } from '../support/scripted-clamd.js'
 import { virusScannerContract } from './virus-scanner.contract.js'
 
 const nothing = async () => {}
 
 for (const listen of ['tcp', 'unix'] as const) {
   virusScannerContract(`scripted clamd over ${listen}`, async () => {
-    const daemon = await startScriptedClamd({}, listen)
+    const daemon = await startClamdEmulator({}, listen)
     return { scanner: await openScanner(daemon.url), release: once(() => daemon.close()) }
   })
 }
 
 virusScannerContract('two scripted clamd, one of them dead, with additional rules', async () => {
-  const daemon = await startScriptedClamd()
-  const dead = await startScriptedClamd()
+  const daemon = await startClamdEmulator()
+  const dead = await startClamdEmulator()
   await dead.close()
   const rulesDir = await mkdtemp(join(tmpdir(), 'assay-rules-'))
   await writeFile(join(rulesDir, 'own.yar'), 'rule of_the_operator { strings: $a = "never seen" condition: $a }')

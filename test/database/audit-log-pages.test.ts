@@ -2,14 +2,14 @@ import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AuditFilter, AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
 import { firstIdAt, newId } from '../../src/platform/ids.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 
 const day = 86_400_000
 const types = ['api_key', 'file', 'context', 'tenant']
 const actions = ['created', 'enabled', 'disabled', 'revoked', 'updated', 'deleted']
 const entities = [newId('file'), newId('key'), newId('ctx')]
 
-let books: Books
+let books: LedgerFixture
 /** Expected rows, newest first. */
 let all: { auditId: string; auditType: string; action: string; entityId: string; at: number }[]
 // A fixed seed makes runs reproducible.
@@ -21,7 +21,7 @@ const random = () => {
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
 
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   const rows = Array.from({ length: 1200 }, (_, index) => {
     const at = new Date(Math.floor(Date.now() - (index % 2 ? random() * 300 : 20 + random()) * day))
     return {
@@ -122,7 +122,7 @@ test.each(horizons)('pages, connections and exports of any filter equal skipping
 })
 
 test('a page within a busy day skips at most an hour of it, with any filter', async () => {
-  const busy = await Books.open()
+  const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({
     auditId: firstIdAt('aud', at).slice(0, -10) + newId('aud').slice(-10),

@@ -8,14 +8,14 @@ import { reencryptSecrets } from '../../src/access/reencrypt.js'
 import { hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
 import { setClock } from '../../src/platform/clock.js'
 import { signingPurposes } from '../../src/platform/signing-keys.js'
-import { identityWorld, origin, until } from '../support/identity-world.js'
+import { openIdentityWorld, origin, waitUntil } from '../support/identity-world.js'
 
-let world: Awaited<ReturnType<typeof identityWorld>>
+let world: Awaited<ReturnType<typeof openIdentityWorld>>
 let here: Identity
 let tenantId: string
 
 beforeAll(async () => {
-  world = await identityWorld()
+  world = await openIdentityWorld()
   here = await world.replica()
   tenantId = await world.tenant()
 })
@@ -46,8 +46,8 @@ describe('an API key', () => {
   test('needs no database query if cached', async () => {
     const key = await world.apiKey(tenantId)
     // A machine that stalls for a second causes additional lookups, because cache entries are trusted only while verified.
-    await until(async () => {
-      await until(() => here.listener.trusted())
+    await waitUntil(async () => {
+      await waitUntil(() => here.listener.trusted())
       await present(here, key.secret)
       const before = world.queries.count
       for (let call = 0; call < 100; call++) expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
@@ -138,11 +138,11 @@ describe('two replicas', () => {
   test('reject a disabled key as soon as the notification arrives', async () => {
     const there = await world.replica()
     const key = await world.apiKey(tenantId)
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'actor' })
     await world.change('api_key', key.id, disable)
     // While trusted, the cache is used, so that a rejection proves that the notification arrived.
-    await until(async () => {
+    await waitUntil(async () => {
       const { outcome } = await present(there, key.secret)
       return there.listener.trusted() && outcome === 'refused'
     })
@@ -152,13 +152,13 @@ describe('two replicas', () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     await present(there, key.secret)
     link.cut()
-    await until(() => !there.listener.trusted())
+    await waitUntil(() => !there.listener.trusted())
     await world.pool.query(disable, [key.id])
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
   })
 
@@ -170,10 +170,10 @@ describe('two replicas', () => {
     test('at any time', async () => {
       const there = await world.replica({ onError })
       for (let times = 0; times < 3; times++) {
-        await until(() => there.listener.trusted())
+        await waitUntil(() => there.listener.trusted())
         hold()
       }
-      await until(() => there.listener.trusted())
+      await waitUntil(() => there.listener.trusted())
       expect(lost).toEqual([])
     })
 
@@ -194,7 +194,7 @@ describe('two replicas', () => {
         return answer
       } as never)
       const there = await world.replica({ onError })
-      await until(() => lost.length > 0 || (held > 2 && there.listener.trusted()))
+      await waitUntil(() => lost.length > 0 || (held > 2 && there.listener.trusted()))
       watched.mockRestore()
       expect(lost).toEqual([])
     })
@@ -205,14 +205,14 @@ describe('two replicas', () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     await present(there, key.secret)
     link.goMute()
     await world.change('api_key', key.id, disable)
     await sleep(trustMs)
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
     link.heal()
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
   })
 })
@@ -222,13 +222,13 @@ describe('changes that a replica missed', () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     await present(there, key.secret)
     link.goMute()
     await world.change('api_key', key.id, disable)
-    await until(() => !there.listener.trusted())
+    await waitUntil(() => !there.listener.trusted())
     link.heal()
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
   })
 })

@@ -5,16 +5,16 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { exportJWK, type JWTPayload, SignJWT } from 'jose'
 import type { Identity } from '../../src/access/identity.js'
 import { OutsideTokens, type OutsideUserFacts } from '../../src/access/outside-tokens.js'
-import { identityWorld, origin, until } from '../support/identity-world.js'
+import { openIdentityWorld, origin, waitUntil } from '../support/identity-world.js'
 
-let world: Awaited<ReturnType<typeof identityWorld>>
+let world: Awaited<ReturnType<typeof openIdentityWorld>>
 let here: Identity
 let tenantId: string
 let provider: Awaited<ReturnType<typeof openProvider>>
 const firstSights: OutsideUserFacts[] = []
 
 beforeAll(async () => {
-  world = await identityWorld()
+  world = await openIdentityWorld()
   provider = await openProvider()
   tenantId = await world.tenant()
   const userOnFirstSight = async (facts: OutsideUserFacts) => {
@@ -151,9 +151,9 @@ describe('an external provider', () => {
     const bea = { sub: 'bea', scope: ['delete', 'nonsense', 'delete'], email: undefined }
     let token = ''
     // On a stalled machine the cache is not trusted, and a new token shows it.
-    await until(async () => {
+    await waitUntil(async () => {
       token = await signed({ ...bea, jti: randomUUID() })
-      await until(() => here.listener.trusted())
+      await waitUntil(() => here.listener.trusted())
       firstSights.length = 0
       for (let call = 0; call < 5; call++) await present(here, token)
       return firstSights.length === 1

@@ -10,7 +10,7 @@ import { systemActor } from '../../src/platform/actor.js'
 import { inOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
 import { freePort } from '../support/free-port.js'
-import { until } from '../support/identity-world.js'
+import { waitUntil } from '../support/identity-world.js'
 import { describeWith, partPath } from '../support/real-parts.js'
 
 const actor = (id: string, tenantId = 'ten_1') => ({ ...systemActor(tenantId), kind: 'api_key' as const, id })
@@ -180,7 +180,7 @@ describe('replicas', () => {
         const isTold = async () =>
           (await pool.query('select 1 from rate_limits where key = $1 and points = $2', ['key:key_shared', 8 + calls]))
             .rowCount === 1
-        if (remaining > 0) await until(async () => (await isTold()) || Date.now() > ends)
+        if (remaining > 0) await waitUntil(async () => (await isTold()) || Date.now() > ends)
       }
     }))
 
@@ -217,13 +217,13 @@ describeWith('redis-server')('Redis', () => {
       await limitsOf({ perMinute: 5, redisUrl: url, onError }),
     ]
     const ready = async (limits: RateLimits, key: string) => {
-      await until(
+      await waitUntil(
         async () => (await limits.call(actor(key, key))) && (await limits.call(actor(key, key)).catch(() => null)) !== null,
       )
     }
     await ready(one, 'warm_1')
     await ready(two, 'warm_2')
-    await until(async () => {
+    await waitUntil(async () => {
       const key = `key_${Math.random()}`
       await one.call(actor(key, key))
       return (await two.call(actor(key, key))).remaining === 3

@@ -2,14 +2,14 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type JsonWebKey
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { decodeJwt, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import type { Identity } from '../../src/access/identity.js'
-import { identityWorld, origin, until } from '../support/identity-world.js'
+import { openIdentityWorld, origin, waitUntil } from '../support/identity-world.js'
 
-let world: Awaited<ReturnType<typeof identityWorld>>
+let world: Awaited<ReturnType<typeof openIdentityWorld>>
 let here: Identity
 let tenantId: string
 
 beforeAll(async () => {
-  world = await identityWorld()
+  world = await openIdentityWorld()
   tenantId = await world.tenant()
   // A configured provider must not affect these tests.
   const outside = { issuer: 'https://id.example.com', audience: 'files', jwksUrl: new URL('http://127.0.0.1:1/jwks') }
@@ -49,7 +49,7 @@ describe('sign-in with a password', () => {
   test('is valid on every replica, and ends on every replica when its session is revoked', async () => {
     const there = await world.replica()
     const { token, sessionId } = await signedIn()
-    await until(() => there.listener.trusted())
+    await waitUntil(() => there.listener.trusted())
     expect(await present(there, token)).toMatchObject({ outcome: 'actor' })
     await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
@@ -121,7 +121,7 @@ describe('sign-in with a password', () => {
     await present(there, (await signedIn()).token)
     await here.signing.session.rotate()
     const { token } = await signedIn()
-    await until(async () => (await present(there, token)).outcome === 'actor')
+    await waitUntil(async () => (await present(there, token)).outcome === 'actor')
   })
 })
 

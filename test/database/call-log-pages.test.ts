@@ -4,14 +4,14 @@ import { CallLogService } from '../../src/features/call-logs/call-log.service.js
 import type { CallLog } from '../../src/features/call-logs/call-log.types.js'
 import type { CallLogFilter } from '../../src/features/call-logs/call-log-counts.js'
 import { newId } from '../../src/platform/ids.js'
-import { Books, type SeededCall, seedCalls } from '../support/accounting.js'
+import { LedgerFixture, type SeededCall, seedCalls } from '../support/accounting.js'
 
 const hour = 3_600_000
 const day = 24 * hour
 const now = new Date()
 const keys = [newId('key'), newId('key'), newId('key')]
 
-let books: Books
+let books: LedgerFixture
 let log: CallLogService
 /** Expected rows, newest first. */
 let all: { callId: string; apiKeyId: string; operation: string; status: string; at: number }[]
@@ -25,7 +25,7 @@ const random = () => {
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
 
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   const calls: SeededCall[] = []
   const midnight = Math.floor(now.getTime() / day) * day
   for (let index = 0; index < 1500; index++) {
@@ -166,7 +166,7 @@ test('returns the newest calls of several keys separately', async () => {
 })
 
 test('returns no calls to another tenant', async () => {
-  const stranger = { ...books.key, tenantId: newId('ten') }
-  expect((await log.list(stranger, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
-  expect((await log.connection(stranger, { first: 20 })).edges).toEqual([])
+  const foreign = { ...books.key, tenantId: newId('ten') }
+  expect((await log.list(foreign, { page: 1, pageSize: 20 })).pagination.totalItems).toBe(0)
+  expect((await log.connection(foreign, { first: 20 })).edges).toEqual([])
 })

@@ -6,12 +6,12 @@ import { repairCounters } from '../../src/features/maintenance/counter-repair.js
 import { dropOldHours } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { Fold } from '../../src/ledger/fold.js'
-import { Books, seedCalls } from '../support/accounting.js'
+import { LedgerFixture, seedCalls } from '../support/accounting.js'
 import { inOneWindow } from '../support/clock.js'
 
-let books: Books
+let books: LedgerFixture
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   const ledger = books.ledger()
   const context = await books.context('notes')
   const uploads = await Promise.all([1, 20, 300].map((size) => books.upload(context, size)))
@@ -25,7 +25,9 @@ beforeAll(async () => {
 afterAll(() => books.close())
 
 const all = { callsSince: null, auditsSince: null }
-async function withClient<T>(work: (client: Awaited<ReturnType<Books['database']['dedicated']>>) => Promise<T>): Promise<T> {
+async function withClient<T>(
+  work: (client: Awaited<ReturnType<LedgerFixture['database']['dedicated']>>) => Promise<T>,
+): Promise<T> {
   const client = await books.database.dedicated('test')
   return work(client).finally(() => client.end())
 }
@@ -77,7 +79,7 @@ test.each([
 
 test('deletes hourly statistics after 400 days, and keeps days, totals, lists and charts', () =>
   inOneWindow(3600, async () => {
-    const old = await Books.open()
+    const old = await LedgerFixture.open()
     const at = (days: number, hour: number) =>
       new Date(Math.floor(Date.now() / 86_400_000 - days) * 86_400_000 + hour * 3_600_000)
     const call = { apiKeyId: old.key.id, operation: 'metadata', status: 'success' } as const

@@ -6,10 +6,10 @@ import type { FileFilter } from '../../src/features/files/file-order.js'
 import { SignedDownloads } from '../../src/features/files/signed-downloads.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { firstIdAt, newId } from '../../src/platform/ids.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 import { countFiles } from '../support/file-groups.js'
 
-let books: Books
+let books: LedgerFixture
 let contexts: string[]
 const uploaders = [newId('key'), newId('key'), newId('usr')]
 /** Expected rows, newest first. */
@@ -24,7 +24,7 @@ const random = () => {
 const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!
 
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   contexts = await Promise.all(['one', 'two', 'three'].map(async (key) => (await books.context(key)).contextId))
   for (let round = 0; round < 12; round++) {
     // Most are newer than existing rows. Some are older, as from a replica with a slow clock.

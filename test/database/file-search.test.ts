@@ -4,7 +4,7 @@ import { FileSort } from '../../src/features/files/file.types.js'
 import { FileSearch, type Search, type SortedPlace } from '../../src/features/files/file-search.js'
 import type { Queries } from '../../src/platform/db/queries.js'
 import { newId } from '../../src/platform/ids.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 import { countFiles } from '../support/file-groups.js'
 
 const files = 20_000
@@ -13,10 +13,10 @@ const uploaders = [newId('key'), newId('key')]
 const types = ['application/pdf', 'image/png', 'text/plain', 'text/csv', 'application/zip']
 const groups = 2 * uploaders.length * types.length
 
-let books: Books
+let books: LedgerFixture
 let everything: Omit<Search, 'sort' | 'descending'>
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   const contexts = await Promise.all(['one', 'two'].map(async (key) => (await books.context(key)).contextId))
   await books.database.pool.query(
     `INSERT INTO files (file_id, tenant_id, context_id, original_filename, content_type, size_bytes, checksum, blob_path, uploaded_by, created_at, updated_at)

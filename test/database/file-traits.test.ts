@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { ClientBase } from 'pg'
 import { moveStatement } from '../../src/ledger/move.js'
 import { newId } from '../../src/platform/ids.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 
-let books: Books
+let books: LedgerFixture
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
 })
 afterAll(() => books.close())
 

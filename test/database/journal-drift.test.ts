@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals'
 import { journalDrift } from '../../src/features/maintenance/journal-drift.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 
-let books: Books
+let books: LedgerFixture
 const entries = 600
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   const context = await books.context('notes')
   const uploads = await books.uploads(context, Array(entries).fill(1))
   const ledger = books.ledger()

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import type { EventType } from '../../src/ledger/event-types.js'
 import { JournalService } from '../../src/ledger/journal.service.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 
 const events = 20_000
 const rare = 500
 const limit = 50
 
-let books: Books
+let books: LedgerFixture
 let journal: JournalService
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
   await books.rows(
     `INSERT INTO journal SELECT $1, n, 'evt_' || n, CASE WHEN n % ${rare} = 0 THEN 'context.updated' ELSE 'file.accepted' END, 'file_' || n,
        'c' || n % 3, now(), '{"sequence":' || n || '}', sha256(n::text::bytea) FROM generate_series(1, ${events}) n`,
@@ -94,7 +94,7 @@ test('events of other contexts are omitted, and the position advances past them'
 
 test('a reader that follows receives all past and new events once', async () => {
   const abort = new AbortController()
-  const following = await Books.open()
+  const following = await LedgerFixture.open()
   const ours = new JournalService(following.database)
   const context = await following.context('notes')
   const ledger = following.ledger({ subscribers: [{ journaled: (tenantId) => ours.committed(tenantId) }] })

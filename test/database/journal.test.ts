@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { computeRoot, hashLeaf } from '../../packages/proofs/src/merkle.js'
 import type { AuditRow, Entry } from '../../src/ledger/entry.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 import { treeHash } from '../support/transparency.js'
 
-let books: Books
+let books: LedgerFixture
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
 })
 afterAll(() => books.close())
 
@@ -123,7 +123,7 @@ test('four ledgers write one journal without gaps, and rejected entries leave no
 })
 
 test('each crossing of a quota threshold is one event', async () => {
-  const small = await Books.open({ quotaMb: 1 })
+  const small = await LedgerFixture.open({ quotaMb: 1 })
   const context = await small.context('wide')
   const commit = async (entry: Entry) => small.ledger().commit(entry)
   const first = await small.upload(context, 860_000)
@@ -147,7 +147,7 @@ test('a deleted file moves to the trash of its context with its report, and its 
   const { fileId, blobPath } = upload.upload!.file
   await books.ledger().commit(upload)
   await books.ledger().commit(books.deletion(upload))
-  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 7 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 7 })
   expect(await books.rows('SELECT 1 FROM files WHERE file_id = $1', [fileId])).toEqual([])
   expect(await books.rows('SELECT deleted_by, deleted_by_type FROM trash WHERE file_id = $1', [fileId])).toEqual([
     { deleted_by: books.key.id, deleted_by_type: 'api_key' },
@@ -165,6 +165,6 @@ test.each([
   await books.ledger().commit(upload)
   await books.rows(statement, [books.tenantId, upload.upload!.file.fileId])
   await expect(books.ledger().commit(books.deletion(upload))).rejects.toMatchObject({ code })
-  expect(await books.held(context.contextId)).toEqual({ files: 1, bytes: 7 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 1, bytes: 7 })
   expect((await expectSound()).at(-1)!.type).toBe('file.accepted')
 })

@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import type { Entry } from '../../src/ledger/entry.js'
 import { moveStatement } from '../../src/ledger/move.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 
-let books: Books
+let books: LedgerFixture
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
 })
 afterEach(async () => {
   await books.expectExact()
@@ -35,7 +35,7 @@ test('moves the pending entries of four ledgers in one transaction, and each rec
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected'])
   expect((await outcomes)[3]).toMatchObject({ reason: { code: 'quota_exceeded' } })
-  expect(await books.held(context.contextId)).toEqual({ files: 3, bytes: 7 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 7 })
   expect(await transactions(context.contextId)).toHaveLength(1)
 })
 
@@ -46,7 +46,7 @@ test('a pending entry that cannot be written fails without affecting others', as
   const { outcomes, end } = await whileAnotherLeads(uploads)
   await end()
   expect((await outcomes).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-  expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 5 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
 test('deletes a file once if two ledgers delete it in one transaction', async () => {
@@ -58,7 +58,7 @@ test('deletes a file once if two ledgers delete it in one transaction', async ()
   const settled = await outcomes
   expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'not_found' } })
-  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
 })
 
 test('moves pending entries of a dead process with the next move, however old they are', async () => {
@@ -77,7 +77,7 @@ test('moves pending entries of a dead process with the next move, however old th
     await books.ledger().commit(entry === old ? next! : await books.upload(context, 8))
     await books.rows('DELETE FROM pending_moves')
   }
-  expect(await books.held(context.contextId)).toEqual({ files: 3, bytes: 13 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 3, bytes: 13 })
 })
 
 test('an upload finds its own path in the garbage journal, however large it is', async () => {
@@ -108,5 +108,5 @@ test('work that was expected to create a move delays no other, whether it ends o
   await expect(failed).rejects.toThrow('no room')
   void ledger.before('move', new Promise(() => {}))
   for (const size of [1, 2]) await ledger.commit(await books.upload(context, size))
-  expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 3 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })

@@ -3,11 +3,11 @@ import { toPublicError } from '../../src/access/public-error.js'
 import { usageNow } from '../../src/ledger/counters.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import type { Ledger } from '../../src/ledger/ledger.js'
-import { actorOf, Books } from '../support/accounting.js'
+import { createActor, LedgerFixture } from '../support/accounting.js'
 
-let books: Books
+let books: LedgerFixture
 beforeAll(async () => {
-  books = await Books.open()
+  books = await LedgerFixture.open()
 })
 afterEach(() => books.expectExact())
 afterAll(() => books.close())
@@ -53,7 +53,7 @@ test('an invalid upload does not affect the others in its group', async () => {
   culprit!.upload!.file.checksum = 'none'
   const outcomes = await commitAll(books.ledger(), [sound!, culprit!, also!])
   expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-  expect(await books.held(context.contextId)).toEqual({ files: 2, bytes: 5 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 5 })
 })
 
 test('rejects entries immediately when the queue is full, and commits the accepted ones', async () => {
@@ -119,7 +119,7 @@ test('a connection lost during a group fails its callers, and nothing is partial
     const told = toPublicError((outcome as PromiseRejectedResult).reason)
     expect(told).toMatchObject({ code: 'database_unavailable', message: expect.stringContaining('the outcome is unknown') })
   }
-  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
   // Their paths are still in the garbage journal.
   const paths = uploads.map(({ upload }) => upload!.file.blobPath)
   expect(await books.rows('SELECT 1 FROM blob_garbage WHERE blob_path = ANY($1)', [paths])).toHaveLength(3)
@@ -134,7 +134,7 @@ test('four ledgers fill the quota exactly and reject no upload that fits', async
   const outcomes = await Promise.allSettled(uploads.map((entry, index) => ledgers[index % 4]!.commit(entry)))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(16)
   expect(new Set(outcomes.map(codeOf))).toEqual(new Set(['done', 'quota_exceeded']))
-  expect(await books.held(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 16, bytes: 1_048_576 })
 
   // Released bytes can be used again, also within one group.
   const kept = uploads.filter((_, index) => outcomes[index]!.status === 'fulfilled')
@@ -145,7 +145,7 @@ test('four ledgers fill the quota exactly and reject no upload that fits', async
     'quota_exceeded',
     'done',
   ])
-  expect((await books.held(context.contextId)).bytes).toBe(1_048_576)
+  expect((await books.getStoredTotals(context.contextId)).bytes).toBe(1_048_576)
 })
 
 test('accepts smaller files after a larger one exceeded the quota', async () => {
@@ -176,7 +176,7 @@ test('concurrent uploads, deletions and downloads of the same files from four le
   // Different orders would cause deadlocks if locks were not sorted.
   const outcomes = await Promise.allSettled(entries.map((entry, index) => ledgers[(index * 7) % 4]!.commit(entry)))
   expect([...new Set(outcomes.map(codeOf))].sort()).toEqual(['done', 'not_found'])
-  expect(await books.held(context.contextId)).toEqual({ files: 40, bytes: 120 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 40, bytes: 120 })
   await books.database.pool.query('SELECT pg_stat_clear_snapshot()')
   const after = await books.database.pool.query('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()')
   expect(after.rows[0].deadlocks).toBe(rows[0].deadlocks)
@@ -195,7 +195,7 @@ test('counts a download by a user once, without a call', async () => {
       )
     ).map(({ downloads }) => downloads)
   const [before] = await count()
-  await ledger.commit(books.download(upload, actorOf(books.tenantId, 'usr_1', 'user')))
+  await ledger.commit(books.download(upload, createActor(books.tenantId, 'usr_1', 'user')))
   expect(await count()).toEqual([before! + 1, 1])
 })
 
@@ -219,7 +219,7 @@ test('rejects and logs an upload whose key was disabled, and retries one whose p
   await books.database.pool.query(`UPDATE api_keys SET status = 'disabled' WHERE api_key_id = $1`, [key.id])
   await books.database.pool.query('DELETE FROM blob_garbage WHERE blob_path = $1', [swept.upload!.file.blobPath])
   expect((await commitAll(books.ledger(), [disabled, swept])).map(codeOf)).toEqual(['unauthenticated', 'sweep'])
-  expect(await books.held(context.contextId)).toEqual({ files: 0, bytes: 0 })
+  expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 0, bytes: 0 })
   expect(await books.rows('SELECT status, error_code FROM call_logs WHERE context_key = $1 ORDER BY call_id', ['gone'])).toEqual([
     { status: 'failure', error_code: 'unauthenticated' },
   ])

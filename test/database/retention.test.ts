@@ -9,17 +9,17 @@ import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
 import { dropPartitionsBefore, monthStart, partitionOf } from '../../src/ledger/partitions.js'
 import { firstIdAt, newId } from '../../src/platform/ids.js'
-import { Books, seedCalls } from '../support/accounting.js'
-import { awayFromHour, awayFromMidnightMs } from '../support/clock.js'
+import { LedgerFixture, seedCalls } from '../support/accounting.js'
+import { avoidHourEnd, avoidMidnightMs } from '../support/clock.js'
 
 const day = 86_400_000
 const keepDays = 40
 
-let books: Books
+let books: LedgerFixture
 beforeAll(async () => {
   // Expired rows are counted by whole hours.
-  await awayFromHour()
-  books = await Books.open()
+  await avoidHourEnd()
+  books = await LedgerFixture.open()
   const calls = Array.from({ length: 1000 }, (_, index) => ({
     at: new Date(Date.now() - ((index * 130) / 1000) * day),
     apiKeyId: books.key.id,
@@ -41,7 +41,7 @@ beforeAll(async () => {
     `INSERT INTO audit_counters (tenant_id, audit_type, action, grain, bucket, entries) SELECT tenant_id, audit_type, action, grain, bucket, count(*) FROM audit_logs
      CROSS JOIN LATERAL (VALUES ('day', date_trunc('day', created_at, 'UTC')), ('total', to_timestamp(0))) g(grain, bucket) GROUP BY 1, 2, 3, 4, 5`,
   )
-}, awayFromMidnightMs)
+}, avoidMidnightMs)
 afterAll(() => books.close())
 
 test('removes expired rows from the logs and totals, drops expired months, and keeps statistics', async () => {

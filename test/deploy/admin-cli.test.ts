@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { parseCommand, runCommand as runHere } from '../../src/cli/run-command.js'
 import { readConfig } from '../../src/platform/config/config.js'
 import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
-import { anId } from '../support/answers.js'
+import { anyId } from '../support/answers.js'
 import { testDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, World } from '../support/world.js'
@@ -139,7 +139,7 @@ describe('with a running service', () => {
       ['ada@example.com', made.result.password],
       ['bob@example.com', 'correct horse battery'],
     ]) {
-      const { body } = await world.stranger.graphql(
+      const { body } = await world.unauthenticated.graphql(
         'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { user { email } } }',
         { email, password, tenantId: tenant.tenantId },
       )
@@ -180,7 +180,7 @@ describe('with a running service', () => {
     const made = await admin(env, 'key', 'create', '--tenant', tenant.tenantId, '--name', 'Found again')
     expect(made.result).toEqual({
       tenant_id: tenant.tenantId,
-      api_key_id: anId('key'),
+      api_key_id: anyId('key'),
       name: 'Found again',
       scopes: ['upload', 'download', 'metadata', 'delete', 'admin'],
       api_key: expect.stringMatching(/^assay_[\w-]{43}$/),
@@ -193,9 +193,9 @@ describe('with a running service', () => {
     const user = await tenant.user(['metadata'])
     const words = ['user', 'set-password', '--tenant', tenant.tenantId, '--email', user.email.toUpperCase()]
     const { result } = await admin(env, ...words, '--remove-second-factor')
-    expect(result).toEqual({ user_id: anId('usr'), email: user.email, password: expect.stringMatching(/^[\w-]{20}$/) })
+    expect(result).toEqual({ user_id: anyId('usr'), email: user.email, password: expect.stringMatching(/^[\w-]{20}$/) })
     const signIn = (password: string) =>
-      world.stranger.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
+      world.unauthenticated.graphql('mutation ($e: String!, $p: String!) { signIn(email: $e, password: $p) { token } }', {
         e: user.email,
         p: password,
       })
@@ -203,7 +203,7 @@ describe('with a running service', () => {
     expect((await signIn(result.password)).body.errors).toBeUndefined()
     await world.database.pool.query('UPDATE users SET wrong_codes = 100 WHERE email = $1', [user.email])
     expect((await admin(env, ...words, '--password', 'chosen by hand')).result).toEqual({
-      user_id: anId('usr'),
+      user_id: anyId('usr'),
       email: user.email,
     })
     const { rows } = await world.database.pool.query('SELECT wrong_codes FROM users WHERE email = $1', [user.email])

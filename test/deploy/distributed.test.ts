@@ -10,7 +10,7 @@ import { dropExpired, dropOldHours } from '../../src/features/maintenance/retent
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
 import { distribute, distributedTables, referenceTables } from '../../src/platform/db/distribution.js'
-import { expire } from '../support/life.js'
+import { runExpiry } from '../support/life.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { describeWhere } from '../support/real-parts.js'
 import { Tus } from '../support/tus.js'
@@ -198,7 +198,7 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
         [tenant.tenantId],
       )
       await pool.query(`UPDATE trash SET deleted_at = now() - interval '2 days' WHERE tenant_id = $1`, [tenant.tenantId])
-      expect(await expire(world)).toMatchObject({ purged: 1 })
+      expect(await runExpiry(world)).toMatchObject({ purged: 1 })
       await ensurePartitions(world.database.pool)
       await dropExpired(world.database.pool, await LogHorizons.open(world.database.pool, { calls: 30, audits: 30 }))
       const orphaned = new OrphanedUploads(world.database.pool, 1000)

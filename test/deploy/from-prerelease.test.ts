@@ -6,7 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { migrate } from '../../src/platform/db/migrate.js'
-import { catalogOf } from '../support/catalog.js'
+import { readCatalog } from '../support/catalog.js'
 import { emptyDatabase, type TestDatabase } from '../support/database.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { World } from '../support/world.js'
@@ -73,7 +73,7 @@ test('the conversion keeps every row and creates the schema of a new database, a
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
   const fresh = await emptyDatabase()
   const names = await migrate(fresh.url)
-  expect(await catalogOf(database.url)).toEqual(await catalogOf(fresh.url))
+  expect(await readCatalog(database.url)).toEqual(await readCatalog(fresh.url))
   await fresh.drop()
   // Every row and every value is still there. Later migrations may have added columns.
   expect(await contents()).toMatchObject(before)

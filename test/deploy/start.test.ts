@@ -196,7 +196,7 @@ describe('the shutdown', () => {
     call.write(body.slice(0, 10))
 
     service.child.kill('SIGTERM')
-    await service.says('SIGTERM: finishing')
+    await service.waitForOutput('SIGTERM: finishing')
     // A connection that arrives before the port closes is accepted, so that the test repeats.
     const refused = async () => {
       const late = connect(service.port, '127.0.0.1')
@@ -221,7 +221,7 @@ describe('the shutdown', () => {
     const env = await environment()
     const service = Service.run(env)
     services.push(service)
-    await service.says('Starting PostgreSQL')
+    await service.waitForOutput('Starting PostgreSQL')
     service.child.kill('SIGTERM')
     expect(await service.ended).toMatchObject({ status: 0, stderr: '' })
     expect(existsSync(join(env.DATA_DIR, 'postgres', 'postmaster.pid'))).toBe(false)

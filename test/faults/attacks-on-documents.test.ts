@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { getIntrospectionQuery } from 'graphql'
-import { graphqlCode } from '../support/answers.js'
-import { expectWell } from '../support/attacked.js'
+import { getGraphqlCode } from '../support/answers.js'
+import { expectHealthy } from '../support/attacked.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -81,12 +81,12 @@ describe('GraphQL documents of excessive cost', () => {
     const answer = await tenant.admin.graphql(query)
     const spent = process.cpuUsage(before)
     expect(answer.status).toBe(400)
-    expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
+    expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.body.data ?? null).toBeNull()
     expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
     // A rejection may cost no more than an ordinary response.
     expect((spent.user + spent.system) / 1000).toBeLessThan(2_000)
-    await expectWell(world, tenant)
+    await expectHealthy(world, tenant)
   })
 
   test('rejects batches, oversized bodies and malformed requests', async () => {
@@ -107,9 +107,9 @@ describe('GraphQL documents of excessive cost', () => {
     ]
     for (const body of [...bad, JSON.stringify({ query: `{ me { id } } #${'x'.repeat(1_100_000)}` })]) {
       const answer = await post(body)
-      expect([body.slice(0, 40), answer.status, graphqlCode(answer)]).toEqual([body.slice(0, 40), 400, 'BAD_USER_INPUT'])
+      expect([body.slice(0, 40), answer.status, getGraphqlCode(answer)]).toEqual([body.slice(0, 40), 400, 'BAD_USER_INPUT'])
     }
-    await expectWell(world, tenant)
+    await expectHealthy(world, tenant)
   })
 
   test('accepts twenty root fields, twelve levels and the standard introspection', async () => {
@@ -121,7 +121,7 @@ describe('GraphQL documents of excessive cost', () => {
       {},
       { specifiedByUrl: true, directiveIsRepeatable: true, schemaDescription: true, inputValueDeprecation: true, oneOf: true },
     ]) {
-      const schema = await world.stranger.graphql(getIntrospectionQuery(options))
+      const schema = await world.unauthenticated.graphql(getIntrospectionQuery(options))
       expect(schema.body.errors).toBeUndefined()
       expect(schema.body.data.__schema.types.length).toBeGreaterThan(50)
     }
@@ -138,7 +138,7 @@ describe('GraphQL documents of excessive cost', () => {
       )
     expect((await years(1)).body.errors).toBeUndefined()
     const two = await years(2)
-    expect([two.status, graphqlCode(two)]).toEqual([400, 'BAD_USER_INPUT'])
+    expect([two.status, getGraphqlCode(two)]).toEqual([400, 'BAD_USER_INPUT'])
     const months = Array.from(
       { length: 12 },
       (_, at) => `m${at}: uploadsChart(days: 365) { dataPoints { timestamp count totalBytes } }`,
@@ -155,13 +155,13 @@ describe('GraphQL documents of excessive cost', () => {
   test('does not reveal the schema in production', async () => {
     const production = await World.open({ NODE_ENV: 'production' }, world)
     try {
-      const stranger = production.stranger
-      const asked = await stranger.graphql('{ __schema { types { name } } }')
-      expect([asked.status, graphqlCode(asked)]).toEqual([400, 'BAD_USER_INPUT'])
+      const anonymous = production.unauthenticated
+      const asked = await anonymous.graphql('{ __schema { types { name } } }')
+      expect([asked.status, getGraphqlCode(asked)]).toEqual([400, 'BAD_USER_INPUT'])
       // Errors contain no "Did you mean".
-      const guess = await stranger.graphql('{ file { filId } fils { data } }')
+      const guess = await anonymous.graphql('{ file { filId } fils { data } }')
       expect(JSON.stringify(guess.body)).not.toMatch(/did you mean|"files"/i)
-      expect((await stranger.raw('/graphql', { headers: { accept: 'text/html' } })).status).toBe(404)
+      expect((await anonymous.raw('/graphql', { headers: { accept: 'text/html' } })).status).toBe(404)
     } finally {
       await production.close()
     }
@@ -210,7 +210,9 @@ describe('regular expressions do not backtrack', () => {
     [
       'sign-in',
       (text) =>
-        world.stranger.graphql('mutation ($e: String!) { signIn(email: $e, password: "12345678") { token } }', { e: text }),
+        world.unauthenticated.graphql('mutation ($e: String!) { signIn(email: $e, password: "12345678") { token } }', {
+          e: text,
+        }),
     ],
     ['id', (text) => tenant.admin.graphql('query ($id: ID!) { file(fileId: $id) { fileId } }', { id: text })],
     [
@@ -238,11 +240,11 @@ describe('regular expressions do not backtrack', () => {
     ],
     ['an acceptance', (text) => tenant.admin.get('/contexts', { accept: text.slice(0, 8000).trim() || 'x' })],
     ['a user agent', (text) => tenant.admin.get('/contexts', { 'user-agent': text.slice(0, 8000).trim() || 'x' })],
-    ['a credential', (text) => world.stranger.get('/contexts', { authorization: `Bearer ${text.slice(0, 8000)}` })],
+    ['a credential', (text) => world.unauthenticated.get('/contexts', { authorization: `Bearer ${text.slice(0, 8000)}` })],
     [
       'a range',
       (text) =>
-        world.stranger.raw('/download/file_x', {
+        world.unauthenticated.raw('/download/file_x', {
           headers: { range: `bytes=${text.slice(0, 8000)}`, 'if-none-match': text.slice(0, 4000).trim() || 'x' },
         }),
     ],

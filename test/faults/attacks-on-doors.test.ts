@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { dataOf, faultyFields, graphqlCode, itemsOf, refusal } from '../support/answers.js'
+import { dataOf, getGraphqlCode, getInvalidFields, itemsOf, refusal } from '../support/answers.js'
 import { RawClient } from '../support/raw-client.js'
 import { RawHttp } from '../support/raw-exchange.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -70,7 +70,7 @@ describe('headers of a client', () => {
       '',
     ]
     client.write(`${['POST /graphql HTTP/1.0', 'Host: x', ...chunked].join('\r\n')}GET /health/live HTTP/1.0\r\n\r\n`)
-    const whole = await client.whole()
+    const whole = await client.readAll()
     expect(whole.match(/^HTTP\/1\.1 \d+/gm)).toEqual(['HTTP/1.1 400'])
     expect(whole).toContain('must not be sent with HTTP/1.0')
   })
@@ -81,7 +81,7 @@ describe('headers of a client', () => {
     const form = new FormData()
     form.append('operations', '{}')
     const init = { method: 'POST', body: form, headers: { ...headers, 'apollo-require-preflight': '1' } }
-    expect(graphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
+    expect(getGraphqlCode(await tenant.admin.raw('/graphql', init))).toBe('UNSUPPORTED_MEDIA_TYPE')
   })
 })
 
@@ -109,15 +109,15 @@ describe('names', () => {
       name: 'Month end',
       email: 'zo\u00eb@example.com',
     })
-    expect(graphqlCode(await invite('zo\u00eb@example.com'))).toBe('CONFLICT')
-    expect(graphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
+    expect(getGraphqlCode(await invite('zo\u00eb@example.com'))).toBe('CONFLICT')
+    expect(getGraphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
   })
 
   test('of keys are one line without such characters, and must not be empty', async () => {
     const made = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = dataOf(made, { status: 201, message: true })
     expect([name, dataOf(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
-    expect(faultyFields(await tenant.admin.post('/api-keys', { name: `\n${hidden}` }))).toEqual(['name'])
+    expect(getInvalidFields(await tenant.admin.post('/api-keys', { name: `\n${hidden}` }))).toEqual(['name'])
   })
 })
 
@@ -173,7 +173,7 @@ describe('information for unauthorized clients', () => {
   test('excludes the addresses of scanner and store', async () => {
     const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
-      const ready = await lame.stranger.raw('/health/ready')
+      const ready = await lame.unauthenticated.raw('/health/ready')
       expect(ready.body.checks.scanner).toEqual({ status: 'down', reason: 'No clamd answers.' })
       const refused = await lame.as(tenant.admin.credential!).upload('inbox', 'a.txt', 'a')
       expect(refusal(refused)).toEqual([503, 'scanner_unavailable'])
@@ -191,7 +191,7 @@ describe('metrics', () => {
     const guarded = await World.open({ METRICS_TOKEN: token }, world)
     try {
       const get = (authorization?: string) =>
-        guarded.stranger.raw('/metrics', { headers: authorization ? { authorization } : {} }).then(({ status }) => status)
+        guarded.unauthenticated.raw('/metrics', { headers: authorization ? { authorization } : {} }).then(({ status }) => status)
       expect([await get(), await get('Bearer wrong'), await get(`Bearer ${token}`)]).toEqual([401, 401, 200])
       expect((await guarded.as(tenant.admin.credential!).raw('/metrics')).status).toBe(401)
     } finally {
@@ -202,7 +202,7 @@ describe('metrics', () => {
   test('are served on their own port only, if configured', async () => {
     const apart = await World.open({ METRICS_PORT: '1', METRICS_TOKEN: token }, world)
     try {
-      expect((await apart.stranger.raw('/metrics')).status).toBe(404)
+      expect((await apart.unauthenticated.raw('/metrics')).status).toBe(404)
       const { metricsServer } = apart.app
       await new Promise<void>((resolve) => metricsServer!.listen(0, '127.0.0.1', resolve))
       const { port } = metricsServer!.address() as { port: number }

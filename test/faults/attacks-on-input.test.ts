@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
-import { dataOf, faultyFields, graphqlCode, itemsOf } from '../support/answers.js'
-import { expectWell, getRaw } from '../support/attacked.js'
+import { dataOf, getGraphqlCode, getInvalidFields, itemsOf } from '../support/answers.js'
+import { expectHealthy, getRaw } from '../support/attacked.js'
 import { exchange, RawHttp } from '../support/raw-exchange.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -27,7 +27,7 @@ describe('prototype pollution', () => {
     'in the body of %s %s',
     async (method, route) => {
       const send = (body: string) => tenant.admin.rest(method, path(route), body, { 'content-type': 'application/json' })
-      expect(faultyFields(await send(evil))).toEqual(expect.arrayContaining(['__proto__', 'constructor']))
+      expect(getInvalidFields(await send(evil))).toEqual(expect.arrayContaining(['__proto__', 'constructor']))
       clean()
       const nested = await send(
         `{"metadata":${evil},"name":${evil},"display_name":${evil},"scopes":${evil},"grace_seconds":${evil}}`,
@@ -53,7 +53,7 @@ describe('prototype pollution', () => {
       form.append(name, 'yes')
     form.append('file', new Blob(['a']), 'a.txt')
     form.append('context', 'inbox')
-    expect(faultyFields(await tenant.admin.post('/files/upload', form))).toEqual(
+    expect(getInvalidFields(await tenant.admin.post('/files/upload', form))).toEqual(
       expect.arrayContaining(['__proto__', 'constructor']),
     )
     clean()
@@ -92,10 +92,10 @@ describe('prototype pollution', () => {
         headers: { 'apollo-require-preflight': 'true' },
         body: form,
       })
-      expect(graphqlCode(answer)).toBe('BAD_USER_INPUT')
+      expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
       clean()
     }
-    await expectWell(world, tenant)
+    await expectHealthy(world, tenant)
   })
 })
 
@@ -103,9 +103,9 @@ test('rejects thousands of unknown members in a short message', async () => {
   const members = Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`member_${at}`, 1]))
   const answer = await tenant.admin.post('/contexts', members)
   expect(answer.status).toBe(400)
-  expect(faultyFields(answer)).toContain('member_0')
+  expect(getInvalidFields(answer)).toContain('member_0')
   expect(JSON.stringify(answer.body).length).toBeLessThan(20_000)
-  await expectWell(world, tenant)
+  await expectHealthy(world, tenant)
 })
 
 describe('names and headers', () => {
@@ -171,7 +171,7 @@ describe('names and headers', () => {
     expect(made.status).toBe(201)
     expect((await tenant.admin.get('/contexts/a%0d%0aX-Evil:%201')).headers.get('x-evil')).toBeNull()
     expect(
-      faultyFields(
+      getInvalidFields(
         await tenant.admin.post('/contexts', {
           context_key: 'a\r\nb',
           display_name: 'x',
@@ -223,7 +223,7 @@ describe('names and headers', () => {
       expect([target, [200, 400, 404].includes(answer.status)]).toEqual([target, true])
       expect(answer.body).not.toMatch(/node_modules|at .*\.js/)
     }
-    await expectWell(world, tenant)
+    await expectHealthy(world, tenant)
   })
 
   test('does not treat a truncated request as two requests', async () => {
@@ -232,9 +232,9 @@ describe('names and headers', () => {
     raw.write(
       `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     )
-    await raw.says('unauthenticated')
+    await raw.waitForText('unauthenticated')
     // This request is answered after the previous one.
     raw.write('GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-    expect((await raw.whole()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
+    expect((await raw.readAll()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 401', 'HTTP/1.1 200'])
   })
 })

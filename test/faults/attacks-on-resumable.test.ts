@@ -14,7 +14,7 @@ beforeAll(async () => {
   uploads = await UploadWorld.open()
   tus = new Tus(uploads.tenant.admin)
 })
-afterEach(async () => expect(await uploads.settle()).toBe(true))
+afterEach(async () => expect(await uploads.disconnectAll()).toBe(true))
 afterAll(() => uploads.close())
 
 const auth = () => ({ Authorization: `Bearer ${uploads.tenant.admin.credential}` })

@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { SignJWT } from 'jose'
 import { routes } from '../../src/api/rest/routes.js'
-import { graphqlCode, refusal } from '../support/answers.js'
+import { getGraphqlCode, refusal } from '../support/answers.js'
 import { getRaw } from '../support/attacked.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -34,7 +34,7 @@ describe('forged sessions', () => {
   }
   const refused = async (token: string) => {
     expect(refusal(await world.as(token).get('/files'))).toEqual([401, 'unauthenticated'])
-    expect(graphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
+    expect(getGraphqlCode(await world.as(token).graphql('{ me { id } }'))).toBe('UNAUTHENTICATED')
   }
 
   test('accepts a token with a valid key and claims, so that others fail only because of their change', async () => {
@@ -61,7 +61,7 @@ describe('forged sessions', () => {
   })
 
   test('alg none, and HS256 with the public key', async () => {
-    const { body } = await world.stranger.raw('/.well-known/jwks.json')
+    const { body } = await world.unauthenticated.raw('/.well-known/jwks.json')
     const [jwk] = body.keys
     const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
     for (const secret of [jwk.x, Buffer.from(jwk.x, 'base64url'), JSON.stringify(jwk)]) {
@@ -122,7 +122,7 @@ describe('cross-site requests', () => {
   ]
 
   test.each(simple)('to GraphQL by %s', async (_what, body, type) => {
-    const answer = await world.stranger.raw('/graphql', {
+    const answer = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       ...(type !== undefined && { headers: { 'content-type': type } }),
       body: typeof body === 'string' ? new Blob([body], { type: '' }) : body,
@@ -154,7 +154,7 @@ describe('cross-site requests', () => {
     form.append('map', JSON.stringify({ 0: ['variables.file'] }))
     form.append('0', new Blob(['a']), 'a.txt')
     const answer = await tenant.admin.raw('/graphql', { method: 'POST', body: form })
-    expect([answer.status, graphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
+    expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
   test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(

@@ -48,7 +48,7 @@ test('a missing bucket is reported at the start, in readiness and in the log, wi
   const words = "The bucket 'blobz' rejected the request: The specified bucket does not exist."
   expect(wrong.app.descriptions.storage).toContain(`(unavailable: ${words})`)
   expect(wrong.log.lines.some((line) => JSON.stringify(line).includes('The specified bucket does not exist.'))).toBe(true)
-  const { status, body } = await wrong.stranger.raw('/health/ready')
+  const { status, body } = await wrong.unauthenticated.raw('/health/ready')
   expect([status, body.checks.storage]).toEqual([503, { status: 'down', reason: words }])
   await wrong.close()
 })

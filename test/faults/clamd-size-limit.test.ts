@@ -6,7 +6,7 @@ import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.j
 import { clean, inFile, inMemory } from '../support/eicar.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
-import { type Script, type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'
+import { type ClamdEmulator, type Script, startClamdEmulator } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -31,8 +31,8 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
     for (const each of opened.splice(0).reverse()) await each.close()
   })
 
-  async function start(script: Script): Promise<{ daemon: ScriptedClamd; scanner: ClamdScanner }> {
-    const daemon = await startScriptedClamd(script, listen)
+  async function start(script: Script): Promise<{ daemon: ClamdEmulator; scanner: ClamdScanner }> {
+    const daemon = await startClamdEmulator(script, listen)
     const scanner = new ClamdScanner([parseClamdUrl(daemon.url)], { proveReach: false })
     opened.push(daemon, scanner)
     return { daemon, scanner }
@@ -40,24 +40,24 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
   test.each(limits)('reports the limit after %d bytes, with a reset after the message', async (limit) => {
-    const { scanner } = await start({ limit, limitWord: 'reset behind' })
+    const { scanner } = await start({ limit, limitResponse: 'reset behind' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
   test.each(limits)('a reset without a message after %d bytes is followed by a query of the limit', async (limit) => {
-    const { daemon, scanner } = await start({ limit, limitWord: 'lost' })
+    const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
-    expect(daemon.refused).toBe(24)
+    expect(daemon.rejectedLengths).toBe(24)
   })
 
   test('scans a file of exactly the limit, and reports one more byte as incomplete', async () => {
-    const { daemon, scanner } = await start({ limit: 100_000, limitWord: 'lost' })
+    const { daemon, scanner } = await start({ limit: 100_000, limitResponse: 'lost' })
     expect(await scanner.scan(inMemory(Buffer.alloc(100_000)), never())).toEqual(clean)
-    expect(daemon.refused).toBe(0)
+    expect(daemon.rejectedLengths).toBe(0)
     expect(await scanner.scan(inMemory(Buffer.alloc(100_001)), never())).toMatchObject(tooLong)
   })
 
@@ -70,7 +70,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
         ...unavailable,
         cause: { message: expect.stringContaining('closed the connection') },
       })
-      expect(daemon.refused).toBe(0)
+      expect(daemon.rejectedLengths).toBe(0)
     },
   )
 

@@ -7,7 +7,7 @@ import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import type { BlobStorage } from '../../src/platform/storage/blob-storage.js'
 import { openStorage } from '../../src/platform/storage/index.js'
 import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
-import { leftBehind } from '../support/residue.js'
+import { findResidue } from '../support/residue.js'
 import { freePort, Service, type Start } from '../support/service.js'
 import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
 
@@ -86,7 +86,7 @@ async function expectAgreement(root = ''): Promise<void> {
     signingSecrets,
   })
   const spool = [join(root, dataDir, 'spool'), join(root, storageUrl.slice('file://'.length), '+tmp')]
-  expect(await leftBehind({ spool, faults: () => service.faults })).toEqual([])
+  expect(await findResidue({ spool, faults: () => service.faults })).toEqual([])
   // Repeats the sweep, because the periodic one may have taken some paths, and others are leased in advance.
   const { pool } = world.database
   while ((await pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 minute'`)).rowCount !== 0)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from '@jest/globals'
 import { canMount, onSmallDisk, SmallDisk } from '../support/disk.js'
-import { until } from '../support/identity-world.js'
+import { waitUntil } from '../support/identity-world.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
@@ -50,11 +50,11 @@ test('with a full disk under the embedded database, files can be deleted, the se
   const files: string[] = []
   while (files.length < 40) files.push((await upload()).body.data.file_id)
   const removeOne = async () => (await caller.delete(`/files/${files.pop()}`)).status
-  await until(hasReserve)
+  await waitUntil(hasReserve)
 
   await disk.leave(0)
-  await until(async () => (await upload()).status === 503)
-  await until(() => !hasReserve())
+  await waitUntil(async () => (await upload()).status === 503)
+  await waitUntil(() => !hasReserve())
   expect((await upload()).body).toMatchObject({
     error: { code: 'storage_unavailable' },
     message: expect.stringMatching(/disk is full/),
@@ -63,8 +63,8 @@ test('with a full disk under the embedded database, files can be deleted, the se
   expect((await caller.raw('/health/ready')).body.checks.storage.status).toBe('down')
 
   await disk.makeRoom()
-  await until(async () => (await upload()).status === 201)
-  await until(hasReserve)
+  await waitUntil(async () => (await upload()).status === 201)
+  await waitUntil(hasReserve)
 
   // The disk is completely full at the next start.
   expect((await service.stop()).status).toBe(0)

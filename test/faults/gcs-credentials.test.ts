@@ -6,19 +6,19 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { newId } from '../../src/platform/ids.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
-import { StandInBucket } from '../support/bucket/bucket.js'
-import { GoogleIdentity, type IdentityCall, type IdentityFault } from '../support/bucket/google-identity.js'
-import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { BucketEmulator } from '../support/bucket/bucket.js'
+import { GoogleIdentityEmulator, type IdentityCall, type IdentityFault } from '../support/bucket/google-identity.js'
+import { createServiceAccount } from '../support/bucket/service-account.js'
 
-const account = makeServiceAccount()
+const account = createServiceAccount()
 const type = { contentType: 'application/pdf' }
 const large = noise(9 * 1024 * 1024)
 const variables = ['GOOGLE_APPLICATION_CREDENTIALS', 'GCE_METADATA_HOST', 'HOME'] as const
 const before = Object.fromEntries(variables.map((name) => [name, process.env[name]]))
 
 let folder: string
-let identity: GoogleIdentity
-let bucket: StandInBucket
+let identity: GoogleIdentityEmulator
+let bucket: BucketEmulator
 const opened: GcsStorage[] = []
 
 beforeAll(async () => {
@@ -27,11 +27,11 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 beforeEach(async () => {
-  identity = await GoogleIdentity.start(account)
-  bucket = await StandInBucket.start({
+  identity = await GoogleIdentityEmulator.start(account)
+  bucket = await BucketEmulator.start({
     name: 'blobs',
     accounts: { [account.email]: account.publicKey },
-    knowsToken: identity.knowsToken,
+    isKnownToken: identity.knowsToken,
   })
   // The environment must not contain real credentials.
   delete process.env.GOOGLE_APPLICATION_CREDENTIALS
@@ -177,7 +177,7 @@ describe('signing by IAM', () => {
     await federated(await subjectFile())
     const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
     await inTheEnd(() => storage.ready())
-    bucket.objects.keep({ name: grant.path }, large)
+    bucket.objects.store({ name: grant.path }, large)
     identity.plan('sign', fault, 100)
     const failure = await storage.signDownload(grant).catch((error) => error)
     expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })

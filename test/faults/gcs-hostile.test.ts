@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
-import { StandInBucket } from '../support/bucket/bucket.js'
+import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
 // Answers that Google should not give, or that somebody between gives in its place. Nothing here waits for a deadline but
@@ -13,12 +13,12 @@ const small = noise(100_000)
 const large = noise(9 * 1024 * 1024 + 7)
 const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
 
-let bucket: StandInBucket
+let bucket: BucketEmulator
 let storage: GcsStorage
 /** A store with short time-outs. */
 let brief: GcsStorage
 beforeEach(async () => {
-  bucket = await StandInBucket.start({ name: 'blobs' })
+  bucket = await BucketEmulator.start({ name: 'blobs' })
   storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: patient })
   brief = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits: { ...patient, callMs: 4000 } })
 })
@@ -89,7 +89,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     bucket.faults.plan(call, {
       kind: 'held',
       done: false,
-      reached: () => bucket.objects.keep({ name: 'a/b', metadata: { upload: 'another' } }, bytes),
+      reached: () => bucket.objects.store({ name: 'a/b', metadata: { upload: 'another' } }, bytes),
     })
     const limits = { ...patient, idleMs: 2000, callMs: 4000 }
     const hurried = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, limits })
@@ -158,7 +158,7 @@ describe('requests to the bucket', () => {
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
   test.each(asking)('%s: repeats the request after HTML, 429 and truncated JSON', async (call, ask) => {
-    bucket.objects.keep({ name: 'a/b' }, small)
+    bucket.objects.store({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
     if (call === 'list') bucket.faults.plan(call, { kind: 'half' })

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { inOneWindow } from '../support/clock.js'
 import { testDatabase } from '../support/database.js'
-import { until } from '../support/identity-world.js'
-import { effectiveWithin } from '../support/replicas.js'
+import { waitUntil } from '../support/identity-world.js'
+import { measurePropagation } from '../support/replicas.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller } from '../support/world.js'
 
@@ -75,12 +75,12 @@ const statusOf = (caller: Caller) => async () => (await caller.get('/files')).st
 async function lifeOfAKey(): Promise<number[]> {
   const { id, secret } = await newKey()
   const there = statusOf(on(two, secret))
-  const took = [await effectiveWithin(async () => {}, there, 200)]
+  const took = [await measurePropagation(async () => {}, there, 200)]
   for (let time = 0; time < 2; time++) {
-    took.push(await effectiveWithin(() => one.post(`/api-keys/${id}/disable`), there, 401))
-    took.push(await effectiveWithin(() => one.post(`/api-keys/${id}/enable`), there, 200))
+    took.push(await measurePropagation(() => one.post(`/api-keys/${id}/disable`), there, 401))
+    took.push(await measurePropagation(() => one.post(`/api-keys/${id}/enable`), there, 200))
   }
-  took.push(await effectiveWithin(() => one.post(`/api-keys/${id}/revoke`), there, 401))
+  took.push(await measurePropagation(() => one.post(`/api-keys/${id}/revoke`), there, 401))
   return took
 }
 
@@ -113,14 +113,14 @@ describe('two replicas in two processes with one database', () => {
       while (cut < 3)
       const token = await signIn(one)
       const there = statusOf(on(two, token))
-      expect(await effectiveWithin(async () => {}, there, 200)).toBeLessThan(1000)
-      expect(await effectiveWithin(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
+      expect(await measurePropagation(async () => {}, there, 200)).toBeLessThan(1000)
+      expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
     } finally {
       cutting = false
       await cutter
     }
     // Each has one connection. A closed one is listed until its backend ends.
-    await until(async () => {
+    await waitUntil(async () => {
       const { rowCount } = await database.query(
         "SELECT 1 FROM pg_stat_activity WHERE application_name = 'assay identity' AND datname = current_database()",
       )
@@ -132,7 +132,7 @@ describe('two replicas in two processes with one database', () => {
     const token = await signIn(one)
     const there = statusOf(on(two, token))
     expect(await there()).toBe(200)
-    expect(await effectiveWithin(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
+    expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
   })
 
   test('a user disabled on one, and a removed scope, apply on the other', async () => {
@@ -147,9 +147,9 @@ describe('two replicas in two processes with one database', () => {
     expect(await there()).toBe(200)
     const change = (mutation: string) => () => one.graphql(`mutation { ${mutation} { userId } }`)
     expect(
-      await effectiveWithin(change(`updateUser(userId: "${userId}", input: { scopes: [upload] })`), there, 403),
+      await measurePropagation(change(`updateUser(userId: "${userId}", input: { scopes: [upload] })`), there, 403),
     ).toBeLessThan(1000)
-    expect(await effectiveWithin(change(`disableUser(userId: "${userId}")`), there, 401)).toBeLessThan(1000)
+    expect(await measurePropagation(change(`disableUser(userId: "${userId}")`), there, 401)).toBeLessThan(1000)
   })
 
   test('both publish the same keys and accept the download URLs of the other', async () => {

@@ -12,7 +12,7 @@ import { tiff } from '../../packages/formats/test/support/samples/image.js'
 import { createInspector, type InspectorOptions } from '../../src/inspection/engine/inspect.js'
 import type { ValidationReport } from '../../src/inspection/report.js'
 import { openSandbox } from '../../src/inspection/workers/sandbox.js'
-import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
+import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
 
 // The processes are real and run the compiled engine. Only the libvips replacement fails, in reality.
 const decoderModule = pathToFileURL('test/support/hostile-decoder.mjs').href
@@ -231,7 +231,7 @@ describe('image processes', () => {
     if (!sandbox) return
     expect(await taken({ sandbox: Promise.resolve(sandbox) })).toContain('ENOENT ENOENT ENOENT ENETUNREACH EROFS')
     const real = start({ decoderModule: undefined, sandbox: openSandbox(folder) })
-    const large = await onDisk(join(folder, 'large.tif'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+    const large = await storeOnDisk(join(folder, 'large.tif'), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
     expect(await real.inspect(submission('a.tif', large))).toMatchObject({ outcome: 'accepted' })
     expect(await real.inspect(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
   })
@@ -265,7 +265,7 @@ describe('image processes', () => {
   test('read large images from their files, also with brackets in the name', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
-      const content = await onDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
+      const content = await storeOnDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))
       expect(await inspector.inspect(submission('a.tif', content))).toMatchObject({ outcome: 'accepted' })
     }
   })

@@ -8,14 +8,14 @@ import type { Ledger } from '../../src/ledger/ledger.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
 import { type EmbeddedServer, startServer } from '../../src/platform/db/embedded/server.js'
 import { migrate } from '../../src/platform/db/migrate.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 import { rejectWalFunctions } from '../support/limited-database.js'
 
 // A PostgreSQL of this test, whose commits can be delayed by waiting for a missing standby.
 const folder = mkdtempSync(join(tmpdir(), 'assay-durable-'))
 let server: EmbeddedServer
 let admin: pg.Client
-let books: Books
+let books: LedgerFixture
 let ledgers: Ledger[]
 beforeAll(async () => {
   mkdirSync(join(folder, 'data'))
@@ -23,7 +23,7 @@ beforeAll(async () => {
   await migrate(server.url)
   admin = new pg.Client({ connectionString: server.url })
   await admin.connect()
-  books = await Books.open({ url: server.url })
+  books = await LedgerFixture.open({ url: server.url })
   ledgers = [books.ledger(), books.ledger()]
 })
 afterEach(async () => {

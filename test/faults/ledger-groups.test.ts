@@ -3,12 +3,12 @@ import pg from 'pg'
 import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import { movesJson } from '../../src/ledger/move.js'
-import { Books } from '../support/accounting.js'
+import { LedgerFixture } from '../support/accounting.js'
 
-let books: Books
+let books: LedgerFixture
 let client: pg.Client
 beforeAll(async () => {
-  books = await Books.open({ quotaMb: 3 })
+  books = await LedgerFixture.open({ quotaMb: 3 })
   client = new pg.Client({ connectionString: books.url })
   await client.connect()
 })

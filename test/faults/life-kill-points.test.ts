@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { faultPoints } from '../../src/platform/fault-points.js'
-import { aged, expire, healthy, trashedFor } from '../support/life.js'
+import { healthy, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
 import { freePort, runCommand, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -39,12 +39,12 @@ const eventsOf = async (fileId: string) =>
   )
 
 test.each(steps('expiry'))('killed at %s, a run is resumed and handles each file once', async (point) => {
-  const [old, trashed] = [await aged(world, await upload(), 31), await upload()]
+  const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
   await tenant.admin.delete(`/files/${trashed}`)
-  await trashedFor(world, trashed, 7)
+  await moveDeletionBack(world, trashed, 7)
   expect(await runCommand(['admin', 'expire'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
   await expectAgreement()
-  await expire(world)
+  await runExpiry(world)
   expect(await eventsOf(old)).toEqual(['file.deleted'])
   expect(await eventsOf(trashed)).toEqual(['file.accepted', 'file.deleted', 'file.purged'])
   await expectAgreement()

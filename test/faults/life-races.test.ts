@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { itemsOf } from '../support/answers.js'
-import { aged, expire, healthy, trashedFor } from '../support/life.js'
+import { healthy, moveDeletionBack, moveUploadBack, runExpiry } from '../support/life.js'
 import { type TestTenant, World } from '../support/world.js'
 
 let world: World
@@ -54,9 +54,9 @@ test.each([7, 0])('one of a concurrent hold and deletion succeeds, with %i days 
 
 test('an acknowledged hold prevents the expiry of a file on every replica', async () => {
   const upload = await context('due', { retention_days: 1 })
-  const ids = await Promise.all(rounds.map(async () => aged(world, await upload(), 2)))
+  const ids = await Promise.all(rounds.map(async () => moveUploadBack(world, await upload(), 2)))
   const holds = ids.map((id) => tenant.admin.rest('PUT', `/files/${id}/hold`, { reason: 'Case' }))
-  await Promise.all([expire(world), expire(other), ...holds])
+  await Promise.all([runExpiry(world), runExpiry(other), ...holds])
   for (const [at, id] of ids.entries())
     expect(await placesOf(id)).toEqual((await holds[at]!).status === 200 ? ['files', 'holds'] : [])
 })
@@ -92,7 +92,7 @@ test('a restored file survives a concurrent purge of the trash', async () => {
   for (const _ of rounds.slice(0, 4)) {
     const id = await upload()
     await tenant.admin.delete(`/files/${id}`)
-    const lower = tenant.admin.patch('/contexts/lowered/policy', { trash_days: 0 }).then(() => expire(other))
+    const lower = tenant.admin.patch('/contexts/lowered/policy', { trash_days: 0 }).then(() => runExpiry(other))
     const [restored] = await Promise.all([tenant.admin.post(`/trash/${id}/restore`), lower])
     expect(await placesOf(id)).toEqual(restored.status === 200 ? ['files'] : [])
     await tenant.admin.patch('/contexts/lowered/policy', { trash_days: 7 })
@@ -103,12 +103,12 @@ test('an acknowledged increase of the days applies to all files in the trash', a
   const upload = await context('raised', { trash_days: 1 })
   const ids = await Promise.all(rounds.map(() => upload()))
   await tenant.admin.post('/files/delete', { file_ids: ids })
-  for (const id of ids) await trashedFor(world, id, 2)
+  for (const id of ids) await moveDeletionBack(world, id, 2)
   const raise = async () => {
     await tenant.admin.patch('/contexts/raised/policy', { trash_days: 30 })
     return itemsOf(await tenant.admin.get('/trash?context=raised')).length as number
   }
-  const [left] = await Promise.all([raise(), expire(other)])
+  const [left] = await Promise.all([raise(), runExpiry(other)])
   expect(itemsOf(await tenant.admin.get('/trash?context=raised'))).toHaveLength(left)
 })
 

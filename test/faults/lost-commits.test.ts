@@ -107,7 +107,7 @@ test('states that the outcome is unknown if the use of a single-use download URL
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }
-  expectUnknown(await world.stranger.raw(url.slice(world.url.length)))
+  expectUnknown(await world.unauthenticated.raw(url.slice(world.url.length)))
   expect((await fetch(url)).status).toBe(403)
 })
 

@@ -3,7 +3,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
 import { canMount } from '../support/disk.js'
-import { until } from '../support/identity-world.js'
+import { waitUntil } from '../support/identity-world.js'
 import { freePort, Service, type Start } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -37,7 +37,7 @@ async function run(how: Start): Promise<Caller> {
     how,
   )
   const caller = new Caller(service.url, tenant.admin.credential)
-  await until(() =>
+  await waitUntil(() =>
     caller.raw('/health/ready').then(
       ({ status }) => status === 200,
       () => false,

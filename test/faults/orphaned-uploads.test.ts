@@ -146,7 +146,7 @@ test('never adds a path to the journal again, postpones it, or waits for a commi
   await insert(soon, -minute)
   await insert(late, 60 * minute)
   await insert(locked, 60 * minute)
-  bucketWorld.bucket.objects.keep({ name: locked }, Buffer.from('its row is just being made'))
+  bucketWorld.bucket.objects.store({ name: locked }, Buffer.from('its row is just being made'))
   const committing = await world.database.dedicated('a commit under way')
   try {
     await committing.query('BEGIN')

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { emptyDatabase, type TestDatabase, testDatabase } from '../support/database.js'
 import { describeWith } from '../support/real-parts.js'
 import { type RealPgbouncer, startPgbouncer } from '../support/real-pgbouncer.js'
-import { effectiveWithin } from '../support/replicas.js'
+import { measurePropagation } from '../support/replicas.js'
 import { runCommand } from '../support/service.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -140,7 +140,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     const there = replica.as(key.credential)
     const status = async () => (await there.get('/files')).status
     expect(await status()).toBe(200)
-    expect(await effectiveWithin(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)
+    expect(await measurePropagation(() => tenant.admin.post(`/api-keys/${key.id}/disable`), status, 401)).toBeLessThan(1000)
   })
 
   test('a move waits a second for its lock, and transactions have time-outs', async () => {

@@ -181,7 +181,7 @@ describe('two processes on one port', () => {
     expect(seen.map(({ lost }) => lost)).toEqual(before)
     expect(serving(service)).toContain(other)
     expect(serving(service)).not.toContain(victim)
-    await service.says('A process exited unexpectedly')
+    await service.waitForOutput('A process exited unexpectedly')
     const line = service.stdout.split('\n').find((each) => each.includes('A process exited unexpectedly'))!
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })

@@ -4,19 +4,19 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { QuarantineMoves } from '../../src/features/quarantine/quarantine-moves.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { freePort, Service } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
 // URLs of a bucket bypass the service, so that a quarantined object is moved.
 let bucketWorld: BucketWorld
-let clamd: LearningClamd
+let clamd: UpdatableClamd
 let world: World
 let tenant: TestTenant
 
 beforeAll(async () => {
   bucketWorld = await openBucketWorld()
-  clamd = await LearningClamd.start()
+  clamd = await UpdatableClamd.start()
   world = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
   tenant = await world.tenant()
   await tenant.context('notes')
@@ -29,7 +29,8 @@ afterAll(async () => {
 
 async function infected(): Promise<{ fileId: string; url: string; path: string }> {
   clamd.forget()
-  const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${bad}`)).body.data.file_id
+  const fileId = (await tenant.admin.upload('notes', 'a.txt', `${randomBytes(4).toString('hex')} ${newlyInfected}`)).body.data
+    .file_id
   const url = (await tenant.admin.get(`/files/${fileId}`)).body.data.download_url
   expect((await fetch(url)).status).toBe(200)
   return { fileId, url, path: await pathOf(fileId) }
@@ -68,18 +69,18 @@ async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: st
 
 test('existing URLs end immediately, and the file is restored completely when released', async () => {
   const file = await infected()
-  await clamd.learn(world)
+  await clamd.updateSignatures(world)
   await rescanAll(world)
   await sweep()
   await expectOutOfReach(file)
   expect((await tenant.admin.post(`/quarantine/${file.fileId}/release`, { reason: 'Known to us.' })).status).toBe(200)
   const again = (await tenant.admin.get(`/files/${file.fileId}`)).body.data.download_url
-  expect(await (await fetch(again)).text()).toContain(bad)
+  expect(await (await fetch(again)).text()).toContain(newlyInfected)
 })
 
 test('retries an unavailable bucket, and rejects requests for the file in the meantime', async () => {
   const file = await infected()
-  await clamd.learn(world)
+  await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
   await rescanAll(world)
   expect((await tenant.admin.get(`/files/${file.fileId}`)).body.error.code).toBe('quarantined')
@@ -92,7 +93,7 @@ test('retries an unavailable bucket, and rejects requests for the file in the me
 
 test('a lost response to the copy has no effect', async () => {
   const file = await infected()
-  await clamd.learn(world)
+  await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
   await rescanAll(world)
   await sweep()
@@ -101,7 +102,7 @@ test('a lost response to the copy has no effect', async () => {
 
 test('a purge deletes the object from the bucket', async () => {
   const file = await infected()
-  await clamd.learn(world)
+  await clamd.updateSignatures(world)
   await rescanAll(world)
   const moved = await pathOf(file.fileId)
   expect((await tenant.admin.delete(`/quarantine/${file.fileId}`)).status).toBe(200)
@@ -113,7 +114,7 @@ test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quaranti
   'killed at %s, a replica leaves work that another one completes',
   async (faultPoint) => {
     const file = await infected()
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     const doomed = Service.run({
       DATABASE_URL: world.databaseUrl,
       MASTER_KEY: world.config.masterKey!.toString('base64'),

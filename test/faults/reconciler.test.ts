@@ -90,8 +90,8 @@ describe('a mismatch between rows and blobs', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId })).toEqual({ ...health, corrupted: 1 })
     expect(await graphqlHealth(neighbour)).toEqual(healthy)
 
-    expect((await world.stranger.raw('/metrics')).body).toMatch(/^assay_storage_findings 4$/m)
-    const ready = async () => (await world.stranger.raw('/health/ready')).body.checks.storage
+    expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 4$/m)
+    const ready = async () => (await world.unauthenticated.raw('/health/ready')).body.checks.storage
     for (let tries = 0; (await ready()).findings !== 4 && tries < 600; tries++) await new Promise((done) => setTimeout(done, 100))
     expect(await ready()).toMatchObject({ status: 'up', findings: 4 })
     const trail = async (id: string) =>
@@ -113,7 +113,7 @@ describe('a mismatch between rows and blobs', () => {
     await pass()
     expect(await findings()).toEqual([])
     expect(await graphqlHealth(tenant)).toEqual(healthy)
-    expect((await world.stranger.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
+    expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
   })
 
   test('does not include uploads in progress and recent deletions', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { dataOf, refusal } from '../support/answers.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
-import { bad, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll } from '../support/learning-clamd.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWhere, describeWith } from '../support/real-parts.js'
 import { type TestTenant, World } from '../support/world.js'
@@ -41,7 +41,7 @@ function contentOf(size: number, isInfected: boolean): Buffer {
   const content = Buffer.alloc(size, 'words of a note that people read, line by line\n')
   content.write(`${size} ${isInfected}\n`)
   // At the end: only a scan of the whole file finds it.
-  if (isInfected) content.write(bad, size - bad.length)
+  if (isInfected) content.write(newlyInfected, size - newlyInfected.length)
   return content
 }
 
@@ -88,7 +88,7 @@ async function rescanWithOwnRules(env: Record<string, string>, rulesDir: string)
   try {
     const tenant = await world.tenant()
     const { clean, infected } = await uploadAll(tenant)
-    await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', bad))
+    await writeFile(join(rulesDir, 'tomorrow.yar'), rule('Tomorrow', newlyInfected))
     // Rules are read at start-up.
     const upgraded = await World.open({ ...env, RULES_DIR: rulesDir }, world)
     try {
@@ -146,7 +146,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
         try {
           const tenant = await world.tenant()
           const { clean, infected } = await uploadAll(tenant)
-          await clamd.learn('Test.Tomorrow', bad)
+          await clamd.learn('Test.Tomorrow', newlyInfected)
           // A custom database has no version, so that a rescan has to be requested.
           dataOf(await tenant.admin.post('/contexts/sizes/rescan'))
           await rescanAll(world)

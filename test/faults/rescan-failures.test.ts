@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { dataOf, refusal } from '../support/answers.js'
-import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { type TestTenant, World } from '../support/world.js'
 
 /** The scanner fails on files that contain this. */
 const poison = 'a file that no scanner survives'
 const failing = 'stream: Can not allocate memory ERROR\0'
 
-let clamd: LearningClamd
+let clamd: UpdatableClamd
 let world: World
 let tenant: TestTenant
 beforeAll(async () => {
-  clamd = await LearningClamd.start()
+  clamd = await UpdatableClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
 })
 afterAll(async () => {
@@ -37,7 +37,7 @@ async function uploaded(context: string, name: string, content: string): Promise
 
 /** New signatures. Afterwards, `onPoison` returns the response for the failing file. */
 async function failOnPoison(onPoison: () => string = () => failing): Promise<void> {
-  await clamd.learn(world)
+  await clamd.updateSignatures(world)
   const { version } = clamd.daemon.script
   clamd.daemon.script = { version: version!, answer: (stream) => (stream.includes(poison) ? onPoison() : 'stream: OK\0') }
 }
@@ -51,7 +51,7 @@ const reportsOf = async (file: string) => dataOf(await tenant.admin.get(`/files/
 /** Waits until readiness returns this rescan status, always with 200. Readiness is cached for a few seconds. */
 async function readinessReports(expected: object): Promise<void> {
   const isReported = async () => {
-    const { status, body } = await world.stranger.raw('/health/ready')
+    const { status, body } = await world.unauthenticated.raw('/health/ready')
     expect([status, body.status]).toEqual([200, 'ready'])
     return Object.entries(expected).every(([name, value]) => body.checks.rescan[name] === value)
   }
@@ -100,7 +100,7 @@ describe('a file for which the scanner fails', () => {
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)
     // New signatures that work.
     await readinessReports({ ...failsOnFile, files_waiting_for_retry: 0, files_given_up: 1 })
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
     expect(await progressOf('first')).toMatchObject({ status: 'finished', files_failed: 0 })
     await readinessReports({ status: 'up' })
@@ -108,7 +108,7 @@ describe('a file for which the scanner fails', () => {
 
   test('is scanned by a requested rescan once the scanner works, with the same signatures too', async () => {
     await tenant.context('notes')
-    const file = await uploaded('notes', 'a.txt', `${poison} ${bad}`)
+    const file = await uploaded('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()
     for (let attempt = 0; attempt < 3; attempt++) {
       await rescanAll(world)
@@ -170,9 +170,9 @@ describe('a file for which the scanner fails', () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, `note ${n}`))
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     await rescanAll(world)
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     const { rescans } = world.app.services
     await rescans.notice(await rescans.signatures())
     // Simulates killed services: the first leased all files, each later one the file that it scanned.
@@ -197,7 +197,7 @@ describe('a file in the store that cannot be read', () => {
   test('delays no other file', async () => {
     await tenant.context('notes')
     const [broken, whole] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
-    await clamd.learn(world)
+    await clamd.updateSignatures(world)
     const { storage } = world.app.services
     const { open } = storage
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [

@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
-import { bad, LearningClamd, rescanAll } from '../support/learning-clamd.js'
+import { newlyInfected, rescanAll, UpdatableClamd } from '../support/learning-clamd.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 import { freePort, Service } from '../support/service.js'
 import { type TestTenant, World } from '../support/world.js'
 
-let clamd: LearningClamd
+let clamd: UpdatableClamd
 let world: World
 let second: World
 let tenant: TestTenant
 beforeAll(async () => {
-  clamd = await LearningClamd.start()
+  clamd = await UpdatableClamd.start()
   world = await World.open({ SCANNER_URL: clamd.url })
   second = await World.open({ SCANNER_URL: clamd.url }, world)
   tenant = await world.tenant()
@@ -60,7 +60,7 @@ async function together(work: () => Promise<number[]>): Promise<number[]> {
 
 test('two replicas share the files of one context, and scan none twice', async () => {
   await upload('shared', 100)
-  await clamd.learn(world, second)
+  await clamd.updateSignatures(world, second)
   const { asked } = clamd.daemon
   const batches = await together(() => Promise.all([rescanAll(world), rescanAll(second)]))
   expect(Math.min(...batches)).toBeGreaterThan(0)
@@ -71,11 +71,11 @@ test('two replicas share the files of one context, and scan none twice', async (
 })
 
 test('a replica with older signatures leaves the work to the others, and no file returns to older signatures', async () => {
-  const old = await LearningClamd.start()
+  const old = await UpdatableClamd.start()
   const behind = await World.open({ SCANNER_URL: old.url }, world)
   try {
     await upload('uneven', 3)
-    await clamd.learn(world, second)
+    await clamd.updateSignatures(world, second)
     expect(await rescanAll(world)).toBeGreaterThan(0)
     const { asked } = old.daemon
     expect(await rescanAll(behind)).toBe(0)
@@ -90,7 +90,7 @@ test('a replica with older signatures leaves the work to the others, and no file
 test('files of a killed replica are scanned by another, which resumes at its position', async () => {
   const files = await upload('killed', 60)
   const before = (await reports())[0]!
-  await clamd.learn(world, second)
+  await clamd.updateSignatures(world, second)
   const doomed = await Service.run({
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),
@@ -113,7 +113,7 @@ test('a restored file is scanned if the signatures changed in the meantime', asy
   const [file] = await upload('trashed', 1)
   expect((await tenant.admin.patch('/contexts/trashed/policy', { trash_days: 1 })).status).toBe(200)
   expect((await tenant.admin.delete(`/files/${file}`)).status).toBe(200)
-  await clamd.learn(world, second)
+  await clamd.updateSignatures(world, second)
   await rescanAll(world)
   expect((await tenant.admin.post(`/trash/${file}/restore`)).status).toBe(200)
   await rescanAll(second)
@@ -142,10 +142,10 @@ describeWith('clamd')('a real clamd', () => {
   test('with additional signatures that its version does not show is queried before a rescan, and finds stored files', async () => {
     const owner = await scanned.tenant()
     await owner.context('notes')
-    const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${bad}`)).body.data.file_id
+    const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id
     const clean = (await owner.admin.upload('notes', 'b.txt', 'another note')).body.data.file_id
     await rescanAll(scanned)
-    await real.learn('Test.Tomorrow', bad)
+    await real.learn('Test.Tomorrow', newlyInfected)
     expect(await rescanAll(scanned)).toBe(0)
     expect((await owner.admin.post('/contexts/notes/rescan')).body.data).toMatchObject({
       status: 'running',

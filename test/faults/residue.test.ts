@@ -5,7 +5,7 @@ import type { BucketCall, Fault } from '../support/bucket/faults.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { RawClient } from '../support/raw-client.js'
-import { leftBehind } from '../support/residue.js'
+import { findResidue } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { type Answer, Caller, type TestTenant, World } from '../support/world.js'
 
@@ -49,7 +49,7 @@ afterAll(async () => {
 afterEach(async () => {
   bucketWorld.bucket.faults.clear()
   const { bucket } = bucketWorld
-  expect(await leftBehind({ spool: [spool], bucket, faults: () => service.faults })).toEqual([])
+  expect(await findResidue({ spool: [spool], bucket, faults: () => service.faults })).toEqual([])
   expect(service.child.exitCode).toBe(toldToEnd ? 0 : null)
 })
 
@@ -173,7 +173,7 @@ test('closes every connection, removes its folder, and prints nothing at shutdow
   expect(bucketWorld.bucket.connections).toBeGreaterThan(0)
   toldToEnd = true
   expect((await service.stop()).status).toBe(0)
-  expect(await leftBehind({ spool: [spool], faults: () => service.faults })).toEqual([])
+  expect(await findResidue({ spool: [spool], faults: () => service.faults })).toEqual([])
   while (bucketWorld.bucket.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
   // The journal contains all leftovers of the faults.
   expect(await world.app.services.storageHealth.verify()).toMatchObject({

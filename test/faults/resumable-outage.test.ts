@@ -3,7 +3,7 @@ import { Spool } from '../../src/platform/spool/spool.js'
 import { LocalStorage } from '../../src/platform/storage/local/local.js'
 import { refusal } from '../support/answers.js'
 import { freePort } from '../support/free-port.js'
-import { type ScriptedClamd, startScriptedClamd } from '../support/scripted-clamd.js'
+import { type ClamdEmulator, startClamdEmulator } from '../support/scripted-clamd.js'
 import { Tus } from '../support/tus.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -15,7 +15,7 @@ let world: World
 let tenant: TestTenant
 let tus: Tus
 let port: number
-let daemon: ScriptedClamd | undefined
+let daemon: ClamdEmulator | undefined
 beforeAll(async () => {
   port = Number(await freePort())
   world = await World.open({ SCANNER_URL: `clamd://127.0.0.1:${port}` })
@@ -68,7 +68,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
   expect(await secondsUntilRetry(path, due)).toBeGreaterThanOrEqual(4.9)
   expect([fileAccesses(), await calls()]).toEqual([accesses, logged])
 
-  daemon = await startScriptedClamd({}, 'tcp', port)
+  daemon = await startClamdEmulator({}, 'tcp', port)
   await makeRetryDue(path)
   const head = await tus.head(path)
   expect([head.status, head.headers.get('upload-offset')]).toEqual([200, String(text.length)])
@@ -76,7 +76,7 @@ test('HEAD of a complete upload only reads its row while the scanner is unavaila
 })
 
 test('a file that the scanner cannot scan is retried after increasing delays', async () => {
-  daemon ??= await startScriptedClamd({}, 'tcp', port)
+  daemon ??= await startClamdEmulator({}, 'tcp', port)
   daemon.script.answer = 'stream: Cannot allocate memory ERROR\0'
   const path = await tus.begin('notes', 'a.txt', text.length)
   expect(refusal(await tus.patch(path, 0, text))).toEqual([503, 'scanner_unavailable'])

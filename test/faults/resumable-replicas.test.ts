@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Upload } from 'tus-js-client'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { type FaultPoint, faultPoints } from '../../src/platform/fault-points.js'
-import { BrokenWay } from '../support/broken-way.js'
+import { BreakingProxy } from '../support/broken-way.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { freePort, Service } from '../support/service.js'
 import { Tus } from '../support/tus.js'
@@ -79,7 +79,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   }
 
   test('tus-js-client uploads a file over connections that break at random bytes', async () => {
-    const way = await BrokenWay.open(world.url)
+    const way = await BreakingProxy.open(world.url)
     const content = randomBytes(9 * megabyte)
     const random = cuts(seed)
     const breaks = Array.from({ length: 6 }, () => random.next().value as number)
@@ -108,7 +108,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     const { service, tus: doomed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
-    const way = await BrokenWay.open(service.url)
+    const way = await BreakingProxy.open(service.url)
     // The body stalls in the middle until the service dies.
     way.holdAfter(14 * megabyte)
     const sending = new Tus(new Caller(way.url, doomed.caller.credential)).patch(path, 0, content).catch(() => 'cut')

@@ -2,15 +2,15 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
-import type { StandInBucket } from '../support/bucket/bucket.js'
-import { GoogleIdentity } from '../support/bucket/google-identity.js'
-import { makeServiceAccount } from '../support/bucket/service-account.js'
+import type { BucketEmulator } from '../support/bucket/bucket.js'
+import { GoogleIdentityEmulator } from '../support/bucket/google-identity.js'
+import { createServiceAccount } from '../support/bucket/service-account.js'
 import { type BucketWorld, openBucketWorld } from '../support/bucket/world-env.js'
 import { testDatabase } from '../support/database.js'
 import { DatabaseProxy } from '../support/database-proxy.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
-import { leftBehind, watchFaults } from '../support/residue.js'
+import { findResidue, watchFaults } from '../support/residue.js'
 import { type Answer, type TestTenant, World } from '../support/world.js'
 
 /** Expected properties of any outage. */
@@ -20,7 +20,7 @@ function expectOutage(answer: Answer, code: string): void {
 }
 
 const readiness = async (world: World) => {
-  const { status, body } = await world.stranger.raw('/health/ready')
+  const { status, body } = await world.unauthenticated.raw('/health/ready')
   return { status, down: Object.keys(body.checks).filter((name) => body.checks[name].status === 'down') }
 }
 
@@ -46,9 +46,9 @@ beforeEach(() => {
   watch = watchFaults()
 })
 afterEach(() => watch.stop())
-const expectNothingLeft = async (world: World, bucket?: StandInBucket) =>
+const expectNothingLeft = async (world: World, bucket?: BucketEmulator) =>
   expect(
-    await leftBehind({
+    await findResidue({
       spool: [join(world.dataDir, 'spool'), join(world.dataDir, 'blobs', '+tmp')],
       faults: watch.faults,
       ...(bucket && { bucket }),
@@ -57,7 +57,7 @@ const expectNothingLeft = async (world: World, bucket?: StandInBucket) =>
 
 describe('an unavailable bucket', () => {
   let bucketWorld: BucketWorld
-  let bucket: StandInBucket
+  let bucket: BucketEmulator
   let world: World
   let tenant: TestTenant
   beforeAll(async () => {
@@ -140,7 +140,7 @@ describe('an unavailable bucket', () => {
 describe('unavailable IAM, which signs without a local key', () => {
   test('rejects URLs as unavailable with a logged reason, and accepts uploads', async () => {
     const bucketWorld = await openBucketWorld()
-    const identity = await GoogleIdentity.start(makeServiceAccount())
+    const identity = await GoogleIdentityEmulator.start(createServiceAccount())
     // Replaces the key by credentials without one, whose IAM host cannot resolve (RFC 2606).
     const source = { url: `http://${identity.host}/subject` }
     await writeFile(

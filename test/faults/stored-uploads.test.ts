@@ -4,7 +4,7 @@ import pg from 'pg'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
 import { now, setClock, synchronizeClock } from '../../src/platform/clock.js'
 import { multipart, RawClient } from '../support/raw-client.js'
-import { leftBehind, watchFaults } from '../support/residue.js'
+import { findResidue, watchFaults } from '../support/residue.js'
 import { freePort, Service } from '../support/service.js'
 import { Caller, type TestTenant, World } from '../support/world.js'
 
@@ -189,7 +189,7 @@ describe('a client that disconnects while its file is stored', () => {
     while (!(await call()));
     await sweepLater()
     await expectWhole(tenant, (await call()).status === 'success' ? 1 : 0)
-    expect(await leftBehind({ spool: [join(world.dataDir, 'spool')], faults: watch.faults })).toEqual([])
+    expect(await findResidue({ spool: [join(world.dataDir, 'spool')], faults: watch.faults })).toEqual([])
     watch.stop()
   })
 })
@@ -209,9 +209,9 @@ describe('a process that receives SIGTERM while it stores a file', () => {
       HELD_STORE: join(world.dataDir, 'blobs', tenant.tenantId),
     })
     const answer = new Caller(service.url, tenant.admin.credential).upload('notes', 'a.txt', sound)
-    await service.says('A blob waits')
+    await service.waitForOutput('A blob waits')
     service.child.kill('SIGTERM')
-    await service.says('SIGTERM: finishing')
+    await service.waitForOutput('SIGTERM: finishing')
     return { service, answer }
   }
 

@@ -9,8 +9,8 @@ import sharp from 'sharp'
 import { gif, pdf, png, wav } from '../../packages/formats/test/support/samples/basic.js'
 import { createInspector, type InspectorOptions } from '../../src/inspection/engine/inspect.js'
 import type { ValidationReport } from '../../src/inspection/report.js'
-import { zipOf } from '../support/eicar.js'
-import { onDisk, ScriptedScanner, submission } from '../support/validation.js'
+import { createZip } from '../support/eicar.js'
+import { ScriptedScanner, storeOnDisk, submission } from '../support/validation.js'
 
 // Workers are real threads that run the compiled engine. Only their readers fail.
 const readerModule = pathToFileURL('test/support/hostile-readers.mjs').href
@@ -96,7 +96,7 @@ describe('a failing worker affects only its own file', () => {
   })
 
   test('a missing file is an internal error without a verdict', async () => {
-    const content = await onDisk(join(folder, 'gone.txt'), words)
+    const content = await storeOnDisk(join(folder, 'gone.txt'), words)
     await rm(join(folder, 'gone.txt'))
     await expect(start().inspect(submission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
   })
@@ -228,7 +228,7 @@ describe('limits of the pool', () => {
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
     await accepted('a.gz', gzipSync('words'))
-    await accepted('a.zip', zipOf({ name: 'a', bytes: Buffer.from('words') }))
+    await accepted('a.zip', createZip({ name: 'a', bytes: Buffer.from('words') }))
     expect(await inspector.inspect(submission('a.gz', gzipSync('words').subarray(0, 20)))).toMatchObject({
       reason: 'corrupt_file',
     })
@@ -274,8 +274,8 @@ describe('limits of the pool', () => {
     const inspector = start()
     const text = Buffer.from('line of text\n'.repeat(100_000))
     const [small, large] = await Promise.all([
-      onDisk(join(folder, 'small'), words).then((content) => inspector.inspect(submission('a.txt', content))),
-      onDisk(join(folder, 'large'), text).then((content) => inspector.inspect(submission('a.txt', content))),
+      storeOnDisk(join(folder, 'small'), words).then((content) => inspector.inspect(submission('a.txt', content))),
+      storeOnDisk(join(folder, 'large'), text).then((content) => inspector.inspect(submission('a.txt', content))),
     ])
     expect([small.outcome, large.outcome]).toEqual(['accepted', 'accepted'])
   })

@@ -6,13 +6,13 @@ import { afterEach, describe, expect, test } from '@jest/globals'
 import { noise } from '../../packages/formats/test/support/samples/archive.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, eicar, inMemory, zipOf } from '../support/eicar.js'
+import { clean, createZip, eicar, inMemory } from '../support/eicar.js'
 import { describeWhere } from '../support/real-parts.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('Nothing to be seen here.\n')
 // Too large for a scan without a worker.
-const archive = zipOf({ name: 'a', bytes: text }, { name: 'b', bytes: noise(20_000) })
+const archive = createZip({ name: 'a', bytes: text }, { name: 'b', bytes: noise(20_000) })
 const unavailable = { code: 'scanner_unavailable' }
 
 const opened: YaraScanner[] = []
@@ -85,7 +85,7 @@ describe('workers', () => {
   test('an aborted scan releases its worker long before its end', async () => {
     const scanner = await open({ kind: 'wasm' })
     const controller = new AbortController()
-    const slow = zipOf(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
+    const slow = createZip(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
     const aborted = scanner.scan(inMemory(slow), { signal: controller.signal })
     const next = scanner.scan(inMemory(archive), never())
     setTimeout(() => controller.abort(new Error('gone')), 50)

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, createZip, inFile, inMemory } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -47,7 +47,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
   test('does not combine strings of two files', async () => {
     expect(await scan(file(php[0], words))).toEqual(clean)
     expect(await scan(file(words, php[1]))).toEqual(clean)
-    const members = zipOf({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
+    const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
     expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
   })
 

@@ -14,7 +14,7 @@ import { testDatabase } from './database.js'
 const silent = { warn: () => {} }
 
 /** A tenant with a key and contexts as rows, and ledgers: the accounting without HTTP. */
-export class Books {
+export class LedgerFixture {
   private readonly databases: Database[] = []
 
   private constructor(
@@ -26,15 +26,15 @@ export class Books {
     this.databases.push(database)
   }
 
-  static async open({ quotaMb = 1000, url: given }: { quotaMb?: number; url?: string } = {}): Promise<Books> {
+  static async open({ quotaMb = 1000, url: given }: { quotaMb?: number; url?: string } = {}): Promise<LedgerFixture> {
     const url = given ?? (await testDatabase()).url
     const database = createDatabase(url, { poolSize: 4, logger: silent })
     await ensurePartitions(database.pool)
     const tenantId = newId('ten')
-    const books = new Books(url, database, tenantId, actorOf(tenantId, newId('key')))
+    const books = new LedgerFixture(url, database, tenantId, createActor(tenantId, newId('key')))
     await database.pool.query(
       'INSERT INTO tenants (tenant_id, name, storage_quota_mb, created_at, updated_at) VALUES ($1, $2, $3, now(), now())',
-      [tenantId, 'Books', quotaMb],
+      [tenantId, 'Ledger fixture', quotaMb],
     )
     await database.pool.query('INSERT INTO tenant_heads (tenant_id) VALUES ($1)', [tenantId])
     await books.addKey(books.key.id)
@@ -53,7 +53,7 @@ export class Books {
       `INSERT INTO api_keys (api_key_id, tenant_id, name, key_prefix, secret_hash, created_by, created_at, updated_at) VALUES ($1, $2, 'Key', 'x', $3, 'system', now(), now())`,
       [apiKeyId, this.tenantId, randomBytes(32)],
     )
-    return actorOf(this.tenantId, apiKeyId)
+    return createActor(this.tenantId, apiKeyId)
   }
 
   async context(contextKey: string, quotaMb = 1000): Promise<{ contextId: string; contextKey: string; rulesAt: Date }> {
@@ -154,7 +154,7 @@ export class Books {
     return (await this.database.pool.query(sql, values)).rows as T[]
   }
 
-  async held(contextId = ''): Promise<{ files: number; bytes: number }> {
+  async getStoredTotals(contextId = ''): Promise<{ files: number; bytes: number }> {
     const [row] = await this.rows<{ files: number; bytes: number }>(
       `SELECT files, bytes FROM file_totals WHERE tenant_id = $1 AND context_id = $2
        UNION ALL SELECT files, bytes FROM tenant_heads WHERE tenant_id = $1 AND $2 = ''`,
@@ -202,7 +202,7 @@ kept AS (
   WHERE u.grain = 'hour' AND v.calls <> 0 AND (u.subject NOT LIKE 'ctx_%' OR EXISTS (SELECT 1 FROM file_contexts c WHERE c.context_id = u.subject)))
 SELECT * FROM counted c FULL JOIN kept k USING (tenant_id, subject, what, hour) WHERE c.calls IS DISTINCT FROM k.calls`
 
-export const actorOf = (tenantId: string, id: string, kind: Actor['kind'] = 'api_key'): Actor => ({
+export const createActor = (tenantId: string, id: string, kind: Actor['kind'] = 'api_key'): Actor => ({
   tenantId,
   kind,
   id,

@@ -6,9 +6,9 @@ const requestId = /^req_[0-9a-hjkmnp-tv-z]{26}$/
 const ulid = '[0-7][0-9a-hjkmnp-tv-z]{25}'
 
 /** Contract §4: ISO 8601 UTC with milliseconds and Z. */
-export const aTime = expect.stringMatching(isoMillis)
+export const anyTimestamp = expect.stringMatching(isoMillis)
 /** Contract §4: the prefix and a lower-case ULID. */
-export const anId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
+export const anyId = (prefix: string) => expect.stringMatching(new RegExp(`^${prefix}_${ulid}$`))
 
 /** Returns the data of a success, and checks its envelope (spec §2, contract §1). */
 export function dataOf(
@@ -18,7 +18,7 @@ export function dataOf(
   expect(answer).toMatchObject({ status, body: { status: 'SUCCESS' } })
   const members = ['data', ...(message ? ['message'] : []), 'status', ...(timestamp ? ['timestamp'] : [])]
   expect(Object.keys(answer.body).sort()).toEqual(members)
-  if (timestamp) expect(answer.body.timestamp).toEqual(aTime)
+  if (timestamp) expect(answer.body.timestamp).toEqual(anyTimestamp)
   if (message) expect(answer.body.message).toEqual(expect.stringMatching(/\S/))
   expect(answer.headers.get('content-type')).toMatch(/^application\/json/)
   expect(answer.headers.get('x-request-id')).toMatch(requestId)
@@ -32,7 +32,7 @@ export function refusal(answer: Answer): [number, string] {
   expect({ status, message, timestamp }).toEqual({
     status: 'ERROR',
     message: expect.stringMatching(/\S/),
-    timestamp: aTime,
+    timestamp: anyTimestamp,
   })
   expect(Object.keys(error).sort()).toEqual(['code', 'details'])
   expect(error.details).toEqual(expect.any(Object))
@@ -45,7 +45,7 @@ export function refusal(answer: Answer): [number, string] {
 }
 
 /** The invalid fields of a 400, as named in the request. */
-export function faultyFields(answer: Answer): string[] {
+export function getInvalidFields(answer: Answer): string[] {
   expect(refusal(answer)).toEqual([400, 'bad_user_input'])
   const { fields } = answer.body.error.details as { fields: { field: string; message: string }[] }
   for (const fault of fields) expect(fault).toEqual({ field: expect.any(String), message: expect.stringMatching(/\S/) })
@@ -53,7 +53,7 @@ export function faultyFields(answer: Answer): string[] {
 }
 
 /** The code of a GraphQL error, or undefined. */
-export const graphqlCode = (answer: Answer): string | undefined => answer.body.errors?.[0]?.extensions?.code
+export const getGraphqlCode = (answer: Answer): string | undefined => answer.body.errors?.[0]?.extensions?.code
 
 /** Returns the items of a page, and checks its shape. */
 export function itemsOf(answer: Answer) {

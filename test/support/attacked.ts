@@ -6,7 +6,7 @@ import type { TestTenant, World } from './world.js'
 const busyMachine = ['A database connection was lost.', 'A background task failed. The service retries it.']
 
 /** Checks that the service responds and has logged no errors or warnings. */
-export async function expectWell(world: World, tenant: TestTenant): Promise<void> {
+export async function expectHealthy(world: World, tenant: TestTenant): Promise<void> {
   expect((await tenant.admin.get('/contexts')).status).toBe(200)
   const logged = world.log.lines.map((line) => JSON.parse(line) as { level: number; msg: string })
   expect(logged.filter(({ level, msg }) => level >= 50 || (level >= 40 && !busyMachine.includes(msg)))).toEqual([])

@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
 /** A proxy to the service that closes each connection after a number of bytes. */
-export class BrokenWay {
+export class BreakingProxy {
   #breaks: number[] = []
   broken = 0
   #held = Number.POSITIVE_INFINITY
@@ -13,9 +13,9 @@ export class BrokenWay {
     public target: number,
   ) {}
 
-  static async open(url: string): Promise<BrokenWay> {
+  static async open(url: string): Promise<BreakingProxy> {
     const server = createServer()
-    const way = new BrokenWay(server, Number(new URL(url).port))
+    const way = new BreakingProxy(server, Number(new URL(url).port))
     server.on('connection', (socket) => way.#lead(socket))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     return way

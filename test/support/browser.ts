@@ -2,16 +2,16 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { partPath } from './real-parts.js'
 
 // A loaded machine is slow, and no test measures time.
-export const patienceMs = 60_000
+export const timeoutMs = 60_000
 
 /** Starts the Chromium of Debian. */
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: patienceMs })
+  chromium.launch({ executablePath: partPath('chromium'), args: ['--no-sandbox', '--disable-gpu'], timeout: timeoutMs })
 
 /** A page that reaches nothing but one service; gives what it asked of others, and what its console complained of. */
 export async function toPage(browser: Browser, url: string): Promise<{ page: Page; strays: string[]; complaints: string[] }> {
   const page = await browser.newPage()
-  page.setDefaultTimeout(patienceMs)
+  page.setDefaultTimeout(timeoutMs)
   const strays: string[] = []
   const complaints: string[] = []
   await page.route(

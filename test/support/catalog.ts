@@ -4,7 +4,7 @@ import pg from 'pg'
  * The PostgreSQL catalog of a schema, one line per column, constraint, index, function, trigger, sequence and setting. Excludes
  * comments, function layout and partitions.
  */
-export async function catalogOf(url: string): Promise<string[]> {
+export async function readCatalog(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {

@@ -1,6 +1,6 @@
 import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { type ClamdOptions, ClamdScanner } from '../../src/inspection/scanners/clamd/clamd.js'
-import { type Script, type ScriptedClamd, startScriptedClamd } from './scripted-clamd.js'
+import { type ClamdEmulator, type Script, startClamdEmulator } from './scripted-clamd.js'
 
 const opened: { close(): Promise<void> }[] = []
 
@@ -9,14 +9,14 @@ export async function closeAll(): Promise<void> {
   for (const each of opened.splice(0).reverse()) await each.close()
 }
 
-export async function daemonThat(script: Script, listen: 'tcp' | 'unix' = 'tcp'): Promise<ScriptedClamd> {
-  const daemon = await startScriptedClamd(script, listen)
+export async function startDaemon(script: Script, listen: 'tcp' | 'unix' = 'tcp'): Promise<ClamdEmulator> {
+  const daemon = await startClamdEmulator(script, listen)
   opened.push(daemon)
   return daemon
 }
 
 /** A scanner for these daemons. By default, it trusts their limits. */
-export function scannerOf(daemons: ScriptedClamd[], options: ClamdOptions = {}): ClamdScanner {
+export function createScanner(daemons: ClamdEmulator[], options: ClamdOptions = {}): ClamdScanner {
   const scanner = new ClamdScanner(
     daemons.map(({ url }) => parseClamdUrl(url)),
     { proveReach: false, ...options },

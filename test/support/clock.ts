@@ -6,10 +6,10 @@ const hour = 3_600_000
  * For tests about "today": waits for the next UTC day if the current one is about to end. Pass `awayFromMidnightMs` to
  * `beforeAll`.
  */
-export const awayFromMidnight = (): Promise<void> => awayFromEndOf(24 * hour)
+export const avoidMidnight = (): Promise<void> => awayFromEndOf(24 * hour)
 
 /** The same for tests about the current hour. */
-export const awayFromHour = (): Promise<void> => awayFromEndOf(hour)
+export const avoidHourEnd = (): Promise<void> => awayFromEndOf(hour)
 
 async function awayFromEndOf(spanMs: number): Promise<void> {
   const left = spanMs - (Date.now() % spanMs)
@@ -18,7 +18,7 @@ async function awayFromEndOf(spanMs: number): Promise<void> {
 
 const testsTakeMs = 90_000
 
-export const awayFromMidnightMs = testsTakeMs + 60_000
+export const avoidMidnightMs = testsTakeMs + 60_000
 
 /** Error of the estimated database clock. */
 const estimatedToMs = 1_000

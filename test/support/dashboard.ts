@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import type { Scope } from '../../src/platform/actor.js'
 import { systemActor } from '../../src/platform/actor.js'
-import { openBrowser, patienceMs } from './browser.js'
+import { openBrowser, timeoutMs } from './browser.js'
 import type { TestTenant, World } from './world.js'
 
 const allScopes: Scope[] = ['upload', 'download', 'metadata', 'delete', 'admin']
@@ -37,7 +37,7 @@ export class Dashboard {
       permissions: ['clipboard-read', 'clipboard-write'],
       ...options,
     })
-    context.setDefaultTimeout(patienceMs)
+    context.setDefaultTimeout(timeoutMs)
     context.on('page', (page) => this.#watch(page))
     return context
   }

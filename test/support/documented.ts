@@ -27,7 +27,7 @@ export interface DocumentedOperation {
 }
 
 /** An OpenAPI document and checks of real responses. */
-export class Documented {
+export class DocumentedApi {
   readonly checker: SchemaChecker
   readonly operations: DocumentedOperation[]
   /** `operationId status` of every checked response. */
@@ -55,7 +55,7 @@ export class Documented {
   }
 
   /** Differences between a response and its description: status, content type, headers, body. */
-  faultsOf(operationId: string, answer: Answer): string[] {
+  findMismatches(operationId: string, answer: Answer): string[] {
     const response = this.operation(operationId).responses[answer.status]
     const place = `${operationId} ${answer.status}`
     if (!response) return [`${place} is not described: ${JSON.stringify(answer.body)}`]
@@ -67,7 +67,7 @@ export class Documented {
     const type = answer.headers.get('content-type')?.split(';')[0] ?? ''
     if (!content[type]) return [`${place} comes as '${type}', which is not described`]
     return [
-      ...this.checker.faults(answer.body, content[type].schema, place),
+      ...this.checker.findErrors(answer.body, content[type].schema, place),
       ...Object.entries(headers).flatMap(([name, header]) => this.#headerFaults(place, answer, name, this.#whole(header))),
     ]
   }
@@ -75,7 +75,7 @@ export class Documented {
   #headerFaults(place: string, answer: Answer, name: string, header: Json): string[] {
     const value = answer.headers.get(name)
     if (value === null) return header.required === false ? [] : [`${place} has no header ${name}`]
-    return this.checker.faults(value, header.schema as Json, `${place} ${name}`)
+    return this.checker.findErrors(value, header.schema as Json, `${place} ${name}`)
   }
 
   /** The request body with resolved schemas. */

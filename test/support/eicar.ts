@@ -14,7 +14,7 @@ export const eicar = Buffer.from(['X5O!P%@AP[4\\PZX54(P^)7CC)7}$EICAR-STANDARD-'
 /** A clean verdict without a note. A Date of a worker belongs to another realm. */
 export const clean = { verdict: 'clean', provedAt: expect.anything() }
 /** A clean verdict with a note. */
-export const cleanWith = (note: string) => ({ ...clean, note: expect.stringContaining(note) })
+export const cleanWithNote = (note: string) => ({ ...clean, note: expect.stringContaining(note) })
 
 export function inMemory(bytes: Buffer | string): Content {
   const content = Buffer.from(bytes)
@@ -51,7 +51,7 @@ export interface Member {
 }
 
 /** A zip of some members. */
-export function zipOf(...members: Member[]): Buffer {
+export function createZip(...members: Member[]): Buffer {
   const locals: Buffer[] = []
   const records: Buffer[] = []
   let offset = 0

@@ -15,7 +15,7 @@ import { testDatabase } from './database.js'
 export const origin = { ip: '203.0.113.7', userAgent: 'test' }
 
 /** A database, and identity services of several replicas. */
-export async function identityWorld() {
+export async function openIdentityWorld() {
   const database = await testDatabase()
   const pool = new pg.Pool({ connectionString: database.url, max: 10 })
   // Test databases are dropped by force, so that connection errors are ignored.
@@ -113,7 +113,7 @@ export async function identityWorld() {
 }
 
 /** Polls a condition, and stops before the time limit of the test. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+export async function waitUntil(holds: () => boolean | Promise<boolean>): Promise<void> {
   const giveUpAt = Date.now() + 60_000
   while (!(await holds())) {
     if (Date.now() > giveUpAt) throw new Error(`It never came to be so: ${holds}`)

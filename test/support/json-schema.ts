@@ -16,7 +16,7 @@ export class SchemaChecker {
     return at as Schema
   }
 
-  faults(value: unknown, schema: Schema, place = '$'): string[] {
+  findErrors(value: unknown, schema: Schema, place = '$'): string[] {
     return Object.entries(schema).flatMap(([keyword, argument]) => {
       const check = keywords[keyword]
       if (!check) throw new Error(`The keyword '${keyword}' is not known to this checker.`)
@@ -65,11 +65,13 @@ const keywords: Record<string, Check> = {
   default: annotation,
   contentMediaType: annotation,
   discriminator: annotation,
-  $ref: (value, ref: string, { place, checker }) => checker.faults(value, checker.resolve(ref), place),
+  $ref: (value, ref: string, { place, checker }) => checker.findErrors(value, checker.resolve(ref), place),
   anyOf: (value, choices: Schema[], { place, checker }) =>
-    choices.some((choice) => checker.faults(value, choice, place).length === 0) ? undefined : told(place, value, 'one of anyOf'),
+    choices.some((choice) => checker.findErrors(value, choice, place).length === 0)
+      ? undefined
+      : told(place, value, 'one of anyOf'),
   oneOf: (value, choices: Schema[], { place, checker }) =>
-    choices.filter((choice) => checker.faults(value, choice, place).length === 0).length === 1
+    choices.filter((choice) => checker.findErrors(value, choice, place).length === 0).length === 1
       ? undefined
       : told(place, value, 'exactly one of oneOf'),
   type: (value, type: string | string[], { place }) =>
@@ -118,11 +120,11 @@ const keywords: Record<string, Check> = {
     (most) => `of at most ${most} items`,
   ),
   items: (value, items: Schema, { place, checker }) =>
-    Array.isArray(value) ? value.flatMap((item, index) => checker.faults(item, items, `${place}[${index}]`)) : undefined,
+    Array.isArray(value) ? value.flatMap((item, index) => checker.findErrors(item, items, `${place}[${index}]`)) : undefined,
   properties: (value, properties: Record<string, Schema>, { place, checker }) =>
     isObject(value)
       ? Object.entries(properties).flatMap(([name, schema]) =>
-          name in value ? checker.faults(value[name], schema, `${place}.${name}`) : [],
+          name in value ? checker.findErrors(value[name], schema, `${place}.${name}`) : [],
         )
       : undefined,
   required: (value, names: string[], { place }) =>

@@ -1,19 +1,19 @@
-import { type ScriptedClamd, startScriptedClamd } from './scripted-clamd.js'
+import { type ClamdEmulator, startClamdEmulator } from './scripted-clamd.js'
 import type { World } from './world.js'
 
 /** Content that only newer signatures match. */
-export const bad = 'what is a virus only tomorrow'
+export const newlyInfected = 'what is a virus only tomorrow'
 
 /** A clamd whose signatures a test can update. */
-export class LearningClamd {
+export class UpdatableClamd {
   #version = 27_900
 
-  private constructor(readonly daemon: ScriptedClamd) {
+  private constructor(readonly daemon: ClamdEmulator) {
     this.forget()
   }
 
-  static async start(): Promise<LearningClamd> {
-    return new LearningClamd(await startScriptedClamd())
+  static async start(): Promise<UpdatableClamd> {
+    return new UpdatableClamd(await startClamdEmulator())
   }
 
   get url(): string {
@@ -26,7 +26,7 @@ export class LearningClamd {
   }
 
   /** Publishes new signatures that match `bad`, and makes these replicas use them immediately. */
-  async learn(...worlds: World[]): Promise<string> {
+  async updateSignatures(...worlds: World[]): Promise<string> {
     this.#version++
     this.find()
     for (const { app } of worlds) await app.scanner.prove()
@@ -35,7 +35,7 @@ export class LearningClamd {
 
   /** Matches `bad` without a new version. */
   find(): void {
-    const answer = (stream: Buffer) => (stream.includes(bad) ? 'stream: Test.Tomorrow FOUND\0' : 'stream: OK\0')
+    const answer = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : 'stream: OK\0')
     this.daemon.script = { version: this.#said, answer }
   }
 

@@ -4,7 +4,11 @@ import type { World } from './world.js'
 const day = 86_400_000
 
 /** Moves the upload of a file back by this many days, in all tables. Returns the new file id. */
-export async function aged({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number): Promise<string> {
+export async function moveUploadBack(
+  { database: { pool } }: Pick<World, 'database'>,
+  fileId: string,
+  days: number,
+): Promise<string> {
   const moment = new Date(Date.now() - days * day)
   const older = firstIdAt('file', moment).slice(0, 15) + fileId.slice(15)
   await pool.query('UPDATE files SET file_id = $2, created_at = $3 WHERE file_id = $1', [fileId, older, moment])
@@ -14,11 +18,11 @@ export async function aged({ database: { pool } }: Pick<World, 'database'>, file
 }
 
 /** Moves the deletion of a file back by this many days. */
-export const trashedFor = ({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number) =>
+export const moveDeletionBack = ({ database: { pool } }: Pick<World, 'database'>, fileId: string, days: number) =>
   pool.query('UPDATE trash SET deleted_at = deleted_at - make_interval(days => $2) WHERE file_id = $1', [fileId, days])
 
 /** Runs due deletions immediately. Throws failures. */
-export const expire = ({ app }: Pick<World, 'app'>) =>
+export const runExpiry = ({ app }: Pick<World, 'app'>) =>
   app.services.expiry.expire({
     onFailed: (context, error) => {
       throw new Error(`${context} failed`, { cause: error })

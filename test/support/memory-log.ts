@@ -12,7 +12,7 @@ export interface SigningKey {
 
 export const newSigningKey = (id: string): SigningKey => ({ id, ...generateKeyPairSync('ed25519') })
 
-export const keySetOf = (...keys: SigningKey[]): string =>
+export const createKeySet = (...keys: SigningKey[]): string =>
   JSON.stringify({ keys: keys.map(({ id, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid: id, alg: 'EdDSA' })) })
 
 /** A transparency log in memory with stored hashes. */
@@ -52,7 +52,7 @@ const fileId = 'file_01jd0000000000000000000001'
 const publicUrl = 'https://files.example.org'
 
 /** A receipt for the third of seven entries. Given members replace the defaults. */
-export async function receiptOf(
+export async function createReceipt(
   { receiptKey, logKey }: { receiptKey: SigningKey; logKey: SigningKey },
   given: { receipt?: Partial<Receipt>; log?: Partial<Receipt['log']> } = {},
   sha256 = 'ab'.repeat(32),

@@ -27,14 +27,14 @@ export class RawHttp {
   }
 
   /** Resolves to the received text when it contains `words` or the connection ends. */
-  async says(words: string): Promise<string> {
+  async waitForText(words: string): Promise<string> {
     while (!this.text.includes(words) && !this.socket.closed)
       await Promise.race([once(this.socket, 'data').catch(() => {}), this.#closed])
     return this.text
   }
 
   /** Everything until the server closes the connection. */
-  async whole(): Promise<string> {
+  async readAll(): Promise<string> {
     await this.#closed
     return this.text
   }
@@ -55,14 +55,14 @@ export async function exchange(url: string, bytes: string | Uint8Array): Promise
   const raw = await RawHttp.open(url)
   raw.write(bytes)
   try {
-    return parsed(await raw.whole())
+    return parseResponse(await raw.readAll())
   } finally {
     raw.close()
   }
 }
 
 /** The last response in a text, after any 100 Continue. */
-export function parsed(text: string): RawAnswer {
+export function parseResponse(text: string): RawAnswer {
   const last = text.slice(text.startsWith('HTTP/1.1 100') ? text.indexOf('\r\n\r\n') + 4 : 0)
   const [head = '', ...rest] = last.split('\r\n\r\n')
   const [first = '', ...lines] = head.split('\r\n')

@@ -43,7 +43,7 @@ export class ReceiptSetup {
   /** Saves the key set of the service and returns the path of the file. */
   async saveKeySet(): Promise<string> {
     const path = join(this.folder, 'jwks.json')
-    writeFileSync(path, JSON.stringify((await this.world.stranger.raw('/.well-known/jwks.json')).body))
+    writeFileSync(path, JSON.stringify((await this.world.unauthenticated.raw('/.well-known/jwks.json')).body))
     return path
   }
 }

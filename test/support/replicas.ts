@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const maxPauseMs = 50
 
 /** Milliseconds from a `change` to the first request for which the other replica returned `expected`. */
-export async function effectiveWithin(
+export async function measurePropagation(
   change: () => Promise<unknown>,
   status: () => Promise<number>,
   expected: number,

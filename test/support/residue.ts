@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
 import { idleConnections } from '../../src/platform/storage/gcs/connection.js'
-import type { StandInBucket } from './bucket/bucket.js'
+import type { BucketEmulator } from './bucket/bucket.js'
 
 /** Places in which a fault may leave data. */
-export interface Places {
+export interface CheckedResources {
   /** Folders that may contain only folders. */
   spool?: string[]
-  bucket?: StandInBucket
+  bucket?: BucketEmulator
   /** Returns unhandled errors and warnings of Node. */
   faults?: () => string[]
 }
@@ -18,14 +18,17 @@ export interface Places {
 const idleAtMost = 2 * idleConnections
 
 /** Describes leftovers, empty if none. Operations that end within a bounded time are awaited. */
-export async function leftBehind(places: Places, { patienceMs = 30_000 }: { patienceMs?: number } = {}): Promise<string[]> {
-  for (const until = Date.now() + patienceMs; ; await sleep(50)) {
+export async function findResidue(
+  places: CheckedResources,
+  { timeoutMs = 30_000 }: { timeoutMs?: number } = {},
+): Promise<string[]> {
+  for (const until = Date.now() + timeoutMs; ; await sleep(50)) {
     const left = await look(places)
     if (left.length === 0 || Date.now() > until) return left
   }
 }
 
-async function look({ spool = [], bucket, faults }: Places): Promise<string[]> {
+async function look({ spool = [], bucket, faults }: CheckedResources): Promise<string[]> {
   const files = (await Promise.all(spool.map((folder) => filesIn(folder)))).flat()
   const idle = bucket ? bucket.connections - bucket.busy : 0
   return [

@@ -18,7 +18,7 @@ export interface Script {
   /** Returns the size limit error as soon as a chunk exceeds this many bytes, and closes: StreamMaxLength of clamd. */
   limit?: number
   /** Delivery of that error if bytes are still in transit: a reset after it, or instead of it. */
-  limitWord?: 'reset behind' | 'lost'
+  limitResponse?: 'reset behind' | 'lost'
   /** Pauses for this many milliseconds after each read. */
   pauseMs?: number
   version?: string
@@ -26,7 +26,7 @@ export interface Script {
   proof?: string
 }
 
-export interface ScriptedClamd {
+export interface ClamdEmulator {
   url: string
   script: Script
   /** Number of INSTREAM commands. */
@@ -36,11 +36,11 @@ export interface ScriptedClamd {
   /** Number of proofs, which the other counts exclude. */
   proofs: number
   /** Lengths rejected before any byte of the file. */
-  refused: number
+  rejectedLengths: number
   open: number
   maxOpen: number
   /** Received bytes of streams. */
-  taken: number
+  receivedBytes: number
   close(): Promise<void>
 }
 
@@ -50,23 +50,23 @@ const faithful = (stream: Buffer) => (stream.includes(eicar) ? found : 'stream: 
 const proof = Buffer.concat([Buffer.from([0, 0, 0, eicar.length]), eicar, Buffer.alloc(4)])
 
 /** An emulator of clamd with scripted responses. `port` reuses the port of another. */
-export async function startScriptedClamd(
+export async function startClamdEmulator(
   script: Script = {},
   listen: 'tcp' | 'unix' = 'tcp',
   port?: number,
-): Promise<ScriptedClamd> {
+): Promise<ClamdEmulator> {
   const folder = await mkdtemp(join(tmpdir(), 'assay-clamd-'))
   const sockets = new Set<Socket>()
-  const daemon: ScriptedClamd = {
+  const daemon: ClamdEmulator = {
     url: '',
     script,
     asked: 0,
     streams: 0,
     proofs: 0,
-    refused: 0,
+    rejectedLengths: 0,
     open: 0,
     maxOpen: 0,
-    taken: 0,
+    receivedBytes: 0,
     close: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -95,7 +95,7 @@ export async function startScriptedClamd(
   return daemon
 }
 
-function serve(socket: Socket, daemon: ScriptedClamd): void {
+function serve(socket: Socket, daemon: ClamdEmulator): void {
   let pending = Buffer.alloc(0)
   let command: string | undefined
   const stream: Buffer[] = []
@@ -127,7 +127,7 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
       pending = pending.subarray(4 + length)
       if (size === 0) daemon.streams++
       size += chunk.length
-      daemon.taken += chunk.length
+      daemon.receivedBytes += chunk.length
       // Large streams are counted, not stored, because these tests measure memory.
       if (size < 2_000_000) stream.push(Buffer.from(chunk))
       if (script.dieAfter !== undefined && size >= script.dieAfter) return reset(socket)
@@ -139,11 +139,11 @@ function serve(socket: Socket, daemon: ScriptedClamd): void {
 const word = 'INSTREAM size limit exceeded. ERROR\0'
 
 /** Closes with unread data like clamd, which the system turns into a reset. */
-function tooLong(socket: Socket, daemon: ScriptedClamd, received: number): void {
+function tooLong(socket: Socket, daemon: ClamdEmulator, received: number): void {
   socket.pause()
   socket.removeAllListeners('data')
-  const { limitWord } = daemon.script
-  if (received === 0) daemon.refused++
+  const { limitResponse: limitWord } = daemon.script
+  if (received === 0) daemon.rejectedLengths++
   if (received > 0 && limitWord === 'lost') reset(socket)
   else if (received > 0 && limitWord === 'reset behind') socket.write(word, () => reset(socket))
   else socket.end(word, () => socket.destroy())

@@ -8,7 +8,7 @@ const watcher = new URL('faults-to-stderr.mjs', import.meta.url).href
 const faultPoint = new URL('fault-point.mjs', import.meta.url).href
 
 // Disables optimized compilation of WebAssembly, which costs half a second of CPU in a short-lived service.
-const quickly = '--liftoff-only'
+const skipOptimization = '--liftoff-only'
 
 /** Start options besides the environment. */
 export interface Start {
@@ -18,7 +18,7 @@ export interface Start {
   under?: string[]
 }
 
-export interface Ending {
+export interface ExitResult {
   status: number | null
   stdout: string
   stderr: string
@@ -28,7 +28,7 @@ export interface Ending {
 export class Service {
   stdout = ''
   stderr = ''
-  readonly ended: Promise<Ending>
+  readonly ended: Promise<ExitResult>
 
   private constructor(
     readonly child: ChildProcess,
@@ -45,7 +45,7 @@ export class Service {
 
   /** Runs the program of `npm start` with only `env` as environment. */
   static run(env: NodeJS.ProcessEnv & { PORT: string }, { fileSizeLimit, under = [] }: Start = {}): Service {
-    const node = [...under, process.execPath, quickly, '--import', watcher, '--import', faultPoint, 'scripts/start.mjs']
+    const node = [...under, process.execPath, skipOptimization, '--import', watcher, '--import', faultPoint, 'scripts/start.mjs']
     // In blocks of 512 bytes (POSIX).
     const command = fileSizeLimit ? ['sh', '-c', `ulimit -f ${fileSizeLimit / 512} && exec "$@"`, 'sh', ...node] : node
     const child = spawn(command[0]!, command.slice(1), { cwd: root, env: clean(env), stdio: ['ignore', 'pipe', 'pipe'] })
@@ -55,7 +55,7 @@ export class Service {
   /** Starts the service and waits until ready. Throws its output if it ends. */
   static async start(env: NodeJS.ProcessEnv & { PORT: string }, how: Start = {}): Promise<Service> {
     const service = Service.run(env, how)
-    await service.says('Try it:\n')
+    await service.waitForOutput('Try it:\n')
     return service
   }
 
@@ -69,27 +69,27 @@ export class Service {
   }
 
   /** Resolves when standard output contains `words`. */
-  async says(words: string): Promise<void> {
+  async waitForOutput(words: string): Promise<void> {
     const ended = this.ended.then(({ status, stderr, stdout }) => {
       if (!stdout.includes(words)) throw new Error(`It ended with status ${status} and never said '${words}': ${stdout}${stderr}`)
     })
     while (!this.stdout.includes(words)) await Promise.race([ended, once(this.child.stdout!, 'data')])
   }
 
-  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ending> {
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<ExitResult> {
     this.child.kill(signal)
     return this.ended
   }
 }
 
 /** Runs an operator command to its end. */
-export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Ending> {
-  const child = spawn(process.execPath, [quickly, '--import', faultPoint, 'scripts/run.mjs', ...args], {
+export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<ExitResult> {
+  const child = spawn(process.execPath, [skipOptimization, '--import', faultPoint, 'scripts/run.mjs', ...args], {
     cwd: root,
     env: clean(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const ending: Ending = { status: null, stdout: '', stderr: '' }
+  const ending: ExitResult = { status: null, stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (text) => {
     ending.stdout += text
   })

@@ -35,9 +35,9 @@ export class UploadWorld {
   isQuiet = (): boolean => this.spooled().length === 0 && this.#slots() === 0
 
   /** Disconnects all clients, and checks for leftovers. */
-  async settle(): Promise<boolean> {
+  async disconnectAll(): Promise<boolean> {
     for (const client of this.#clients.splice(0)) client.destroy()
-    return becomes(this.isQuiet)
+    return waitUntilTrue(this.isQuiet)
   }
 
   /** The temporary files. */
@@ -81,7 +81,7 @@ export class UploadWorld {
 export const uploadPath = '/api/v1/files/upload'
 
 /** Returns true if the condition holds within half a minute. */
-export async function becomes(holds: () => boolean): Promise<boolean> {
+export async function waitUntilTrue(holds: () => boolean): Promise<boolean> {
   for (const end = Date.now() + 30_000; !holds() && Date.now() < end; ) await sleep(10)
   return holds()
 }

@@ -16,7 +16,7 @@ const inMemory = (bytes: Buffer): Content => ({
   stream: () => Readable.from([bytes]),
 })
 
-export async function onDisk(path: string, bytes: Buffer): Promise<Content> {
+export async function storeOnDisk(path: string, bytes: Buffer): Promise<Content> {
   await writeFile(path, bytes)
   return { size: bytes.length, sha256: sha256(bytes), path, stream: (range) => createReadStream(path, range) }
 }

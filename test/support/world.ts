@@ -149,7 +149,7 @@ export class World {
   }
 
   /** A client without credentials. */
-  get stranger(): Caller {
+  get unauthenticated(): Caller {
     return new Caller(this.url, undefined)
   }
 
@@ -195,7 +195,7 @@ export class World {
         const { users } = this.app.services
         const password = randomBytes(9).toString('base64url')
         await users.create(systemActor(tenantId), { email, name: 'Ada', scopes: scopes as never, password })
-        const { body } = await this.stranger.graphql(
+        const { body } = await this.unauthenticated.graphql(
           'mutation ($email: String!, $password: String!, $tenantId: ID) { signIn(email: $email, password: $password, tenantId: $tenantId) { token } }',
           { email, password, tenantId },
         )

@@ -11,7 +11,7 @@ import { attachingPdf, pdfOf } from '../../packages/formats/test/support/samples
 import { svg } from '../../packages/formats/test/support/samples/text.js'
 import { examine } from '../../src/inspection/engine/examine.js'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
-import { zipOf } from '../support/eicar.js'
+import { createZip } from '../support/eicar.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
 decodeImagesWith((source, task) => decodeImage(source.whole(2 ** 27), task))
@@ -72,9 +72,9 @@ describe('the evidence names active content', () => {
   test('in documents within archives', async () => {
     const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
     const named = ["VBA macros in 'a.docm'"]
-    expect(await runSearch('zip', zipOf({ name: 'a.docm', bytes: inside }))).toEqual(named)
+    expect(await runSearch('zip', createZip({ name: 'a.docm', bytes: inside }))).toEqual(named)
     expect(await runSearch('tar', await tarOf([{ name: 'a.docm', data: inside }]))).toEqual(named)
-    expect(await runSearch('zip', zipOf({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
+    expect(await runSearch('zip', createZip({ name: 'a.docx', bytes: packed(docx()) }))).toBeUndefined()
   })
 
   const active: [string, Buffer, string][] = [
@@ -87,13 +87,13 @@ describe('the evidence names active content', () => {
   ]
   test.each(active)('in %s within zip, tar, gzip and 7z, and in nested archives', async (name, bytes, what) => {
     const named = [`${what} in '${name}'`]
-    const zip = zipOf({ name, bytes })
+    const zip = createZip({ name, bytes })
     expect(await runSearch('zip', zip)).toEqual(named)
     const tar = await tarOf([{ name, data: bytes }])
     expect(await runSearch('tar', tar)).toEqual(named)
     expect(await runSearch('tgz', gzipSync(tar))).toEqual(named)
     expect(await runSearch('7z', await sevenZip({ [name]: bytes }))).toEqual(named)
-    expect(await runSearch('zip', zipOf({ name: 'inner.zip', bytes: zip }))).toEqual(named)
+    expect(await runSearch('zip', createZip({ name: 'inner.zip', bytes: zip }))).toEqual(named)
     // HTML in a document is part of its text.
     if (name === 'a.html') return
     const document = packed({ ...docx(), [`word/media/${name}`]: bytes })
@@ -111,13 +111,13 @@ describe('the evidence names active content', () => {
       ['a.doc', compound(doc())],
       ['a.xls', compound(xls({ macroSheet: true })).subarray(0, 700)],
     ] as const)
-      expect(await runSearch('zip', zipOf({ name, bytes }))).toBeUndefined()
+      expect(await runSearch('zip', createZip({ name, bytes }))).toBeUndefined()
   })
 
   test('up to 8 MiB of a member and 32 MiB of an archive, and reports the limit', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
-      (await examined('zip', zipOf(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
+      (await examined('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
         .soundness?.verdict
     const large = await runReader(9 * 1024 * 1024)
     expect(large).toMatchObject({ sound: true, notes: ["the member '0.html' was not searched for active content"] })

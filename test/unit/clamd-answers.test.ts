@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { readAnswer, readVersion } from '../../src/inspection/scanners/clamd/answer.js'
 import type { Content } from '../../src/platform/spool/content.js'
-import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
+import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
 import { inMemory } from '../support/eicar.js'
 import { type Script } from '../support/scripted-clamd.js'
 
@@ -76,22 +76,22 @@ describe('unexpected responses', () => {
     ['a signature without a name', { answer: 'stream:  FOUND\0' }],
     ['another protocol', { answer: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
   ])('reports %s neither as clean nor as a virus', async (_, script) => {
-    const scanner = scannerOf([await daemonThat(script)])
+    const scanner = createScanner([await startDaemon(script)])
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
   test.each(['Heuristics.Encrypted.PDF', 'Heuristics.Limits.Exceeded.MaxScanSize'])(
     'reports a finding of %s as incomplete',
     async (signature) => {
-      const scanner = scannerOf([await daemonThat({ answer: `stream: ${signature} FOUND\0` })])
+      const scanner = createScanner([await startDaemon({ answer: `stream: ${signature} FOUND\0` })])
       expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete' })
     },
   )
 
   test('reports a size limit during the transfer as incomplete', async () => {
-    const daemon = await daemonThat({ limit: mebibyte })
+    const daemon = await startDaemon({ limit: mebibyte })
     let chunks = 0
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     const verdict = await scanner.scan(
       endless(50 * mebibyte, () => chunks++),
       never(),
@@ -101,28 +101,28 @@ describe('unexpected responses', () => {
   })
 
   test('is unavailable if killed during a scan', async () => {
-    const daemon = await daemonThat({ dieAfter: mebibyte })
-    await expect(scannerOf([daemon]).scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
+    const daemon = await startDaemon({ dieAfter: mebibyte })
+    await expect(createScanner([daemon]).scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
     expect(daemon.streams).toBe(2)
   })
 
   test('a daemon that does not respond times out, and is not queried again', async () => {
-    const daemon = await daemonThat({ mute: true })
-    const scanner = scannerOf([daemon], { deadlines: { answerMs: 1000 } })
+    const daemon = await startDaemon({ mute: true })
+    const scanner = createScanner([daemon], { deadlines: { answerMs: 1000 } })
     const because = { message: expect.stringContaining('1000 ms') }
     await expect(scanner.scan(text, never())).rejects.toMatchObject({ ...unavailable, cause: because })
     expect(daemon.streams).toBe(1)
   })
 
   test('a daemon that stops reading the file times out', async () => {
-    const daemon = await daemonThat({ pauseMs: 60_000 })
-    const scanner = scannerOf([daemon], { deadlines: { idleMs: 60 } })
+    const daemon = await startDaemon({ pauseMs: 60_000 })
+    const scanner = createScanner([daemon], { deadlines: { idleMs: 60 } })
     await expect(scanner.scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
   })
 
   test('a daemon that responds slowly times out after the total deadline', async () => {
-    const daemon = await daemonThat({ pauseMs: 20 })
-    const scanner = scannerOf([daemon], { deadlines: { overallMs: 150 } })
+    const daemon = await startDaemon({ pauseMs: 20 })
+    const scanner = createScanner([daemon], { deadlines: { overallMs: 150 } })
     await expect(scanner.scan(endless(500 * mebibyte), never())).rejects.toMatchObject({
       cause: { message: expect.stringContaining('150 ms') },
     })
@@ -138,15 +138,15 @@ describe('unexpected responses', () => {
           },
         }),
     }
-    await expect(scannerOf([await daemonThat({})]).scan(gone, never())).rejects.toMatchObject({
+    await expect(createScanner([await startDaemon({})]).scan(gone, never())).rejects.toMatchObject({
       ...unavailable,
       message: expect.stringContaining('could not be read'),
     })
   })
 
   test('aborting a scan ends it and its connection immediately', async () => {
-    const daemon = await daemonThat({ mute: true })
-    const scanner = scannerOf([daemon])
+    const daemon = await startDaemon({ mute: true })
+    const scanner = createScanner([daemon])
     const controller = new AbortController()
     const scanned = scanner.scan(text, { signal: controller.signal })
     await until(() => daemon.streams === 1)
@@ -157,15 +157,15 @@ describe('unexpected responses', () => {
 })
 
 test('a slow daemon applies backpressure, so that unsent content is not buffered', async () => {
-  const daemon = await daemonThat({ pauseMs: 1 })
+  const daemon = await startDaemon({ pauseMs: 1 })
   let sent = 0
   let maxUnsent = 0
   const file = endless(64 * mebibyte, () => {
     sent += 64 * 1024
-    maxUnsent = Math.max(maxUnsent, sent - daemon.taken)
+    maxUnsent = Math.max(maxUnsent, sent - daemon.receivedBytes)
   })
-  expect(await scannerOf([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
-  expect(daemon.taken).toBe(64 * mebibyte)
+  expect(await createScanner([daemon]).scan(file, never())).toMatchObject({ verdict: 'clean' })
+  expect(daemon.receivedBytes).toBe(64 * mebibyte)
   // Includes socket buffers of both sides.
   expect(maxUnsent).toBeLessThan(12 * mebibyte)
 })

@@ -10,10 +10,10 @@ import { openScanner } from '../../src/inspection/scanners/index.js'
 import { scanCoverage } from '../../src/inspection/scanners/scan-coverage.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
 import { WorkerPool } from '../../src/inspection/workers/worker-pool.js'
-import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, cleanWithNote, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
 import { type RealClamd, startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
-import { startScriptedClamd } from '../support/scripted-clamd.js'
+import { startClamdEmulator } from '../support/scripted-clamd.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -22,19 +22,19 @@ const text = Buffer.from('text')
 describe('incomplete scans that clamd reports as OK', () => {
   test('a zip: encrypted, with too many members, with sizes only in its directory', async () => {
     const of = (zip: Buffer) => scanCoverage(inMemory(zip))
-    expect(await of(zipOf({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
-    expect((await of(zipOf({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
-    expect(await of(zipOf({ name: 'a', bytes: text }, { name: 'b', bytes: text, encrypted: true }))).toMatchObject({
+    expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
+    expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
+    expect(await of(createZip({ name: 'a', bytes: text }, { name: 'b', bytes: text, encrypted: true }))).toMatchObject({
       incomplete: expect.stringContaining("'b'"),
     })
     const members = Array.from({ length: 10_001 }, (_, index) => ({ name: `${index}`, bytes: Buffer.alloc(0), stored: true }))
-    expect(await of(zipOf(...members))).toMatchObject({ incomplete: expect.stringContaining('more than 10000 members') })
-    const zip = zipOf({ name: 'a', bytes: text, told: 3_000_000_000 }, { name: 'b', bytes: text, told: 2_000_000_000 })
+    expect(await of(createZip(...members))).toMatchObject({ incomplete: expect.stringContaining('more than 10000 members') })
+    const zip = createZip({ name: 'a', bytes: text, told: 3_000_000_000 }, { name: 'b', bytes: text, told: 2_000_000_000 })
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
   test('get the same result from a file and from memory, with a worker or without', async () => {
-    const file = await inFile(zipOf({ name: 'b', bytes: text, encrypted: true }))
+    const file = await inFile(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {
       for (const options of [{}, { pool }])
@@ -109,7 +109,7 @@ describe('scan limits of a daemon', () => {
   })
 
   async function scannerOn(answer: (stream: Buffer) => string): Promise<VirusScanner> {
-    const daemon = await startScriptedClamd({ answer })
+    const daemon = await startClamdEmulator({ answer })
     opened.push(daemon)
     const scanner = await openScanner(daemon.url)
     opened.push(scanner)
@@ -171,7 +171,7 @@ describe('scan limits of a daemon', () => {
       4_000,
       { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') },
     ],
-    ['with unmeasurable limits is trusted, which is reported', 0, cleanWith('measured')],
+    ['with unmeasurable limits is trusted, which is reported', 0, cleanWithNote('measured')],
   ])('a daemon %s', async (_, maxProbeBytes, verdict) => {
     const scanner = await scannerOn((stream) =>
       stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',
@@ -182,14 +182,14 @@ describe('scan limits of a daemon', () => {
   test('a zip that declares sizes above any limit is incomplete, without a probe', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'a probe ERROR\0' : 'stream: OK\0'))
     const claims = async (...told: number[]) =>
-      scanner.scan(inMemory(zipOf(...told.map((size, index) => ({ name: `${index}`, bytes: text, told: size })))), never())
+      scanner.scan(inMemory(createZip(...told.map((size, index) => ({ name: `${index}`, bytes: text, told: size })))), never())
     const beyond = { verdict: 'incomplete', reason: expect.stringContaining('beyond what clamd looks at') }
     expect(await claims(3 * 1024 * mebibyte)).toMatchObject(beyond)
     expect(await claims(...Array(9).fill(1024 * mebibyte))).toMatchObject(beyond)
   })
 
   test('are determined again after the daemon was unavailable', async () => {
-    const daemon = await startScriptedClamd({
+    const daemon = await startClamdEmulator({
       answer: (stream) => (stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'),
     })
     const scanner = await openScanner(daemon.url)
@@ -198,7 +198,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'incomplete' })
     await daemon.close()
     await expect(scanner.scan(file, never())).rejects.toMatchObject({ code: 'scanner_unavailable' })
-    const generous = await startScriptedClamd(
+    const generous = await startClamdEmulator(
       { answer: (stream) => (stream.includes('last.zip') ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0') },
       'tcp',
       Number(new URL(daemon.url).port),
@@ -234,17 +234,17 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
 
   test('reports clean and infected files correctly within its limits', async () => {
     expect(await scan(zeros(6 * mebibyte))).toEqual(clean)
-    expect(await scan(zipOf({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual(clean)
+    expect(await scan(createZip({ name: 'a', bytes: zeros(7 * mebibyte) }))).toEqual(clean)
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
   })
 
   test('a member above MaxFileSize is incomplete, although clamd returns OK', async () => {
-    expect(await scan(zipOf({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
+    expect(await scan(createZip({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
   })
 
   test('members that together exceed MaxScanSize are incomplete, although clamd returns OK', async () => {
     const members = Array.from({ length: 5 }, (_, index) => ({ name: `${index}`, bytes: zeros(8 * mebibyte, `${index}`) }))
-    expect(await scan(zipOf(...members))).toMatchObject({ verdict: 'incomplete' })
+    expect(await scan(createZip(...members))).toMatchObject({ verdict: 'incomplete' })
   })
 
   test('a file above MaxFileSize, and one above StreamMaxLength', async () => {

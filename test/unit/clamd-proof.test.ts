@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals'
 import { createInspector } from '../../src/inspection/engine/inspect.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
-import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
+import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
 import { clean, eicar, inMemory } from '../support/eicar.js'
 import { startRealClamd } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
-import type { ScriptedClamd } from '../support/scripted-clamd.js'
+import type { ClamdEmulator } from '../support/scripted-clamd.js'
 import { ScriptedScanner, submission } from '../support/validation.js'
 
 const never = () => ({ signal: new AbortController().signal })
@@ -24,13 +24,13 @@ function aMinuteLater(): void {
 }
 
 describe('a clamd needs a recent proof', () => {
-  let daemon: ScriptedClamd
+  let daemon: ClamdEmulator
   beforeEach(async () => {
-    daemon = await daemonThat({})
+    daemon = await startDaemon({})
   })
 
   test('one proof covers the scans of a minute, and every verdict has its time', async () => {
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
     expect(first).toEqual(clean)
@@ -41,7 +41,7 @@ describe('a clamd needs a recent proof', () => {
 
   test('scans nothing unless it finds the EICAR string', async () => {
     daemon.script.proof = blind
-    await expect(scannerOf([daemon]).scan(text, never())).rejects.toMatchObject({
+    await expect(createScanner([daemon]).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
       cause: expect.objectContaining({ message: expect.stringContaining('EICAR') }),
     })
@@ -49,7 +49,7 @@ describe('a clamd needs a recent proof', () => {
   })
 
   test('reports nothing as clean after its VERSION shows lost signatures', async () => {
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
     daemon.script.proof = blind
@@ -57,7 +57,7 @@ describe('a clamd needs a recent proof', () => {
   })
 
   test('that reloaded its signatures and finds the string repeats the scan with them', async () => {
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
     expect(await scanner.scan(text, never())).toEqual(clean)
@@ -65,7 +65,7 @@ describe('a clamd needs a recent proof', () => {
   })
 
   test('that lost its signatures silently is detected within a minute', async () => {
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.proof = blind
     aMinuteLater()
@@ -73,7 +73,7 @@ describe('a clamd needs a recent proof', () => {
   })
 
   test('must prove itself again after a connection failure', async () => {
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.answer = ''
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
@@ -85,14 +85,14 @@ describe('a clamd needs a recent proof', () => {
   })
 
   test('is replaced by another daemon that finds the string', async () => {
-    const blindOne = await daemonThat({ proof: blind })
-    const scanner = scannerOf([blindOne, daemon])
+    const blindOne = await startDaemon({ proof: blind })
+    const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
     expect([blindOne.streams, daemon.streams]).toEqual([0, 3])
   })
 
   test('concurrent files share one proof', async () => {
-    const scanner = scannerOf([daemon])
+    const scanner = createScanner([daemon])
     await Promise.all(Array.from({ length: 6 }, () => scanner.scan(text, never())))
     expect(daemon.proofs).toBe(1)
   })
@@ -106,12 +106,12 @@ test.each([
   ['stream: OK\n\0', 'a line break behind it'],
   ['stream: ok\0', 'other letters'],
 ])("the response '%s' is not a valid response of clamd: unavailable", async (answer) => {
-  const scanner = scannerOf([await daemonThat({ answer })])
+  const scanner = createScanner([await startDaemon({ answer })])
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
 test('a finding without a name is incomplete, not a virus', async () => {
-  const scanner = scannerOf([await daemonThat({ answer: 'stream: (null) FOUND\0' })])
+  const scanner = createScanner([await startDaemon({ answer: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
 

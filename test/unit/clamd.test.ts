@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from '@jest/globals'
 import { parseClamdUrl } from '../../src/inspection/scanners/clamd/address.js'
 import { findLocalClamd, openScanner } from '../../src/inspection/scanners/index.js'
-import { closeAll, daemonThat, scannerOf } from '../support/clamd-scanner.js'
+import { closeAll, createScanner, startDaemon } from '../support/clamd-scanner.js'
 import { eicar, inMemory } from '../support/eicar.js'
-import { startScriptedClamd } from '../support/scripted-clamd.js'
+import { startClamdEmulator } from '../support/scripted-clamd.js'
 
 const never = () => ({ signal: new AbortController().signal })
 const text = inMemory('Nothing to be seen here.\n')
@@ -39,19 +39,19 @@ describe('addresses of clamd', () => {
 
 describe('several daemons', () => {
   test('skips an unavailable daemon', async () => {
-    const dead = await startScriptedClamd()
+    const dead = await startClamdEmulator()
     await dead.close()
-    const alive = await daemonThat({})
-    const scanner = scannerOf([dead, alive])
+    const alive = await startDaemon({})
+    const scanner = createScanner([dead, alive])
     for (let count = 0; count < 5; count++)
       expect(await scanner.scan(inMemory(`${eicar}\n`), never())).toMatchObject({ verdict: 'infected' })
     expect(alive.streams).toBe(5)
   })
 
   test('a daemon that dies during a scan leaves the complete file to the other', async () => {
-    const dying = await daemonThat({ dieAfter: 1_000 })
-    const alive = await daemonThat({})
-    const scanner = scannerOf([dying, alive])
+    const dying = await startDaemon({ dieAfter: 1_000 })
+    const alive = await startDaemon({})
+    const scanner = createScanner([dying, alive])
     const file = inMemory(Buffer.concat([eicar, Buffer.alloc(200_000)]))
     for (let count = 0; count < 4; count++) expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })
     expect(dying.streams).toBeGreaterThan(0)
@@ -60,8 +60,8 @@ describe('several daemons', () => {
   })
 
   test('is unavailable if all daemons are, with the last reason', async () => {
-    const daemons = [await daemonThat({ answer: '' }), await daemonThat({ answer: 'stream: Broken ERROR\0' })]
-    await expect(scannerOf(daemons).scan(text, never())).rejects.toMatchObject({
+    const daemons = [await startDaemon({ answer: '' }), await startDaemon({ answer: 'stream: Broken ERROR\0' })]
+    await expect(createScanner(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
       cause: expect.objectContaining({ message: expect.stringMatching(/Broken ERROR|without an answer/) }),
     })
@@ -69,8 +69,8 @@ describe('several daemons', () => {
   })
 
   test('share the load, and none gets more connections than its limit', async () => {
-    const daemons = [await daemonThat({ pauseMs: 5 }), await daemonThat({ pauseMs: 5 }, 'unix')]
-    const scanner = scannerOf(daemons, { connections: 3 })
+    const daemons = [await startDaemon({ pauseMs: 5 }), await startDaemon({ pauseMs: 5 }, 'unix')]
+    const scanner = createScanner(daemons, { connections: 3 })
     await Promise.all(Array.from({ length: 40 }, () => scanner.scan(text, never())))
     const [first = 0, second = 0] = daemons.map(({ streams }) => streams)
     expect(first + second).toBe(40)
@@ -79,8 +79,8 @@ describe('several daemons', () => {
   })
 
   test('a scan waits for a free connection, and fails after a time-out', async () => {
-    const daemon = await daemonThat({ mute: true })
-    const scanner = scannerOf([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
+    const daemon = await startDaemon({ mute: true })
+    const scanner = createScanner([daemon], { connections: 1, waiting: { most: 1, ms: 50 } })
     const first = scanner.scan(text, never())
     const waiting = scanner.scan(text, never())
     await expect(scanner.scan(text, never())).rejects.toMatchObject({ code: 'overloaded' })
@@ -90,21 +90,21 @@ describe('several daemons', () => {
   })
 
   test('report the oldest signatures of all daemons', async () => {
-    const daemons = [await daemonThat({}), await daemonThat({ version: 'ClamAV 1.0.1/26000/Mon Jan 1 09:12:13 2024' })]
-    expect(await scannerOf(daemons).identity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
+    const daemons = [await startDaemon({}), await startDaemon({ version: 'ClamAV 1.0.1/26000/Mon Jan 1 09:12:13 2024' })]
+    expect(await createScanner(daemons).identity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
   })
 })
 
 describe('proof and identity', () => {
   test('a daemon that reports the EICAR string as clean is not ready', async () => {
-    const scanner = scannerOf([await daemonThat({ proof: 'stream: OK\0' })])
+    const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 
   test('is unavailable if no daemon responds, with each reason', async () => {
-    const dead = await startScriptedClamd()
+    const dead = await startClamdEmulator()
     await dead.close()
-    const scanner = scannerOf([dead])
+    const scanner = createScanner([dead])
     await expect(scanner.prove()).rejects.toMatchObject({
       ...unavailable,
       message: 'No clamd answers.',
@@ -114,16 +114,16 @@ describe('proof and identity', () => {
   })
 
   test('queries an identity again after a failure', async () => {
-    const daemon = await daemonThat({ version: 'no clamd at all' })
-    const scanner = scannerOf([daemon])
+    const daemon = await startDaemon({ version: 'no clamd at all' })
+    const scanner = createScanner([daemon])
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
     daemon.script.version = 'ClamAV 1.4.6'
     expect(await scanner.identity()).toMatchObject({ version: '1.4.6' })
   })
 
   test('detects a clamd on this machine only if it answers PING', async () => {
-    const daemon = await daemonThat({}, 'unix')
-    const dead = await startScriptedClamd()
+    const daemon = await startDaemon({}, 'unix')
+    const dead = await startClamdEmulator()
     await dead.close()
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url, daemon.url])).toBe(daemon.url)
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()

@@ -6,7 +6,7 @@ import { parseClamscanUrl } from '../../src/inspection/scanners/clamscan/clamsca
 import { programLine } from '../../src/inspection/scanners/clamscan/program.js'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import type { VirusScanner } from '../../src/inspection/scanners/virus-scanner.js'
-import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
 import { eicarSignature } from '../support/real-clamd.js'
 import { describeWith } from '../support/real-parts.js'
 
@@ -105,7 +105,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
 
   test('reports a zip that exceeds its limits as incomplete', async () => {
-    const zip = zipOf({ name: 'a', bytes: Buffer.from('text'), told: 3_000_000_000 })
+    const zip = createZip({ name: 'a', bytes: Buffer.from('text'), told: 3_000_000_000 })
     expect(await scanner.scan(inMemory(zip), never())).toMatchObject({ verdict: 'incomplete' })
   })
 

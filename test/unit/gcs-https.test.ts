@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from '@jest/globals'
-import { StandInBucket } from '../support/bucket/bucket.js'
-import { certificateFor127001 } from '../support/bucket/certificate.js'
-import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { BucketEmulator } from '../support/bucket/bucket.js'
+import { createLoopbackCertificate } from '../support/bucket/certificate.js'
+import { createServiceAccount } from '../support/bucket/service-account.js'
 
 // Requests to Google use TLS. The certificate is trusted through the environment of a process, like a private endpoint of an
 // operator.
@@ -43,15 +43,15 @@ const script = `
 `
 
 let folder: string
-let bucket: StandInBucket
+let bucket: BucketEmulator
 let keyFile: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'assay-https-'))
-  const account = makeServiceAccount()
+  const account = createServiceAccount()
   keyFile = await account.writeTo(join(folder, 'key.json'))
-  const { authority, certificate } = certificateFor127001()
+  const { authority, certificate } = createLoopbackCertificate()
   await writeFile(join(folder, 'authority.pem'), authority)
-  bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey }, tls: certificate })
+  bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey }, tls: certificate })
 })
 afterEach(async () => {
   await bucket.stop()

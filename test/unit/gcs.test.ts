@@ -6,11 +6,11 @@ import { newId } from '../../src/platform/ids.js'
 import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { bytesOf, inMemory, noise } from '../contract/contents.js'
-import { StandInBucket } from '../support/bucket/bucket.js'
+import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
-import { makeServiceAccount } from '../support/bucket/service-account.js'
+import { createServiceAccount } from '../support/bucket/service-account.js'
 
-const account = makeServiceAccount()
+const account = createServiceAccount()
 const type = { contentType: 'application/pdf' }
 const large = noise(9 * 1024 * 1024 + 7)
 // A machine may stand still for a second: what counts calls has the patience for it.
@@ -20,7 +20,7 @@ const unavailable = { code: 'storage_unavailable' }
 
 let keys: string
 let keyFile: string
-let bucket: StandInBucket
+let bucket: BucketEmulator
 let storage: GcsStorage
 /** A store with short time-outs, for tests of silence. */
 let hasty: GcsStorage
@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => rm(keys, { recursive: true }))
 
 beforeEach(async () => {
-  bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
+  bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
   storage = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile, limits })
   hasty = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile, limits: hastyLimits })
   impatient = new GcsStorage({
@@ -170,7 +170,7 @@ describe('uploads', () => {
 
 describe('reads', () => {
   beforeEach(async () => {
-    bucket.objects.keep({ name: 'a/b' }, noise(500_000))
+    bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
   test('fail if truncated, and complete otherwise', async () => {
@@ -204,8 +204,8 @@ describe('reads', () => {
   })
 
   test('an object without a size has none, as emulators in Go describe empty ones', async () => {
-    bucket.objects.keep({ name: 'a/empty' }, Buffer.alloc(0))
-    bucket.leavesOutZero = true
+    bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
+    bucket.omitsZeroSize = true
     expect(await storage.size('a/empty')).toBe(0)
     const listed = []
     for await (const { path, size } of storage.list()) listed.push([path, size])
@@ -214,7 +214,7 @@ describe('reads', () => {
   })
 
   test('a reader that stops does not disturb the others', async () => {
-    bucket.objects.keep({ name: 'a/large' }, large)
+    bucket.objects.store({ name: 'a/large' }, large)
     const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
     const leaving = await storage.open('a/large')
     leaving.destroy()
@@ -245,9 +245,9 @@ describe('URLs signed with an HMAC key', () => {
   const grant = { tenantId: 't', fileId: 'f', by: 'k', path: 'a/d é', filename: "o'd (1).pdf", contentType: 'application/pdf' }
 
   test('are accepted by the bucket that knows the key, need no call to IAM, and expire', async () => {
-    const keyed = await StandInBucket.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
+    const keyed = await BucketEmulator.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
     const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
-    keyed.objects.keep({ name: 'p/a/d é' }, Buffer.from('content'))
+    keyed.objects.store({ name: 'p/a/d é' }, Buffer.from('content'))
     const url = await store.signDownload({ ...grant, expiresInSeconds: 60 } as never)
     const answer = await fetch(url)
     expect([answer.status, await answer.text(), answer.headers.get('content-type')]).toEqual([200, 'content', 'application/pdf'])
@@ -269,7 +269,7 @@ describe('signed URLs', () => {
     contentType: 'application/pdf',
     expiresInSeconds: 300,
   }
-  beforeEach(() => void bucket.objects.keep({ name: grant.path, contentType: 'text/html' }, noise(1000)))
+  beforeEach(() => void bucket.objects.store({ name: grant.path, contentType: 'text/html' }, noise(1000)))
   const get = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } })
 
   test('are signed offline with the requested expiry, name and type', async () => {
@@ -296,9 +296,9 @@ describe('signed URLs', () => {
     expect(await refusal(url.replace('X-Goog-Expires=300', 'X-Goog-Expires=301'))).toMatch(/403 .*does not match/)
     expect(await refusal(url.replace('attachment', 'inline'))).toMatch(/403 .*does not match/)
     expect(await refusal(url.replace('file_1', 'file_2'))).toMatch(/403 .*does not match/)
-    const stranger = join(keys, 'stranger.json')
-    await makeServiceAccount().writeTo(stranger)
-    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: stranger, limits })
+    const unknownAccount = join(keys, 'unknown.json')
+    await createServiceAccount().writeTo(unknownAccount)
+    const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: unknownAccount, limits })
     expect(await refusal(await other.signDownload(grant))).toMatch(/403 .*does not match/)
     const brief = await storage.signDownload({ ...grant, expiresInSeconds: 1 })
     await new Promise((resolve) => setTimeout(resolve, 1100))

@@ -6,35 +6,35 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInThisContext } from 'node:vm'
 import { expect, test } from '@jest/globals'
-import { StandInBucket } from '../support/bucket/bucket.js'
-import { leftBehind, watchFaults } from '../support/residue.js'
+import { BucketEmulator } from '../support/bucket/bucket.js'
+import { findResidue, watchFaults } from '../support/residue.js'
 
 // Outage tests depend on these checks.
-const atOnce = { patienceMs: 0 }
+const immediately = { timeoutMs: 0 }
 
 test('finds a temporary file, and ignores a folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'assay-residue-'))
   await mkdir(join(folder, 'spool', 'of-a-process'), { recursive: true })
-  expect(await leftBehind({ spool: [folder, join(folder, 'not-there')] }, atOnce)).toEqual([])
+  expect(await findResidue({ spool: [folder, join(folder, 'not-there')] }, immediately)).toEqual([])
   const file = join(folder, 'spool', 'of-a-process', 'upload')
   await writeFile(file, '')
-  expect(await leftBehind({ spool: [folder] }, atOnce)).toEqual([`temporary file ${file}`])
+  expect(await findResidue({ spool: [folder] }, immediately)).toEqual([`temporary file ${file}`])
   await rm(folder, { recursive: true })
 })
 
 test('finds a request in progress, and connections outside of the pool', async () => {
-  const bucket = await StandInBucket.start({ name: 'blobs' })
+  const bucket = await BucketEmulator.start({ name: 'blobs' })
   const { port } = new URL(bucket.url)
   const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
   while (bucket.connections < sockets.length) await new Promise(setImmediate)
-  expect(await leftBehind({ bucket }, atOnce)).toEqual(['65 idle connections to the bucket'])
+  expect(await findResidue({ bucket }, immediately)).toEqual(['65 idle connections to the bucket'])
   bucket.faults.plan('metadata', { kind: 'silent' })
   sockets[0]!.write('GET /storage/v1/b/blobs/o/a HTTP/1.1\r\nHost: localhost\r\n\r\n')
   while (bucket.busy === 0) await new Promise(setImmediate)
-  expect(await leftBehind({ bucket }, atOnce)).toEqual(['a request to the bucket that is still under way'])
+  expect(await findResidue({ bucket }, immediately)).toEqual(['a request to the bucket that is still under way'])
   for (const socket of sockets) socket.destroy()
-  expect(await leftBehind({ bucket })).toEqual([])
+  expect(await findResidue({ bucket })).toEqual([])
   await bucket.stop()
 })
 
@@ -55,5 +55,5 @@ test.each([
   const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   const told = (await child.stderr.setEncoding('utf8').toArray()).join('')
-  expect(told).toMatch(new RegExp(`^ASSAY-FAULT ${kind}: .*nobody`, 'm'))
+  expect(told).toMatch(new RegExp(`^ASSAY-FAULT ${kind}: .*unhandled`, 'm'))
 })

@@ -7,7 +7,7 @@ import { SignJWT } from 'jose'
 import { formatCheckpoint } from '../../packages/proofs/src/checkpoint.js'
 import { verifyCommand } from '../../packages/proofs/src/command/verify-command.js'
 import { signNote } from '../../packages/proofs/src/signed-note.js'
-import { keySetOf, MemoryLog, newSigningKey, receiptOf } from '../support/memory-log.js'
+import { createKeySet, createReceipt, MemoryLog, newSigningKey } from '../support/memory-log.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'assay-verify-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ const place = (name: string, text: string) => {
   writeFileSync(join(folder, name), text)
   return join(folder, name)
 }
-const keysPath = place('jwks.json', keySetOf(keys.receiptKey, keys.logKey))
+const keysPath = place('jwks.json', createKeySet(keys.receiptKey, keys.logKey))
 const filePath = place('a.csv', file)
 
 async function verify(...argv: string[]) {
@@ -30,7 +30,7 @@ async function verify(...argv: string[]) {
 const verifyReceipt = (receipt: string, ...more: string[]) => verify(place('r.jws', receipt), ...more, '--keys', keysPath)
 
 test('a valid receipt proves its issuer, its file and its position in the log', async () => {
-  const { status, said } = await verifyReceipt(await receiptOf(keys, {}, sha256), filePath)
+  const { status, said } = await verifyReceipt(await createReceipt(keys, {}, sha256), filePath)
   expect(said).toBe(
     [
       'Proven: https://files.example.org issued this receipt for file_01jd0000000000000000000001 at 2026-11-18T11:06:40.000Z and signed it with key sig_receipt.',
@@ -45,7 +45,7 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
 })
 
 test('states that no file was compared if none is given, and accepts the response of the service unchanged', async () => {
-  const receipt = await receiptOf(keys)
+  const receipt = await createReceipt(keys)
   const { status, said } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(said).toContain('Not checked: no file was compared.')
   expect(status).toBe(0)
@@ -58,77 +58,77 @@ describe('rejects an invalid proof', () => {
     signNote(formatCheckpoint({ origin, size, root }), origin, key)
 
   test.each([
-    ['another file', () => receiptOf(keys, {}, 'cd'.repeat(32)), 'a.csv is not the validated file'],
+    ['another file', () => createReceipt(keys, {}, 'cd'.repeat(32)), 'a.csv is not the validated file'],
     [
       'no checksum',
-      () => receiptOf(keys, { receipt: { sha256: null } }),
+      () => createReceipt(keys, { receipt: { sha256: null } }),
       'the receipt contains no checksum of the uploaded file',
     ],
     [
       'another name than the entry',
-      () => receiptOf(keys, { receipt: { filename: 'b.csv' } }, sha256),
+      () => createReceipt(keys, { receipt: { filename: 'b.csv' } }, sha256),
       'differs from the receipt in: filename',
     ],
     [
       'another outcome than the entry',
-      () => receiptOf(keys, { receipt: { outcome: 'rejected' } }, sha256),
+      () => createReceipt(keys, { receipt: { outcome: 'rejected' } }, sha256),
       'differs from the receipt in: outcome',
     ],
     [
       'another subject than the entry',
-      () => receiptOf(keys, { receipt: { sub: 'file_2' } }, sha256),
+      () => createReceipt(keys, { receipt: { sub: 'file_2' } }, sha256),
       'differs from the receipt in: sub',
     ],
     [
       'another entry than the leaf',
-      () => receiptOf(keys, { log: { entry: '{}' } }, sha256),
+      () => createReceipt(keys, { log: { entry: '{}' } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
     [
       'another leaf than the entry',
-      () => receiptOf(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
+      () => createReceipt(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
-    ['another place', () => receiptOf(keys, { log: { index: 3 } }, sha256), 'differs from the receipt in: number'],
+    ['another place', () => createReceipt(keys, { log: { index: 3 } }, sha256), 'differs from the receipt in: number'],
     [
       'a proof cut short',
-      () => receiptOf(keys, { log: { proof: [] } }, sha256),
+      () => createReceipt(keys, { log: { proof: [] } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
     [
       'another checkpoint',
-      () => receiptOf(keys, { log: { checkpoint: checkpoint(7) } }, sha256),
+      () => createReceipt(keys, { log: { checkpoint: checkpoint(7) } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
     [
       'a smaller checkpoint',
-      () => receiptOf(keys, { log: { checkpoint: checkpoint(2) } }, sha256),
+      () => createReceipt(keys, { log: { checkpoint: checkpoint(2) } }, sha256),
       'The log entry is not number 3 of 2',
     ],
     [
       'a checkpoint by an unknown key',
-      async () => receiptOf({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
+      async () => createReceipt({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
       'not signed with a key of the key set',
     ],
-    ['no checkpoint', () => receiptOf(keys, { log: { checkpoint: 'hello' } }, sha256), 'contains no valid checkpoint'],
+    ['no checkpoint', () => createReceipt(keys, { log: { checkpoint: 'hello' } }, sha256), 'contains no valid checkpoint'],
     [
       'the log of another tenant',
-      () => receiptOf(keys, { receipt: { tenant_id: 'ten_2' } }, sha256),
+      () => createReceipt(keys, { receipt: { tenant_id: 'ten_2' } }, sha256),
       'is not the log of tenant ten_2',
     ],
     [
       'the log of another service',
-      () => receiptOf(keys, { receipt: { iss: 'https://evil.example' } }, sha256),
+      () => createReceipt(keys, { receipt: { iss: 'https://evil.example' } }, sha256),
       'at https://evil.example',
     ],
     [
       'an unknown key',
-      () => receiptOf({ ...keys, receiptKey: newSigningKey('sig_other') }),
+      () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_other') }),
       "The key set does not contain key 'sig_other'",
     ],
     [
       'a key of the same name',
-      () => receiptOf({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
+      () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
       'The signature of the receipt is invalid',
     ],
   ])('%s', async (_, receipt, sentence) => {
@@ -140,7 +140,7 @@ describe('rejects an invalid proof', () => {
   })
 
   test('one changed character anywhere in the receipt', async () => {
-    const receipt = await receiptOf(keys, {}, sha256)
+    const receipt = await createReceipt(keys, {}, sha256)
     for (let at = 0; at < receipt.length - 1; at += 97) {
       const changed = `${receipt.slice(0, at)}${receipt[at] === 'A' ? 'B' : 'A'}${receipt.slice(at + 1)}`
       expect([at, (await verifyReceipt(changed, filePath)).status]).toEqual([at, 1])
@@ -155,7 +155,7 @@ describe('rejects an invalid proof', () => {
       status: 1,
       said: expect.stringContaining("It must have type 'receipt+jws' and algorithm EdDSA"),
     })
-    const [, payload] = (await receiptOf(keys)).split('.')
+    const [, payload] = (await createReceipt(keys)).split('.')
     const header = Buffer.from('{"alg":"none","typ":"receipt+jws","kid":"sig_receipt"}').toString('base64url')
     expect((await verifyReceipt(`${header}.${payload}.`)).status).toBe(1)
   })
@@ -184,7 +184,7 @@ describe('reports invalid input in a sentence', () => {
       'odd.json',
       JSON.stringify({ keys: [null, 1, {}, { kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }, { kty: 'RSA', kid: 'r' }] }),
     )
-    expect(await verify(place('r.jws', await receiptOf(keys)), '--keys', odd)).toEqual({
+    expect(await verify(place('r.jws', await createReceipt(keys)), '--keys', odd)).toEqual({
       status: 1,
       said: expect.stringContaining("The key set does not contain key 'sig_receipt'"),
     })

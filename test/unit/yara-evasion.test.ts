@@ -5,7 +5,7 @@ import { findUnknownHeaders } from '../../packages/formats/src/archive/zip/local
 import { MemorySource } from '../../packages/formats/src/random-access-source.js'
 import { gif } from '../../packages/formats/test/support/samples/basic.js'
 import { YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -107,8 +107,11 @@ describe('finds the EICAR string', () => {
     ],
     ['in a gz that has a long name and a comment', () => named(gz)],
     ['in a gz with a wrong checksum', () => Buffer.concat([gz.subarray(0, -8), Buffer.alloc(8, 1)])],
-    ['in a tar.gz in a zip', async () => zipOf({ name: 'a.tgz', bytes: gzipSync(await tarOf('x', eicar)) })],
-    ['in a member of a document', () => zipOf({ name: '[Content_Types].xml', bytes: text }, { name: 'xl/x.bin', bytes: eicar })],
+    ['in a tar.gz in a zip', async () => createZip({ name: 'a.tgz', bytes: gzipSync(await tarOf('x', eicar)) })],
+    [
+      'in a member of a document',
+      () => createZip({ name: '[Content_Types].xml', bytes: text }, { name: 'xl/x.bin', bytes: eicar }),
+    ],
     ['in a stored member with its sizes behind it', () => local({ method: 0, data: eicar, descriptor: true })],
     [
       'in a packed member with its sizes behind it, which the directory tells',
@@ -159,13 +162,13 @@ describe('finds the EICAR string', () => {
     ],
     [
       'in a zip behind something else, which does not know of that',
-      () => Buffer.concat([noise(5_000), zipOf({ name: 'a', bytes: eicar })]),
+      () => Buffer.concat([noise(5_000), createZip({ name: 'a', bytes: eicar })]),
     ],
-    ['in a zip behind a GIF', () => Buffer.concat([gif(), zipOf({ name: 'a', bytes: eicar })])],
+    ['in a zip behind a GIF', () => Buffer.concat([gif(), createZip({ name: 'a', bytes: eicar })])],
     [
       'in a zip with a comment behind it',
       () => {
-        const zip = zipOf({ name: 'a', bytes: eicar })
+        const zip = createZip({ name: 'a', bytes: eicar })
         zip.writeUInt16LE(60_000, zip.length - 2)
         return Buffer.concat([zip, Buffer.alloc(60_000, 'x')])
       },
@@ -208,8 +211,8 @@ describe('limits of detection', () => {
 describe('members without a directory entry', () => {
   test('have no effect if there are none', async () => {
     const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
-    expect(await scan(zipOf({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
-    const zip = zipOf({ name: 'a', bytes: text })
+    expect(await scan(createZip({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
+    const zip = createZip({ name: 'a', bytes: text })
     const moved = Buffer.from(zip)
     moved.writeUInt32LE(moved.readUInt32LE(zip.length - 6) + signatures.length, zip.length - 6)
     moved.writeUInt32LE(signatures.length, zip.readUInt32LE(zip.length - 6) + 42)

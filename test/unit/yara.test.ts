@@ -7,7 +7,7 @@ import { pack } from 'tar-stream'
 import { openScanner } from '../../src/inspection/scanners/index.js'
 import { type EngineKind, hasNativeEngine } from '../../src/inspection/scanners/yara/engine.js'
 import { type YaraOptions, YaraScanner } from '../../src/inspection/scanners/yara/yara.js'
-import { clean, cleanWith, eicar, inFile, inMemory, zipOf } from '../support/eicar.js'
+import { clean, cleanWithNote, createZip, eicar, inFile, inMemory } from '../support/eicar.js'
 
 const mebibyte = 1024 * 1024
 const never = () => ({ signal: new AbortController().signal })
@@ -42,7 +42,7 @@ async function tarOf(...members: [string, Buffer][]): Promise<Buffer> {
 }
 
 const nested = (bytes: Buffer, depth: number): Buffer =>
-  depth === 0 ? bytes : zipOf({ name: `level${depth}.zip`, bytes: nested(bytes, depth - 1) })
+  depth === 0 ? bytes : createZip({ name: `level${depth}.zip`, bytes: nested(bytes, depth - 1) })
 
 describe('built-in rules', () => {
   let scanner: YaraScanner
@@ -98,13 +98,13 @@ describe('built-in rules', () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
     const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
     expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
-    expect(await scan(zipOf({ name: 'word/vbaProject.bin', bytes: ole }))).toMatchObject(infected)
+    expect(await scan(createZip({ name: 'word/vbaProject.bin', bytes: ole }))).toMatchObject(infected)
   })
 
   test.each(['invoice.pdf.exe', 'a/b/Photo.JPG   .scr', 'annex_\u202egpj.exe'])(
     "report the member name '%s' as deceptive",
     async (name) => {
-      expect(await scan(zipOf({ name, bytes: text }))).toMatchObject({
+      expect(await scan(createZip({ name, bytes: text }))).toMatchObject({
         verdict: 'infected',
         signature: expect.stringMatching(/^Archive\./),
       })
@@ -114,7 +114,7 @@ describe('built-in rules', () => {
   test.each(['setup.exe', 'index.html.js', 'notes.txt.gz', 'report.pdf', 'data.csv.ps1.txt'])(
     "accept the member name '%s'",
     async (name) => {
-      expect(await scan(zipOf({ name, bytes: text }))).toEqual(clean)
+      expect(await scan(createZip({ name, bytes: text }))).toEqual(clean)
     },
   )
 })
@@ -129,14 +129,14 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 
   test('gz, tar, tar.gz, docx, and nested ones', async () => {
     const tar = await tarOf(['a.txt', text], ['eicar.com', eicar])
-    const zip = zipOf({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
+    const zip = createZip({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
     for (const archive of [
       gzipSync(eicar),
       tar,
       gzipSync(tar),
       zip,
       gzipSync(await tarOf(['x.zip', zip])),
-      zipOf({ name: 't.tgz', bytes: gzipSync(tar) }),
+      createZip({ name: 't.tgz', bytes: gzipSync(tar) }),
     ]) {
       expect(await scan(archive)).toMatchObject(infected)
     }
@@ -144,7 +144,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   })
 
   test('a zip with the prefix of another format', async () => {
-    const zip = zipOf({ name: 'a', bytes: eicar })
+    const zip = createZip({ name: 'a', bytes: eicar })
     expect(await scan(Buffer.concat([Buffer.from('%!PS\n'), Buffer.alloc(3, 10), zip]))).toBeDefined()
     expect(await scan(shifted(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
   })
@@ -168,15 +168,15 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
       ['eicar.com', gzipSync(eicar)],
     ]
     const tar = await tarOf(...members)
-    const zip = zipOf(...members.map(([name, bytes]) => ({ name, bytes, stored: true })))
+    const zip = createZip(...members.map(([name, bytes]) => ({ name, bytes, stored: true })))
     expect(await scan(gzipSync(tar, { level: 1 }))).toMatchObject(infected)
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
   test('scan a file that is damaged from its start as plain bytes, and report it', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
-    expect(await scan(sevenZip)).toEqual(cleanWith('7z'))
-    expect(await scan(zipOf({ name: 'a.7z', bytes: sevenZip }))).toMatchObject({
+    expect(await scan(sevenZip)).toEqual(cleanWithNote('7z'))
+    expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject({
       verdict: 'incomplete',
       reason: expect.stringContaining('a damaged 7z'),
     })
@@ -186,8 +186,8 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   test('scans a damaged archive up to the damage, and reports it', async () => {
     const gz = gzipSync(Buffer.concat([eicar, noise(200_000)]))
     expect(await scan(gz.subarray(0, gz.length - 5_000))).toMatchObject(infected)
-    const zip = zipOf({ name: 'a', bytes: noise(10_000) })
-    expect(await scan(zip.subarray(0, 9_000))).toEqual(cleanWith('damaged ZIP'))
+    const zip = createZip({ name: 'a', bytes: noise(10_000) })
+    expect(await scan(zip.subarray(0, 9_000))).toEqual(cleanWithNote('damaged ZIP'))
   })
 })
 
@@ -207,14 +207,14 @@ describe('limits', () => {
     [
       'unpacks to more than',
       { maxUnpackedBytes: mebibyte },
-      () => zipOf({ name: 'a', bytes: noise(700_000) }, { name: 'b', bytes: noise(700_000) }),
+      () => createZip({ name: 'a', bytes: noise(700_000) }, { name: 'b', bytes: noise(700_000) }),
     ],
     ['times its size', {}, () => gzipSync(Buffer.alloc(70 * mebibyte))],
     // A member that is larger than declared is still unpacked.
     [
       'unpacks to more than',
       { maxUnpackedBytes: mebibyte },
-      () => zipOf({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), told: 10 }),
+      () => createZip({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), told: 10 }),
     ],
   ])('%s: incomplete', async (reason, limits, archive) => {
     const scanner = await open({ limits: limits ?? {} })
@@ -225,7 +225,7 @@ describe('limits', () => {
   test('reports a virus before the limit, or next to an encrypted member, as a virus', async () => {
     const scanner = await open({ limits: { maxMembers: 2 } })
     const members = ['a', 'b', 'c'].map((name) => ({ name, bytes: eicar, encrypted: name === 'a' }))
-    expect(await scanner.scan(inMemory(zipOf(...members)), never())).toMatchObject(infected)
+    expect(await scanner.scan(inMemory(createZip(...members)), never())).toMatchObject(infected)
   })
 })
 
@@ -259,7 +259,7 @@ describe('rules of the operator', () => {
     const second = await openScanner('yara:', { rulesDir: dir, workers: 1 })
     opened.push(second as YaraScanner)
     expect(await second.scan(inMemory('Top Secret'), never())).toMatchObject({ signature: 'letterhead' })
-    expect(await second.scan(inMemory(zipOf({ name: 'a', bytes: Buffer.from('of acme') })), never())).toMatchObject({
+    expect(await second.scan(inMemory(createZip({ name: 'a', bytes: Buffer.from('of acme') })), never())).toMatchObject({
       signature: 'Acme.Leak',
     })
   })

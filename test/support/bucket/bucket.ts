@@ -6,9 +6,9 @@ import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../free-port.js'
 import { type BucketCall, type Fault, Faults } from './faults.js'
-import { Objects, Refusal, resourceOf, type StoredObject } from './objects.js'
-import { signatureProblem } from './signatures.js'
-import { answerIncomplete, keepMultipart, Sessions } from './uploads.js'
+import { BucketError, Objects, type StoredObject, toObjectResource } from './objects.js'
+import { findSignatureError } from './signatures.js'
+import { answerIncomplete, Sessions, storeMultipart } from './uploads.js'
 
 export interface BucketOptions {
   name: string
@@ -17,7 +17,7 @@ export interface BucketOptions {
   /** Secrets of accepted HMAC keys, by access id. */
   hmacKeys?: Record<string, string>
   /** Accepts bearer tokens. Without it, no token is required, as in an emulator. */
-  knowsToken?: (token: string) => boolean
+  isKnownToken?: (token: string) => boolean
   /** Serves TLS with this certificate. */
   tls?: { key: string; cert: string }
 }
@@ -35,7 +35,7 @@ interface Call {
  * An emulator of Google Cloud Storage with one bucket in memory and the used part of the JSON API. It verifies V4 signatures,
  * CRC32C, preconditions, ranges and the resumable protocol, and injects faults. It cannot prove that Google behaves the same.
  */
-export class StandInBucket {
+export class BucketEmulator {
   readonly objects = new Objects()
   readonly sessions = new Sessions(this.objects)
   readonly faults = new Faults()
@@ -44,7 +44,7 @@ export class StandInBucket {
   /** Trace headers of the calls. */
   readonly traceparents: string[] = []
   /** Omits a size of 0, like emulators in Go. */
-  leavesOutZero = false
+  omitsZeroSize = false
   readonly #sockets = new Set<Socket>()
   readonly #underWay = new Set<ServerResponse>()
   #server?: http.Server
@@ -52,8 +52,8 @@ export class StandInBucket {
 
   constructor(private readonly options: BucketOptions) {}
 
-  static async start(options: BucketOptions): Promise<StandInBucket> {
-    const bucket = new StandInBucket(options)
+  static async start(options: BucketOptions): Promise<BucketEmulator> {
+    const bucket = new BucketEmulator(options)
     await bucket.start()
     return bucket
   }
@@ -114,7 +114,7 @@ export class StandInBucket {
       await this.#run({ kind, object, url, request, response, fault: this.faults.take(kind) })
     } catch (error) {
       if (response.headersSent || response.destroyed) return
-      const status = error instanceof Refusal ? error.status : 500
+      const status = error instanceof BucketError ? error.status : 500
       json(response, status, { error: { code: status, message: String((error as Error).message), errors: [] } })
     }
   }
@@ -124,7 +124,7 @@ export class StandInBucket {
     if (!api) return this.#signedRoute(url)
     const copied = /^(.+)\/rewriteTo\/b\/[^/]+\/o\/[^/]+$/.exec(api[3] ?? '')
     if (copied) return { kind: 'copy', object: decodeURIComponent(copied[1]!) }
-    if (api[2] !== this.options.name) throw new Refusal(404, 'The specified bucket does not exist.')
+    if (api[2] !== this.options.name) throw new BucketError(404, 'The specified bucket does not exist.')
     const object = decodeURIComponent(api[3] ?? '')
     const { method } = request
     if (api[1])
@@ -143,14 +143,15 @@ export class StandInBucket {
 
   // A signature, or the URL of a session, is sufficient authorization.
   #assertToken(kind: BucketCall, { headers }: IncomingMessage): void {
-    const { knowsToken } = this.options
+    const { isKnownToken: knowsToken } = this.options
     if (!knowsToken || kind === 'signed' || kind === 'chunk') return
-    if (!knowsToken(/^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? '')) throw new Refusal(401, 'Invalid Credentials')
+    if (!knowsToken(/^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1] ?? ''))
+      throw new BucketError(401, 'Invalid Credentials')
   }
 
   #signedRoute(url: URL): { kind: BucketCall; object: string } {
     const [, bucket, ...rest] = url.pathname.split('/')
-    if (bucket !== this.options.name) throw new Refusal(404, 'The specified bucket does not exist.')
+    if (bucket !== this.options.name) throw new BucketError(404, 'The specified bucket does not exist.')
     return { kind: 'signed', object: decodeURIComponent(rest.join('/')) }
   }
 
@@ -166,7 +167,7 @@ export class StandInBucket {
     const body = await read(request)
     if (fault?.kind === 'slow') await sleep(fault.ms)
     if (fault?.kind === 'status') {
-      if (!fault.headers && fault.body === undefined) throw new Refusal(fault.status, 'As the test asked for.')
+      if (!fault.headers && fault.body === undefined) throw new BucketError(fault.status, 'As the test asked for.')
       return void response.writeHead(fault.status, fault.headers).end(fault.body)
     }
     if (fault?.kind === 'held') {
@@ -191,7 +192,7 @@ export class StandInBucket {
     const wrong = fault === 'wrong-crc32c' || fault === 'wrong-size' ? fault : undefined
     const told = (stored: StoredObject) => json(response, 200, this.#described(stored, wrong), fault === 'half')
     const doing: Record<BucketCall, () => void | Promise<void>> = {
-      upload: () => told(keepMultipart(this.objects, request, body, query)),
+      upload: () => told(storeMultipart(this.objects, request, body, query)),
       session: () =>
         void response.writeHead(200, { Location: `${url.href}&upload_id=${this.sessions.begin(request, body, query)}` }).end(),
       chunk: () => this.#chunk(call, body, told),
@@ -211,7 +212,7 @@ export class StandInBucket {
         const name = decodeURIComponent(/[^/]+$/.exec(url.pathname)![0])
         const { bytes, contentType, metadata } = this.objects.get(object)
         this.objects.assertGeneration(name, query.get('ifGenerationMatch'))
-        const { size } = resourceOf(this.objects.keep({ name, contentType, metadata }, bytes))
+        const { size } = toObjectResource(this.objects.store({ name, contentType, metadata }, bytes))
         json(
           response,
           200,
@@ -230,8 +231,8 @@ export class StandInBucket {
   }
 
   #described(stored: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') {
-    const { size, ...rest } = resourceOf(stored, wrong)
-    return this.leavesOutZero && size === '0' ? rest : { ...rest, size }
+    const { size, ...rest } = toObjectResource(stored, wrong)
+    return this.omitsZeroSize && size === '0' ? rest : { ...rest, size }
   }
 
   #chunk({ request, response, url }: Call, body: Buffer, told: (stored: StoredObject) => void): void {
@@ -250,12 +251,12 @@ export class StandInBucket {
     const { request, url } = call
     const headers = { ...(request.headers as Record<string, string>), host: url.hostname }
     const signed = { method: request.method ?? '', target: request.url ?? '', headers }
-    const problem = signatureProblem(signed, {
-      keyOf: (email) => this.options.accounts?.[email],
-      secretOf: (accessId) => this.options.hmacKeys?.[accessId],
+    const problem = findSignatureError(signed, {
+      getKey: (email) => this.options.accounts?.[email],
+      getSecret: (accessId) => this.options.hmacKeys?.[accessId],
       now: new Date(),
     })
-    if (problem) throw new Refusal(403, `SignatureDoesNotMatch: ${problem}`)
+    if (problem) throw new BucketError(403, `SignatureDoesNotMatch: ${problem}`)
     const query = url.searchParams
     return this.#send(call, {
       ...(query.has('response-content-disposition') && {
@@ -268,7 +269,7 @@ export class StandInBucket {
   async #send({ request, response, object, fault }: Call, headers: Record<string, string>): Promise<void> {
     const { bytes, contentType } = this.objects.get(object)
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
-    if (range && Number(range[1]) >= bytes.length) throw new Refusal(416, 'The requested range cannot be satisfied.')
+    if (range && Number(range[1]) >= bytes.length) throw new BucketError(416, 'The requested range cannot be satisfied.')
     const part = range ? bytes.subarray(Number(range[1]), range[2] ? Number(range[2]) + 1 : undefined) : bytes
     if (range) response.setHeader('Content-Range', `bytes ${range[1]}-${Number(range[1]) + part.length - 1}/${bytes.length}`)
     response.writeHead(range ? 206 : 200, { 'Content-Type': contentType, 'Content-Length': part.length, ...headers })

@@ -59,7 +59,7 @@ function certify({
 }
 
 /** A certificate authority for tests, and its certificate for 127.0.0.1 (RFC 5280). */
-export function certificateFor127001(): { authority: string; certificate: Certificate } {
+export function createLoopbackCertificate(): { authority: string; certificate: Certificate } {
   const [root, leaf] = [makeKeys(), makeKeys()]
   const issuer = { name: `Assay tests ${randomBytes(4).toString('hex')}`, key: root.privateKey }
   const authority = certify({

@@ -11,7 +11,7 @@ export type IdentityFault = { kind: 'status'; status: number } | { kind: 'slow';
  * An emulator of the metadata server, STS and the IAM credentials service. Only its own tokens are accepted, also by a bucket
  * with `knowsToken`. It signs with the real key of the account.
  */
-export class GoogleIdentity {
+export class GoogleIdentityEmulator {
   readonly calls: IdentityCall[] = []
   /** The subject token of the external provider. Others are rejected. */
   subjectToken = 'subject-1'
@@ -31,8 +31,8 @@ export class GoogleIdentity {
     })
   }
 
-  static async start(account: ServiceAccount): Promise<GoogleIdentity> {
-    const identity = new GoogleIdentity(account)
+  static async start(account: ServiceAccount): Promise<GoogleIdentityEmulator> {
+    const identity = new GoogleIdentityEmulator(account)
     await new Promise<void>((resolve) => identity.#server.listen(0, '127.0.0.1', resolve))
     return identity
   }

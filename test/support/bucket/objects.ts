@@ -19,7 +19,7 @@ export interface ObjectDraft {
 }
 
 /** An error with the message of the bucket. */
-export class Refusal extends Error {
+export class BucketError extends Error {
   constructor(
     readonly status: number,
     message: string,
@@ -39,7 +39,7 @@ export class Objects {
 
   get(name: string): StoredObject {
     const object = this.#byName.get(name)
-    if (!object) throw new Refusal(404, `No such object: ${name}`)
+    if (!object) throw new BucketError(404, `No such object: ${name}`)
     return object
   }
 
@@ -47,13 +47,13 @@ export class Objects {
   assertGeneration(name: string, expected: string | null): void {
     if (expected === null) return
     if ((this.#byName.get(name)?.generation ?? '0') !== expected)
-      throw new Refusal(412, 'At least one of the pre-conditions you specified did not hold.')
+      throw new BucketError(412, 'At least one of the pre-conditions you specified did not hold.')
   }
 
-  keep(draft: ObjectDraft, bytes: Buffer): StoredObject {
+  store(draft: ObjectDraft, bytes: Buffer): StoredObject {
     const sum = crc32c(bytes)
     if (draft.crc32c !== undefined && draft.crc32c !== sum) {
-      throw new Refusal(400, `Provided CRC32C "${draft.crc32c}" doesn't match calculated CRC32C "${sum}".`)
+      throw new BucketError(400, `Provided CRC32C "${draft.crc32c}" doesn't match calculated CRC32C "${sum}".`)
     }
     const { name, metadata, contentType = 'application/octet-stream' } = draft
     const object = {
@@ -86,7 +86,7 @@ export class Objects {
 }
 
 /** The object resource of the JSON API. */
-export const resourceOf = (object: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') => ({
+export const toObjectResource = (object: StoredObject, wrong?: 'wrong-crc32c' | 'wrong-size') => ({
   kind: 'storage#object',
   name: object.name,
   size: String(object.bytes.length + (wrong === 'wrong-size' ? 1 : 0)),

@@ -11,7 +11,7 @@ export interface ServiceAccount {
   writeTo(file: string): Promise<string>
 }
 
-export function makeServiceAccount(): ServiceAccount {
+export function createServiceAccount(): ServiceAccount {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const email = 'tests@assay-tests.iam.gserviceaccount.com'
   const description = {

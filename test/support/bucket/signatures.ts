@@ -10,14 +10,17 @@ export interface SignedRequest {
 }
 
 export interface SignatureCheck {
-  keyOf: (email: string) => KeyObject | undefined
+  getKey: (email: string) => KeyObject | undefined
   /** Secrets of HMAC keys, by access id. */
-  secretOf?: (accessId: string) => string | undefined
+  getSecret?: (accessId: string) => string | undefined
   now: Date
 }
 
 /** The error of a V4 signature, or null. https://cloud.google.com/storage/docs/authentication/canonical-requests */
-export function signatureProblem(request: SignedRequest, { keyOf, secretOf, now }: SignatureCheck): string | null {
+export function findSignatureError(
+  request: SignedRequest,
+  { getKey: keyOf, getSecret: secretOf, now }: SignatureCheck,
+): string | null {
   const query = queryOf(request.target)
   const algorithm = query.get('X-Goog-Algorithm') ?? ''
   if (!['GOOG4-RSA-SHA256', 'GOOG4-HMAC-SHA256'].includes(algorithm)) return `X-Goog-Algorithm is '${algorithm}'`

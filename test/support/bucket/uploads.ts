@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type ObjectDraft, type Objects, Refusal, type StoredObject } from './objects.js'
+import { BucketError, type ObjectDraft, type Objects, type StoredObject } from './objects.js'
 
 interface Session {
   draft: ObjectDraft
@@ -10,14 +10,14 @@ interface Session {
 }
 
 /** The object of a single multipart request. */
-export function keepMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
+export function storeMultipart(objects: Objects, request: IncomingMessage, body: Buffer, query: URLSearchParams): StoredObject {
   const boundary = /boundary="?([^";]+)/.exec(request.headers['content-type'] ?? '')?.[1]
-  if (!boundary) throw new Refusal(400, 'No boundary.')
+  if (!boundary) throw new BucketError(400, 'No boundary.')
   const [description, content] = parts(body, boundary)
-  if (!description || !content) throw new Refusal(400, 'Not two parts.')
+  if (!description || !content) throw new BucketError(400, 'Not two parts.')
   const draft = { ...JSON.parse(description.body.toString()), name: query.get('name') } as ObjectDraft
   objects.assertGeneration(draft.name, query.get('ifGenerationMatch'))
-  return objects.keep({ ...draft, contentType: draft.contentType ?? content.type }, content.body)
+  return objects.store({ ...draft, contentType: draft.contentType ?? content.type }, content.body)
 }
 
 function parts(body: Buffer, boundary: string): { type: string; body: Buffer }[] {
@@ -60,22 +60,22 @@ export class Sessions {
   /** Returns the object after the last chunk, else the number of stored bytes. */
   take(id: string, request: IncomingMessage, body: Buffer): StoredObject | number {
     const session = this.#byId.get(id)
-    if (!session) throw new Refusal(404, 'No such session.')
+    if (!session) throw new BucketError(404, 'No such session.')
     if (session.stored) return session.stored
     const range = /^bytes (?:(\d+)-(\d+)|\*)\/(\d+)$/.exec(request.headers['content-range'] ?? '')
-    if (!range) throw new Refusal(400, `Content-Range '${request.headers['content-range']}'`)
+    if (!range) throw new BucketError(400, `Content-Range '${request.headers['content-range']}'`)
     const have = () => session.received.reduce((sum, chunk) => sum + chunk.length, 0)
     if (range[1] === undefined) return have()
     const [start, end, total] = [Number(range[1]), Number(range[2]), Number(range[3])]
     if (end - start + 1 !== body.length || start !== have())
-      throw new Refusal(400, `Chunk ${start}-${end} of ${body.length} bytes where ${have()} are kept.`)
+      throw new BucketError(400, `Chunk ${start}-${end} of ${body.length} bytes where ${have()} are kept.`)
     const last = end + 1 === total
-    if (!last && body.length % (256 * 1024) !== 0) throw new Refusal(400, 'A chunk is not a multiple of 256 KiB.')
+    if (!last && body.length % (256 * 1024) !== 0) throw new BucketError(400, 'A chunk is not a multiple of 256 KiB.')
     session.received.push(body)
     if (!last) return have()
     this.objects.assertGeneration(session.draft.name, session.ifGenerationMatch)
     const promised = /crc32c=([^,]+)/.exec(String(request.headers['x-goog-hash'] ?? ''))?.[1]
-    session.stored = this.objects.keep(
+    session.stored = this.objects.store(
       { ...session.draft, crc32c: promised ?? session.draft.crc32c },
       Buffer.concat(session.received),
     )

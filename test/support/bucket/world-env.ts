@@ -1,22 +1,22 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { StandInBucket } from './bucket.js'
-import { makeServiceAccount } from './service-account.js'
+import { BucketEmulator } from './bucket.js'
+import { createServiceAccount } from './service-account.js'
 
 /** A bucket, and the environment of services that use it and sign URLs with a local key. */
 export interface BucketWorld {
-  bucket: StandInBucket
+  bucket: BucketEmulator
   env: { STORAGE_URL: string; STORAGE_EMULATOR_HOST: string; GOOGLE_APPLICATION_CREDENTIALS: string }
   close(): Promise<void>
 }
 
 /** The Google library reads its variable from the environment of this process, which is set until `close`. */
 export async function openBucketWorld(): Promise<BucketWorld> {
-  const account = makeServiceAccount()
+  const account = createServiceAccount()
   const folder = await mkdtemp(join(tmpdir(), 'assay-bucket-'))
   const keyFile = await account.writeTo(join(folder, 'key.json'))
-  const bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
+  const bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
   const before = process.env.GOOGLE_APPLICATION_CREDENTIALS
   process.env.GOOGLE_APPLICATION_CREDENTIALS = keyFile
   return {
