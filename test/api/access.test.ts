@@ -206,22 +206,22 @@ describe('tenant isolation by route', () => {
       expect(refusal(answer)).toEqual([404, 'not_found'])
       // The response must equal that for an unknown id.
       const [method, path] = route.split(' ') as [string, string]
-      const nobodys = {
+      const unknownIds = {
         key: 'key_00000000000000000000000000',
         file: 'file_00000000000000000000000000',
         upload: 'upl_00000000000000000000000000',
         webhook: 'whk_00000000000000000000000000',
-        context: 'nobodys',
+        context: 'unknown',
         tenant: '',
         call: 'call_00000000000000000000000000',
         share: 'shr_00000000000000000000000000',
       }
       const keep = { ...ids }
-      Object.assign(ids, nobodys)
-      const unknown = await mine.admin.rest(method, fill(path, nobodys), row.body?.(), row.headers?.())
+      Object.assign(ids, unknownIds)
+      const unknown = await mine.admin.rest(method, fill(path, unknownIds), row.body?.(), row.headers?.())
       Object.assign(ids, keep)
       const id = (from: typeof ids) => from[parameters[/\{(\w+)\}/.exec(path)?.[1] ?? ''] ?? 'context']
-      expect(withoutIds(answer, id(ids))).toEqual(withoutIds(unknown, id(nobodys)))
+      expect(withoutIds(answer, id(ids))).toEqual(withoutIds(unknown, id(unknownIds)))
       return
     }
     if (row.theirs === 'empty') {

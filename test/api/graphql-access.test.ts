@@ -191,13 +191,13 @@ describe('scopes by root field', () => {
 })
 
 describe('tenant isolation by root field', () => {
-  const nobodys = {
+  const unknownIds = {
     key: 'key_00000000000000000000000000',
     file: 'file_00000000000000000000000000',
     user: 'usr_00000000000000000000000000',
     webhook: 'whk_00000000000000000000000000',
     share: 'shr_00000000000000000000000000',
-    context: 'nobodys',
+    context: 'unknown',
   }
   const withoutIds = (answer: Answer, given: typeof ids) =>
     Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
@@ -206,7 +206,7 @@ describe('tenant isolation by root field', () => {
     const answer = await ask(mine.admin, kind, field, row)
     if (row.theirs === 'unknown') {
       expect(getGraphqlCode(answer)).toBe('NOT_FOUND')
-      expect(withoutIds(answer, ids)).toBe(withoutIds(await ask(mine.admin, kind, field, row, nobodys), nobodys))
+      expect(withoutIds(answer, ids)).toBe(withoutIds(await ask(mine.admin, kind, field, row, unknownIds), unknownIds))
       return
     }
     const told = JSON.stringify(answer.body)

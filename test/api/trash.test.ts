@@ -229,7 +229,7 @@ test('bulk deletions move files to the trash, and the list has links to the next
     path = /<\/api\/v1([^>]+)>/.exec(answer.headers.get('link') ?? '')?.[1]
   }
   expect(seen.sort()).toEqual([...ids].sort())
-  expect(itemsOf(await tenant.admin.get('/trash?context=nobodys'))).toEqual([])
+  expect(itemsOf(await tenant.admin.get('/trash?context=unknown'))).toEqual([])
   expect(getInvalidFields(await tenant.admin.get('/trash?after=nonsense'))).toEqual(['after'])
 })
 

@@ -68,11 +68,11 @@ async function group(title, scenarios, times) {
     const turn = median(found.map(({ worstTurn }) => worstTurn))
     console.log(`  ${name.padEnd(50)} ${hold.toFixed(1).padStart(9)} ${turn.toFixed(1).padStart(7)}${hold >= most ? '  !' : ''}`)
     if (hold >= most) over.push(`${title} / ${name}`)
-    if (culprits) for (const { slow } of found) for (const each of slow) if (each.ms >= most) tell(each)
+    if (culprits) for (const { slow } of found) for (const each of slow) if (each.ms >= most) printHold(each)
   }
 }
 
-function tell({ ms, from, to, callback, collectedMs, functions, calls }) {
+function printHold({ ms, from, to, callback, collectedMs, functions, calls }) {
   const clock = `${(to - from).toFixed(1)} ms on the clock, ${collectedMs.toFixed(1)} of them collecting garbage`
   console.log(`      ${ms.toFixed(1)} ms in ${callback} (${clock})\n        itself: ${functions.join('; ')}`)
   console.log(`        with all below: ${calls.join('; ')}`)

@@ -47,7 +47,7 @@ async function profile(name, route) {
     const rate = await perSecond(connections, Number(values.seconds), call)
     const endedAt = performance.now()
     await service.stop()
-    tell(name, rate, folder, performance.now() - endedAt)
+    printProfile(name, rate, folder, performance.now() - endedAt)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -88,7 +88,7 @@ async function clientOf({ url, key }) {
 }
 
 /** Evaluates the measured seconds and excludes the shutdown. */
-function tell(name, rate, folder, endMs) {
+function printProfile(name, rate, folder, endMs) {
   const { nodes, samples, timeDeltas, endTime } = JSON.parse(readFileSync(join(folder, readdirSync(folder)[0]), 'utf8'))
   const frames = new Map(nodes.map(({ id, callFrame }) => [id, callFrame]))
   const until = endTime - endMs * 1000

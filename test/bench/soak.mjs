@@ -55,7 +55,7 @@ try {
     LOG_LEVEL: 'error',
   }
   await startService(env, url)
-  const world = await furnish(url, admin)
+  const world = await createFixtures(url, admin)
   const record = { calls: [], changes: [], uploads: new Map(), unanswered: 0 }
   const state = { over: false }
   const watcher = watchQuotas(databaseUrl, world, state)
@@ -116,7 +116,7 @@ async function startService(env, url) {
 }
 
 /** Creates contexts, one with a small quota, keys for all, and keys that are disabled and enabled repeatedly. */
-async function furnish(url, admin) {
+async function createFixtures(url, admin) {
   const post = async (path, body) => {
     const answer = await fetch(`${url}/api/v1${path}`, {
       method: 'POST',

@@ -177,10 +177,10 @@ describe('replicas', () => {
         remaining = (await two.call(actor('key_shared'))).remaining
         // A single replica would allow more than ten.
         expect(++calls).toBeLessThan(9)
-        const isTold = async () =>
+        const isReported = async () =>
           (await pool.query('select 1 from rate_limits where key = $1 and points = $2', ['key:key_shared', 8 + calls]))
             .rowCount === 1
-        if (remaining > 0) await waitUntil(async () => (await isTold()) || Date.now() > ends)
+        if (remaining > 0) await waitUntil(async () => (await isReported()) || Date.now() > ends)
       }
     }))
 

@@ -58,7 +58,7 @@ const started: Promise<Service>[] = []
 const ahead = 2
 
 /** Starts a service that dies at this point, with a client. */
-async function doomed(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
+async function startUntilKilled(faultPoint: string): Promise<{ service: Service; caller: Caller }> {
   const place = wanted.indexOf(faultPoint)
   const next = wanted.slice(0, place + 1 + ahead)
   for (const point of next.slice(started.length)) started.push(start(point))
@@ -92,7 +92,7 @@ test.each(uploadKills)(
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
     const before = await filesHeld()
-    const { service, caller } = await doomed(point)
+    const { service, caller } = await startUntilKilled(point)
     await expect(upload(caller, content, key)).rejects.toThrow()
     expect((await service.ended).status).toBeNull()
     await sweepLater()
@@ -112,7 +112,7 @@ test.each(refusalSteps.map((point) => [point]))('killed at %s, a rejected file l
   const refuse = (caller: Caller) =>
     caller.upload('checked', 'a.txt', blank, { headers: { 'idempotency-key': `refused-${point}` } })
   const before = await filesHeld()
-  const { service, caller } = await doomed(point)
+  const { service, caller } = await startUntilKilled(point)
   await expect(refuse(caller)).rejects.toThrow()
   await service.ended
   await sweepLater()
@@ -126,7 +126,7 @@ test.each(refusalSteps.map((point) => [point]))('killed at %s, a rejected file l
 test.each(deleteSteps.map((point) => [point]))('killed at %s, a deletion is complete or has no effect', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
   const { file_id: fileId } = body.data
-  const { service, caller } = await doomed(point)
+  const { service, caller } = await startUntilKilled(point)
   await expect(caller.delete(`/files/${fileId}`)).rejects.toThrow()
   await service.ended
   await sweepLater()
@@ -149,7 +149,7 @@ test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is comp
 })
 
 test('an acknowledged upload survives a later kill, and the next start removes leftover files', async () => {
-  const { service, caller } = await doomed('delete.found')
+  const { service, caller } = await startUntilKilled('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')
   expect(status).toBe(201)

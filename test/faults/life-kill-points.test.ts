@@ -54,10 +54,10 @@ test.each([...steps('restore'), ...steps('purge')])('killed at %s, the operation
   const id = await upload()
   await tenant.admin.delete(`/files/${id}`)
   const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
-  const doomed = new Caller(service.url, tenant.admin.credential)
+  const killed = new Caller(service.url, tenant.admin.credential)
   const isRestore = point.startsWith('restore')
   const ask = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))
-  await expect(ask(doomed)).rejects.toThrow()
+  await expect(ask(killed)).rejects.toThrow()
   await service.ended
   await expectAgreement()
   const isDone = point.endsWith('.committed')

@@ -115,7 +115,7 @@ test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quaranti
   async (faultPoint) => {
     const file = await infected()
     await clamd.updateSignatures(world)
-    const doomed = Service.run({
+    const killed = Service.run({
       DATABASE_URL: world.databaseUrl,
       MASTER_KEY: world.config.masterKey!.toString('base64'),
       DATA_DIR: join(world.dataDir, 'killed'),
@@ -124,7 +124,7 @@ test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quaranti
       PORT: await freePort(),
       FAULT_POINT: faultPoint,
     })
-    await doomed.ended
+    await killed.ended
     await later()
     await rescanAll(world)
     await moves().moveAll()

@@ -91,7 +91,7 @@ test('files of a killed replica are scanned by another, which resumes at its pos
   const files = await upload('killed', 60)
   const before = (await reports())[0]!
   await clamd.updateSignatures(world, second)
-  const doomed = await Service.run({
+  const killed = await Service.run({
     DATABASE_URL: world.databaseUrl,
     MASTER_KEY: world.config.masterKey!.toString('base64'),
     DATA_DIR: join(world.dataDir, 'killed'),
@@ -100,7 +100,7 @@ test('files of a killed replica are scanned by another, which resumes at its pos
     PORT: await freePort(),
     FAULT_POINT: 'rescan.scanned',
   })
-  await doomed.ended
+  await killed.ended
   await world.database.pool.query(`UPDATE rescan_queue SET leased_until = now() - interval '1 second'`)
   await Promise.all([rescanAll(world), rescanAll(second)])
   const { body } = await tenant.admin.get('/contexts/killed/rescan')

@@ -105,13 +105,13 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   })
 
   test('bytes received before kill -9 are available to another replica and to a restarted one', async () => {
-    const { service, tus: doomed } = await start()
+    const { service, tus: killed } = await start()
     const content = randomBytes(20 * megabyte)
     const path = await tus.begin('raw', 'killed.bin', content.length)
     const way = await BreakingProxy.open(service.url)
     // The body stalls in the middle until the service dies.
     way.holdAfter(14 * megabyte)
-    const sending = new Tus(new Caller(way.url, doomed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
+    const sending = new Tus(new Caller(way.url, killed.caller.credential)).patch(path, 0, content).catch(() => 'cut')
     for (let received = 0; received < 8 * megabyte; await sleep(20)) received = (await tus.get(path)).body.data.received_bytes
     await service.stop('SIGKILL')
     expect(await sending).toBe('cut')
@@ -133,12 +133,12 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
   const ofAnyStore: FaultPoint[] = kind === 'a directory' ? ['upload.judged', 'commit.durable', 'upload.committed'] : []
   const steps: FaultPoint[] = [...ofParts, 'upload.stored', ...ofAnyStore]
   test.each(steps)('killed at %s, the upload continues on another replica and creates one file', async (point) => {
-    const { service, tus: doomed } = await start({ FAULT_POINT: point })
+    const { service, tus: killed } = await start({ FAULT_POINT: point })
     const content = randomBytes(300_000)
     const before = await filesHeld()
     const path = await tus.begin('raw', 'one.bin', content.length)
     await tus.patch(path, 0, content.subarray(0, 100_000))
-    await expect(doomed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
+    await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
     await service.ended
     // Whoever was killed has its Idempotency-Key for a while.
     await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')

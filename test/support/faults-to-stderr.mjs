@@ -1,15 +1,15 @@
 // node --import: prints unhandled errors and warnings of Node to standard error.
 import { writeSync } from 'node:fs'
 
-const tell = (kind, what) => writeSync(2, `ASSAY-FAULT ${kind}: ${String(what?.stack ?? what).replaceAll('\n', ' | ')}\n`)
+const report = (kind, what) => writeSync(2, `ASSAY-FAULT ${kind}: ${String(what?.stack ?? what).replaceAll('\n', ' | ')}\n`)
 
-process.on('uncaughtExceptionMonitor', (error, origin) => tell(origin, error))
-process.on('warning', (warning) => tell('warning', warning))
+process.on('uncaughtExceptionMonitor', (error, origin) => report(origin, error))
+process.on('warning', (warning) => report('warning', warning))
 // If the program handles unhandled rejections, the monitor above does not receive them.
 process.on('newListener', (event, listener) => {
   if (event !== 'unhandledRejection' || listener === noted || process.listeners(event).includes(noted)) return
   process.prependListener(event, noted)
 })
 function noted(reason) {
-  tell('unhandledRejection', reason)
+  report('unhandledRejection', reason)
 }

@@ -62,8 +62,8 @@ describe('order of the queue', () => {
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
     queue.ended(waiting[1]!)
     expect([queue.next(), queue.next()]).toEqual([waiting[2], undefined])
-    const nobodys = [1, 2, 3].map((size) => ({ name: `${size}`, size }))
-    expect(drain(opened(nobodys))).toEqual(nobodys)
+    const ownerless = [1, 2, 3].map((size) => ({ name: `${size}`, size }))
+    expect(drain(opened(ownerless))).toEqual(ownerless)
   })
 
   test('alternates between owners with one worker', () => {

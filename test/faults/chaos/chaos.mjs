@@ -65,13 +65,13 @@ async function chaos({ seed, seconds, clients = 10, say }) {
       slowest: 0,
     }
     const [busy, other] = [await newTenant(run, 'busy'), await newTenant(run, 'other')]
-    await insist(run, (url) => ask(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
+    await requestUntilAnswered(run, (url) => ask(url, other, '/contexts/notes/policy', json('PATCH', { trash_days: 7 })))
     other.hasTrash = true
     const living = await newTenant(run, 'living')
-    run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask, insist })
+    run.lives = new Lives({ run, tenant: living, databaseUrl: database.url, ask, requestUntilAnswered })
     const scanned = await newTenant(run, 'scanned')
-    run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask, insist })
-    run.webhooks = new Webhooks({ run, ask, insist })
+    run.rescans = new Rescans({ run, tenant: scanned, rules: env.RULES_DIR, ask, requestUntilAnswered })
+    run.webhooks = new Webhooks({ run, ask, requestUntilAnswered })
     await run.webhooks.open([busy, other, living])
     const work = [
       run.lives.live(),
@@ -142,7 +142,7 @@ async function newTenant(run, name) {
   const { result } = await run.command('tenant', 'create', '--name', name)
   const tenant = { id: result.tenant_id, key: result.api_key, name }
   const context = { context_key: 'notes', display_name: 'Notes', allowed_extensions: ['txt'], max_file_size_mb: 1 }
-  const made = await insist(run, (url) =>
+  const made = await requestUntilAnswered(run, (url) =>
     ask(url, tenant, '/contexts', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -163,7 +163,7 @@ async function ask(url, tenant, path, init = {}) {
 }
 
 /** Sends a request to alternating replicas until one responds without an infrastructure error. */
-async function insist(run, request) {
+async function requestUntilAnswered(run, request) {
   for (let tries = 0; ; tries++) {
     const replica = run.replicas[(tries + Math.floor(Math.random() * 2)) % run.replicas.length]
     const answer = await request(replica.url).catch(() => undefined)
@@ -179,7 +179,7 @@ async function uploader(run, tenant, index) {
   for (let turn = 0; !run.over; turn++) {
     const name = `${index}-${turn}.txt`
     const content = Buffer.from(`${name} ${randomBytes(20 + Math.floor(Math.random() * 20_000)).toString('base64')}`)
-    const answer = await insist(run, (url) => {
+    const answer = await requestUntilAnswered(run, (url) => {
       const form = new FormData()
       form.append('context', 'notes')
       form.append('file', new Blob([content]), name)
@@ -206,7 +206,7 @@ async function uploader(run, tenant, index) {
 async function remove(run, tenant, fileId) {
   const file = run.files.get(fileId)
   run.files.delete(fileId)
-  const answer = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
+  const answer = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
   // 404: an unanswered attempt succeeded.
   if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a deletion was answered ${answer.status}`)
   else if (tenant.hasTrash && file) await restore(run, file, fileId)
@@ -218,7 +218,7 @@ async function remove(run, tenant, fileId) {
 async function restore(run, file, fileId) {
   const { tenant } = file
   if (run.counts.deletions % 2) return void run.trashed.push({ tenant, fileId })
-  const answer = await insist(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
+  const answer = await requestUntilAnswered(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
   // 404: an unanswered attempt may have succeeded. The final check verifies it.
   if (answer.status !== 200 && answer.status !== 404) run.faults.push(`a restore was answered ${answer.status}`)
   run.files.set(fileId, file)
@@ -227,9 +227,11 @@ async function restore(run, file, fileId) {
 
 /** Puts a file on hold and tries to delete it. It must exist at the end. */
 async function hold(run, tenant, fileId) {
-  const held = await insist(run, (url) => ask(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })))
+  const held = await requestUntilAnswered(run, (url) =>
+    ask(url, tenant, `/files/${fileId}/hold`, json('PUT', { reason: 'A case' })),
+  )
   if (held.status >= 400) run.faults.push(`a hold was answered ${held.status}: ${JSON.stringify(held.body)}`)
-  const { status, body } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
+  const { status, body } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}`, { method: 'DELETE' }))
   if (status !== 409 || body.error.code !== 'on_hold')
     run.faults.push(`${fileId} is on hold, and its deletion was answered ${status}`)
   run.counts.held++
@@ -308,7 +310,7 @@ async function proveEvents(run, databaseUrl, readers) {
 async function quotas(run, tenant) {
   for (let turn = 0; !run.over; turn++) {
     const body = JSON.stringify({ storage_quota_mb: turn % 4 === 3 ? 1 : 1024 })
-    const answer = await insist(run, (url) =>
+    const answer = await requestUntilAnswered(run, (url) =>
       ask(url, tenant, '/tenant', { method: 'PATCH', body, headers: { 'content-type': 'application/json' } }),
     )
     if (answer.status !== 200) run.faults.push(`a quota was answered ${answer.status}: ${JSON.stringify(answer.body)}`)
@@ -379,7 +381,7 @@ async function neighbours(run, databaseUrl, held, other) {
 async function prove(run, databaseUrl) {
   const { faults } = run
   for (const [fileId, { tenant, digest }] of run.files) {
-    const { status, body } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}`))
+    const { status, body } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}`))
     if (status !== 200) faults.push(`${fileId} was accepted and is answered ${status}`)
     else {
       const content = Buffer.from(await (await fetch(body.data.download_url)).arrayBuffer())
@@ -388,11 +390,11 @@ async function prove(run, databaseUrl) {
   }
   for (const { tenant, fileId } of run.deleted) {
     if (fileId === undefined) continue
-    const { status } = await insist(run, (url) => ask(url, tenant, `/files/${fileId}/metadata`))
+    const { status } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/files/${fileId}/metadata`))
     if (status !== 404) faults.push(`${fileId} was deleted and is answered ${status}`)
   }
   for (const { tenant, fileId } of run.trashed) {
-    const { status } = await insist(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
+    const { status } = await requestUntilAnswered(run, (url) => ask(url, tenant, `/trash/${fileId}/restore`, { method: 'POST' }))
     if (status !== 200) faults.push(`${fileId} was in the trash, and its restore is answered ${status}`)
   }
   const client = new pg.Client({ connectionString: databaseUrl })

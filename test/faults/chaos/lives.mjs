@@ -8,17 +8,17 @@ export class Lives {
   #tenant
   #databaseUrl
   #ask
-  #insist
+  #requestUntilAnswered
   #expected = []
   counts = { restored: 0, trashed: 0, purged: 0, held: 0, due: 0, expired: 0, kept: 0 }
 
-  /** `ask` and `insist` are those of the other clients. */
-  constructor({ run, tenant, databaseUrl, ask, insist }) {
+  /** `ask` and `requestUntilAnswered` are those of the other clients. */
+  constructor({ run, tenant, databaseUrl, ask, requestUntilAnswered }) {
     this.#run = run
     this.#tenant = tenant
     this.#databaseUrl = databaseUrl
     this.#ask = ask
-    this.#insist = insist
+    this.#requestUntilAnswered = requestUntilAnswered
   }
 
   async live() {
@@ -97,7 +97,7 @@ export class Lives {
   }
 
   async #upload(context, name) {
-    const answer = await this.#insist(this.#run, (url) => {
+    const answer = await this.#requestUntilAnswered(this.#run, (url) => {
       const form = new FormData()
       form.append('context', context)
       form.append('file', new Blob([`text of ${name}`]), name)
@@ -122,7 +122,7 @@ export class Lives {
   }
 
   async #send(path, init, right) {
-    const { status, body } = await this.#insist(this.#run, (url) => this.#ask(url, this.#tenant, path, init))
+    const { status, body } = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, path, init))
     if (!right.includes(status)) this.#run.faults.push(`${init.method} ${path} was answered ${status}: ${JSON.stringify(body)}`)
   }
 

@@ -36,15 +36,15 @@ export class Rescans {
   #tenant
   #rules
   #ask
-  #insist
+  #requestUntilAnswered
   #files = []
 
-  constructor({ run, tenant, rules, ask, insist }) {
+  constructor({ run, tenant, rules, ask, requestUntilAnswered }) {
     this.#run = run
     this.#tenant = tenant
     this.#rules = rules
     this.#ask = ask
-    this.#insist = insist
+    this.#requestUntilAnswered = requestUntilAnswered
   }
 
   /** Uploads files that the rules of the next round match, until the run ends. */
@@ -108,7 +108,7 @@ export class Rescans {
 
   /** Replicas detect new signatures shortly after the start, so that the newest rescan must use the last rules. */
   async #isRescanned() {
-    const { body } = await this.#insist(this.#run, (url) => this.#ask(url, this.#tenant, '/contexts/notes/rescan'))
+    const { body } = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, '/contexts/notes/rescan'))
     // The version ends with the number of rules.
     const rules = Number(/\((\d+) rules\)$/.exec(body.data.signatures ?? '')?.[1])
     this.#expectedRules ??= await this.#loadedRules()
@@ -131,13 +131,13 @@ export class Rescans {
   }
 
   async #expect(fileId, status, why) {
-    const answer = await this.#insist(this.#run, (url) => this.#ask(url, this.#tenant, `/files/${fileId}`))
+    const answer = await this.#requestUntilAnswered(this.#run, (url) => this.#ask(url, this.#tenant, `/files/${fileId}`))
     if (answer.status !== status) this.#run.faults.push(`${fileId} ${why}, and is answered ${answer.status}`)
   }
 
   async #upload(name, fate, size) {
     const text = `${name} ${fate === 'clean' ? 'a note' : virusOf(this.counts.rounds + 1)} `.padEnd(size, 'words ')
-    const answer = await this.#insist(this.#run, (url) => {
+    const answer = await this.#requestUntilAnswered(this.#run, (url) => {
       const form = new FormData()
       form.append('context', 'notes')
       form.append('file', new Blob([text]), name)
@@ -152,7 +152,7 @@ export class Rescans {
   /** 404: an unanswered attempt succeeded. */
   async #send(path, method, body) {
     const headers = { 'content-type': 'application/json' }
-    const answer = await this.#insist(this.#run, (url) =>
+    const answer = await this.#requestUntilAnswered(this.#run, (url) =>
       this.#ask(url, this.#tenant, path, { method, ...(body && { headers, body: JSON.stringify(body) }) }),
     )
     if (answer.status !== 200 && answer.status !== 404)

@@ -13,18 +13,18 @@ const failEvery = 100
 export class Webhooks {
   #run
   #ask
-  #insist
+  #requestUntilAnswered
   #server
   #requests = 0
   /** Path of the webhook's URL: the events that were answered with 204, in the order of their first arrival. */
   #received = new Map()
   counts = { webhooks: 0, delivered: 0, repeated: 0, failed: 0 }
 
-  /** `ask` and `insist` are those of the other clients. */
-  constructor({ run, ask, insist }) {
+  /** `ask` and `requestUntilAnswered` are those of the other clients. */
+  constructor({ run, ask, requestUntilAnswered }) {
     this.#run = run
     this.#ask = ask
-    this.#insist = insist
+    this.#requestUntilAnswered = requestUntilAnswered
   }
 
   /** Creates one webhook per tenant. An unanswered attempt may have created another, so that each has its own URL. */
@@ -33,7 +33,7 @@ export class Webhooks {
     await once(this.#server.listen(0, '127.0.0.1'), 'listening')
     const { port } = this.#server.address()
     for (const tenant of tenants) {
-      const created = await this.#insist(this.#run, (url) =>
+      const created = await this.#requestUntilAnswered(this.#run, (url) =>
         this.#ask(url, tenant, '/webhooks', {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
