@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => rm(keys, { recursive: true }))
 
 const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
-  const bucket = await StandInBucket.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
+  const bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
   // Long enough for a machine that is busy with other tests.
   const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
   const storage = new GcsStorage({ bucket: 'blobs', prefix, emulatorHost: bucket.url, keyFile, limits })

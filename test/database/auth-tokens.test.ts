@@ -54,7 +54,7 @@ describe('sign-in with a password', () => {
     await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
     expect(await present(here, token)).toMatchObject({ outcome: 'refused', message: 'This session has ended. Sign in again.' })
-    await until(async () => (await present(there, token)).outcome === 'refused')
+    await waitUntil(async () => (await present(there, token)).outcome === 'refused')
   })
 
   test('rejects a disabled user, and forbids a suspended tenant', async () => {

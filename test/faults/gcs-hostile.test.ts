@@ -77,7 +77,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
 
   test('that finds another object at its path keeps the object, whether its bytes are equal or not', async () => {
     for (const there of [noise(50, 9), bytes]) {
-      const { generation } = bucket.objects.keep({ name: 'a/b' }, there)
+      const { generation } = bucket.objects.store({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
       expect(bucket.objects.get('a/b').generation).toBe(generation)
       expect(await kept('a/b', there)).toBe(true)
