@@ -4,11 +4,11 @@ import { idTime, newId } from '../platform/ids.js'
 import { added, usageColumns, usageOf } from './counters.js'
 import type { Entry } from './entry.js'
 import {
+  CommitScheduler,
   commitGroup,
   LockedOut,
   type Statement,
-  slowCommitMs,
-  Turns,
+  shareNextCommit,
   Unwritable,
   unavailable,
   type Waiting,
@@ -16,14 +16,14 @@ import {
 import { callRow, databaseJson } from './rows.js'
 
 const maxLockAttempts = 10
-const maxRunning = 2
+const maxConcurrentGroups = 2
 
 /**
  * Commits entries that only append rows. Entries of any tenants share one statement and one commit, without a lock. Entries that
  * arrive while a group commits form the next group.
  */
 export class AppendLane {
-  readonly turns: Turns
+  readonly scheduler: CommitScheduler
   readonly #pool: Pool
   readonly #maxGroup: number
   readonly #maxWaiting: number
@@ -40,10 +40,10 @@ export class AppendLane {
     this.#maxGroup = parts.maxGroup
     this.#maxWaiting = parts.maxWaiting
     this.#onWritten = parts.onWritten
-    this.turns = new Turns({
-      most: maxRunning,
-      wanted: () => this.#waiting.length > 0,
-      turn: () => this.#commit(this.#waiting.splice(0, this.#maxGroup)),
+    this.scheduler = new CommitScheduler({
+      maxConcurrent: maxConcurrentGroups,
+      hasEntries: () => this.#waiting.length > 0,
+      commitNext: () => this.#commit(this.#waiting.splice(0, this.#maxGroup)),
     })
   }
 
@@ -52,17 +52,17 @@ export class AppendLane {
   }
 
   get idle(): boolean {
-    return this.turns.idle && this.#waiting.length === 0
+    return this.scheduler.idle && this.#waiting.length === 0
   }
 
   push(waiting: Waiting): void {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('The service is overloaded. Retry later.'))
-    this.turns.wake()
+    this.scheduler.wake()
   }
 
   async #commit(group: Waiting[]): Promise<void> {
-    const began = performance.now()
+    const start = performance.now()
     let client: PoolClient | undefined
     let broken: Error | undefined
     let answered: Promise<void>[] = []
@@ -71,17 +71,15 @@ export class AppendLane {
       answered = await this.#write(client, group)
     } catch (error) {
       broken = error as Error
-      const told = client && !(error instanceof LockedOut) ? outcomeUnknown(error) : unavailable(error)
-      for (const waiting of group) waiting.reject(told)
+      const failure = client && !(error instanceof LockedOut) ? outcomeUnknown(error) : unavailable(error)
+      for (const waiting of group) waiting.reject(failure)
     } finally {
       client?.release(broken)
     }
-    // Callers that are answered together may call again together. If commits are slow, they share the next one.
-    if (performance.now() - began > slowCommitMs)
-      await Promise.all(answered).then(() => new Promise((resolve) => setImmediate(resolve)))
+    await shareNextCommit(start, answered)
   }
 
-  // Only a change of the log's partitions locks it, for a moment.
+  // Retries a lock: only a change of the partitions of the log takes one, and only briefly.
   async #write(client: PoolClient, group: Waiting[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)

@@ -16,98 +16,106 @@ export class Unwritable extends Error {
   override readonly name = 'Unwritable'
 }
 
-// A commit that takes longer does not wait for a local disk only. Another group can be committed in the meantime.
-export const slowCommitMs = 5
+// A slower commit waits for more than a local disk. Another group can be committed in the meantime.
+const slowCommitMs = 5
 /** Time that a group waits for announced work. */
 const gatherMs = 2
 
 /**
- * Decides when the next group starts. If no group runs and no work is announced, it starts immediately, so that a single entry does not
- * wait for a timer. If a commit is slow, the next group starts beside it, so that new entries do not wait for two commits. A group waits
- * once for announced work, and only for work that was announced before the group was first wanted.
+ * Decides when the next group is committed. If none is running and no work is announced, it starts immediately, so that a single entry
+ * does not wait for a timer. If a commit is slow, the next group starts beside it, so that new entries do not wait for two commits. A
+ * group waits once for announced work, and only for work that was announced before the group had its first entry.
  */
-export class Turns {
-  readonly #most: number
-  readonly #wanted: () => boolean
-  readonly #turn: () => Promise<void>
+export class CommitScheduler {
+  readonly #maxConcurrent: number
+  readonly #hasEntries: () => boolean
+  readonly #commitNext: () => Promise<void>
   #running = 0
-  #beganAt = 0
-  #gathering = false
-  #timer: NodeJS.Timeout | undefined
-  #patience: NodeJS.Timeout | undefined
-  /** Number of announced pieces of work, and those of them that the group waits for. */
-  #coming = { left: 0 }
-  #awaited: { left: number } | undefined
+  #startedAt = 0
+  #isGathering = false
+  #slowTimer: NodeJS.Timeout | undefined
+  #gatherTimer: NodeJS.Timeout | undefined
+  /** Announced work, and the part of it that the next group waits for. */
+  #announced = { count: 0 }
+  #awaited: { count: number } | undefined
 
-  constructor(parts: { most: number; wanted: () => boolean; turn: () => Promise<void> }) {
-    this.#most = parts.most
-    this.#wanted = parts.wanted
-    this.#turn = parts.turn
+  constructor(parts: { maxConcurrent: number; hasEntries: () => boolean; commitNext: () => Promise<void> }) {
+    this.#maxConcurrent = parts.maxConcurrent
+    this.#hasEntries = parts.hasEntries
+    this.#commitNext = parts.commitNext
   }
 
   get idle(): boolean {
-    return this.#running === 0 && !this.#gathering
+    return this.#running === 0 && !this.#isGathering
   }
 
-  /** To be called when an entry waits. Entries of the same turn of the event loop belong to the same group. */
+  /** Call this when an entry waits. Entries of the same event loop iteration join the same group. */
   wake(): void {
-    if (this.#running > 0) this.#beside()
-    else if (!this.#gathering) {
-      this.#gathering = true
+    if (this.#running > 0) this.#scheduleConcurrent()
+    else if (!this.#isGathering) {
+      this.#isGathering = true
       setImmediate(() => this.#gather())
     }
   }
 
   /** Announces work that is followed by an entry for a group. */
   async before<T>(work: Promise<T>): Promise<T> {
-    const coming = this.#coming
-    coming.left++
+    const announced = this.#announced
+    announced.count++
     try {
       return await work
     } finally {
-      // By then the entry waits, or will not come.
+      // After this event loop iteration the entry waits, or it will not follow.
       setImmediate(() => {
-        if (--coming.left === 0 && coming === this.#awaited) this.#gathered()
+        if (--announced.count === 0 && announced === this.#awaited) this.#endGathering()
       })
     }
   }
 
   #gather(): void {
-    this.#gathering = true
-    if (this.#wanted() && this.#coming.left > 0) {
-      this.#awaited = this.#coming
-      this.#coming = { left: 0 }
-      this.#patience = setTimeout(() => this.#gathered(), gatherMs)
-    } else this.#gathered()
+    this.#isGathering = true
+    if (this.#hasEntries() && this.#announced.count > 0) {
+      this.#awaited = this.#announced
+      this.#announced = { count: 0 }
+      this.#gatherTimer = setTimeout(() => this.#endGathering(), gatherMs)
+    } else this.#endGathering()
   }
 
-  #gathered(): void {
-    clearTimeout(this.#patience)
+  #endGathering(): void {
+    clearTimeout(this.#gatherTimer)
     this.#awaited = undefined
-    this.#gathering = false
-    this.#begin()
+    this.#isGathering = false
+    this.#start()
   }
 
-  #begin(): void {
-    if (!this.#wanted()) return
+  #start(): void {
+    if (!this.#hasEntries()) return
     this.#running++
-    this.#beganAt = performance.now()
-    void this.#turn().finally(() => {
+    this.#startedAt = performance.now()
+    void this.#commitNext().finally(() => {
       this.#running--
       if (this.#running === 0) this.#gather()
-      else this.#beside()
+      else this.#scheduleConcurrent()
     })
-    this.#beside()
+    this.#scheduleConcurrent()
   }
 
-  #beside(): void {
-    if (this.#timer || this.#running >= this.#most || !this.#wanted()) return
-    const remaining = Math.max(1, this.#beganAt + slowCommitMs - performance.now())
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
-      if (this.#running > 0 && this.#running < this.#most) this.#begin()
+  /** Starts another group if the running commit is slow. */
+  #scheduleConcurrent(): void {
+    if (this.#slowTimer || this.#running >= this.#maxConcurrent || !this.#hasEntries()) return
+    const remaining = Math.max(1, this.#startedAt + slowCommitMs - performance.now())
+    this.#slowTimer = setTimeout(() => {
+      this.#slowTimer = undefined
+      if (this.#running > 0 && this.#running < this.#maxConcurrent) this.#start()
     }, remaining)
   }
+}
+
+/** After a slow commit, waits for its answers: callers that are answered together may call again together and share the next commit. */
+export async function shareNextCommit(start: number, answered: Promise<void>[]): Promise<void> {
+  if (performance.now() - start <= slowCommitMs) return
+  await Promise.all(answered)
+  await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** An entry and the call that waits for it. */

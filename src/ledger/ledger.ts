@@ -7,8 +7,7 @@ import { AppendLane } from './append-lane.js'
 import { type Entry, failed } from './entry.js'
 import type { Fold } from './fold.js'
 import type { Waiting } from './group-commit.js'
-import { moveStatement } from './move.js'
-import { MoveLanes } from './move-lanes.js'
+import { MoveLane, moveStatement } from './move-lane.js'
 import { type Refusal, refusalOf, StaleWriteError } from './refusals.js'
 
 export type Transaction = Prisma.TransactionClient
@@ -51,7 +50,7 @@ const answersPerTurn = 16
 export class Ledger {
   readonly #prisma: Database['prisma']
   readonly #appends: AppendLane
-  readonly #moves: MoveLanes
+  readonly #moves: MoveLane
   readonly #fold: Pick<Fold, 'note'> | undefined
   readonly #subscribers: LedgerSubscriber[]
   readonly #answering = new Set<Promise<void>>()
@@ -64,7 +63,7 @@ export class Ledger {
     this.#fold = fold
     this.#subscribers = subscribers
     this.#appends = new AppendLane({ pool: writes, maxGroup, maxWaiting, onWritten: (group) => this.#settle(group, []) })
-    this.#moves = new MoveLanes({
+    this.#moves = new MoveLane({
       pool: writes,
       maxGroup,
       onWritten: (group, refusals) => {
@@ -89,7 +88,7 @@ export class Ledger {
 
   /** Runs work that is followed by an entry. A group that forms in the meantime waits for that entry, for at most 2 ms. */
   before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
-    return (kind === 'move' ? this.#moves : this.#appends).turns.before(work)
+    return (kind === 'move' ? this.#moves : this.#appends).scheduler.before(work)
   }
 
   #commit(entry: Entry): Promise<void> {

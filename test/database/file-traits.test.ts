@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import type { ClientBase } from 'pg'
-import { moveStatement } from '../../src/ledger/move.js'
+import { moveStatement } from '../../src/ledger/move-lane.js'
 import { newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/accounting.js'
 

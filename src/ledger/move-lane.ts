@@ -1,0 +1,296 @@
+import type { Pool, PoolClient } from 'pg'
+import { sqlFault } from '../platform/db/sql-errors.js'
+import { databaseUnavailable, outcomeUnknown, overloaded } from '../platform/errors/errors.js'
+import { faultPoint } from '../platform/fault-points.js'
+import { idTime, newId } from '../platform/ids.js'
+import { usageOf } from './counters.js'
+import type { Entry } from './entry.js'
+import {
+  CommitScheduler,
+  commitGroup,
+  LockedOut,
+  type Statement,
+  shareNextCommit,
+  Unwritable,
+  unavailable,
+  type Waiting,
+} from './group-commit.js'
+import type { Refusal } from './refusals.js'
+import { auditRow, auditsOf, callRow, databaseJson, eventsOf, fileRow, removedRow } from './rows.js'
+
+/** A change that writes through its own transaction, under the lock of its tenant. */
+export interface Change {
+  run: () => Promise<void>
+  reject: (error: unknown) => void
+}
+
+type Job = (Waiting | Change) & { since: number }
+type Group = (Waiting & { since: number })[]
+
+interface TenantQueue {
+  tenantId: string
+  jobs: Job[]
+  /** True if another transaction holds the lock of the tenant. */
+  locked: boolean
+}
+
+/** Number of changes, and of attempts for locked tenants, that run at the same time. */
+const slots = { changes: 3, locked: 2 }
+const maxConcurrentGroups = 2
+/** Time to wait for the lock of a tenant, in a call with several tenants and in a call with one. */
+const lockTimeoutMs = { together: 100, exclusive: 1_000 }
+/** A tenant with more entries gets a call of its own, unless it is the first of its call. */
+const smallGroup = 64
+/** A call takes no further tenant once it has this many entries or tenants. */
+const maxPerCall = { entries: 128, tenants: 32 }
+const maxLockedMs = 10_000
+const maxQueuedPerTenant = 5_000
+
+/**
+ * Commits entries and changes that need the lock of their tenant. Each tenant has a queue. Small groups of several tenants share one
+ * database call. A large group and a change have a call of their own. A locked tenant does not delay the others: it is retried
+ * separately, for at most ten seconds.
+ */
+export class MoveLane {
+  readonly scheduler: CommitScheduler
+  readonly #pool: Pool
+  readonly #maxGroup: number
+  readonly #onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
+  readonly #tenants = new Map<string, TenantQueue>()
+  readonly #ready = { moves: [] as TenantQueue[], changes: [] as TenantQueue[], locked: [] as TenantQueue[] }
+  readonly #freeSlots = { ...slots }
+
+  constructor(parts: {
+    pool: Pool
+    maxGroup: number
+    onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
+  }) {
+    this.#pool = parts.pool
+    this.#maxGroup = parts.maxGroup
+    this.#onWritten = parts.onWritten
+    this.scheduler = new CommitScheduler({
+      maxConcurrent: maxConcurrentGroups,
+      hasEntries: () => this.#ready.moves.length > 0,
+      commitNext: () => this.#run(this.#takeTenants()),
+    })
+  }
+
+  get waiting(): number {
+    let jobs = 0
+    for (const tenant of this.#tenants.values()) jobs += tenant.jobs.length
+    return jobs
+  }
+
+  get idle(): boolean {
+    return this.#tenants.size === 0
+  }
+
+  push(tenantId: string, job: Waiting | Change): void {
+    const known = this.#tenants.get(tenantId)
+    const tenant: TenantQueue = known ?? { tenantId, jobs: [], locked: false }
+    if (tenant.jobs.length < maxQueuedPerTenant) tenant.jobs.push({ ...job, since: performance.now() })
+    else job.reject(overloaded('Too many changes of this tenant are waiting. Retry later.'))
+    if (known) return
+    this.#tenants.set(tenantId, tenant)
+    this.#enqueue(tenant)
+  }
+
+  #enqueue(tenant: TenantQueue): void {
+    const [first] = tenant.jobs
+    if (!first) {
+      this.#tenants.delete(tenant.tenantId)
+      return
+    }
+    const kind = tenant.locked ? 'locked' : 'run' in first ? 'changes' : 'moves'
+    this.#ready[kind].push(tenant)
+    if (kind === 'moves') this.scheduler.wake()
+    else this.#fillSlots(kind)
+  }
+
+  #fillSlots(kind: keyof typeof slots): void {
+    while (this.#freeSlots[kind] > 0 && this.#ready[kind].length > 0) {
+      const tenant = this.#ready[kind].shift()!
+      this.#freeSlots[kind]--
+      void this.#run([tenant]).finally(() => {
+        this.#freeSlots[kind]++
+        this.#fillSlots(kind)
+      })
+    }
+  }
+
+  /** Takes the tenants of the next call, those that have waited longest first. */
+  #takeTenants(): TenantQueue[] {
+    const tenants: TenantQueue[] = []
+    let entries = 0
+    for (const tenant of this.#ready.moves) {
+      if (entries > 0 && tenant.jobs.length > smallGroup) break
+      tenants.push(tenant)
+      entries += tenant.jobs.length
+      if (entries >= maxPerCall.entries || tenants.length === maxPerCall.tenants) break
+    }
+    this.#ready.moves.splice(0, tenants.length)
+    return tenants
+  }
+
+  async #run(tenants: TenantQueue[]): Promise<void> {
+    const [first] = tenants as [TenantQueue]
+    if ('run' in first.jobs[0]!) await this.#change(first)
+    else await this.#move(new Map(tenants.map((tenant) => [tenant, this.#takeGroup(tenant)])))
+    for (const tenant of tenants) this.#enqueue(tenant)
+  }
+
+  /** Takes the entries up to the next change. */
+  #takeGroup(tenant: TenantQueue): Group {
+    const change = tenant.jobs.findIndex((job) => 'run' in job)
+    return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#maxGroup)) as Group
+  }
+
+  async #change(tenant: TenantQueue): Promise<void> {
+    const change = tenant.jobs.shift() as Change & { since: number }
+    try {
+      await change.run()
+      tenant.locked = false
+    } catch (error) {
+      if (sqlFault(error) === 'locked') requeueLocked(tenant, [change], error)
+      else change.reject(error)
+    }
+  }
+
+  async #move(groups: Map<TenantQueue, Group>): Promise<void> {
+    const start = performance.now()
+    const answered: Promise<void>[] = []
+    let client: PoolClient | undefined
+    let broken: Error | undefined
+    try {
+      client = await this.#pool.connect()
+      faultPoint('commit.begun')
+      const entries = [...groups].map(([{ tenantId }, group]) => [tenantId, group.map(({ entry }) => entry)] as const)
+      const timeoutMs = groups.size > 1 ? lockTimeoutMs.together : lockTimeoutMs.exclusive
+      const outcomes = await moveGroups(client, new Map(entries), timeoutMs)
+      faultPoint('commit.durable')
+      for (const [tenant, group] of groups) {
+        const outcome = outcomes.get(tenant.tenantId)!
+        if (outcome === 'faulty') continue
+        groups.delete(tenant)
+        if (outcome === 'locked') requeueLocked(tenant, group)
+        else answered.push(this.#written(tenant, group, outcome.refusals))
+      }
+      for (const [tenant, group] of groups) answered.push(...(await this.#moveOneByOne(client, tenant, group)))
+    } catch (error) {
+      broken = error as Error
+      const failure = client ? outcomeUnknown(error) : unavailable(error)
+      for (const { reject } of [...groups.values()].flat()) reject(failure)
+    } finally {
+      client?.release(broken)
+    }
+    await shareNextCommit(start, answered)
+  }
+
+  #written(tenant: TenantQueue, group: Group, refusals: Refusal[]): Promise<void> {
+    tenant.locked = false
+    return this.#onWritten(group, refusals)
+  }
+
+  /** Repeats a group with an invalid entry in its own transaction, which reports the error, and then entry by entry. */
+  async #moveOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
+    const answered: Promise<void>[] = []
+    try {
+      await commitGroup(client, group, async (on, part) => {
+        const entries = part.map(({ entry }) => entry)
+        const { rows } = await on.query<{ refusals: Refusal[] }>(moveStatement(tenant.tenantId, entries))
+        answered.push(this.#written(tenant, part as Group, rows[0]!.refusals))
+      })
+    } catch (error) {
+      if (!(error instanceof LockedOut)) throw error
+      requeueLocked(tenant, group, error)
+    }
+    return answered
+  }
+}
+
+/** Puts jobs back in front of the queue of a locked tenant. Rejects jobs that have waited too long. */
+function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
+  tenant.locked = true
+  tenant.jobs.unshift(...jobs)
+  const oldest = performance.now() - maxLockedMs
+  const failure = databaseUnavailable('Another transaction has locked this tenant for ten seconds. Retry later.', cause)
+  for (const { reject } of tenant.jobs.filter(({ since }) => since < oldest)) reject(failure)
+  tenant.jobs = tenant.jobs.filter(({ since }) => since >= oldest)
+}
+
+/** One statement for entries of one tenant. A database function checks them in order and writes them under the tenant's lock. */
+export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
+  name: 'ledger-move',
+  text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
+  values: [tenantId, movesJson(entries)],
+})
+
+/** Argument of the database functions. */
+export function movesJson(entries: Entry[]): string {
+  try {
+    return databaseJson(movesOf(entries))
+  } catch (error) {
+    throw new Unwritable('An entry cannot be written.', { cause: error })
+  }
+}
+
+/** Rows by table, each with the index of its entry. The database function skips the rows of an entry that it rejects. */
+function movesOf(entries: Entry[]): Record<string, unknown> {
+  const moves: Record<string, unknown> = { entries: entries.length }
+  const put = (kind: string, n: number, rows: object[]) => {
+    if (rows.length === 0) return
+    const known = (moves[kind] ??= []) as object[]
+    for (const row of rows) known.push({ n, ...row })
+  }
+  entries.forEach((entry, n) => {
+    const call = entry.call && callRow(entry.call)
+    if (call) put('calls', n, [call.row])
+    put(entry.blocked ? 'blocked' : 'usage', n, usageOf(entry, call?.at ?? idTime(newId('call'))))
+    if (entry.upload) put('uploads', n, [fileRow(entry.upload)])
+    if (entry.deletion) put('deletions', n, [removedRow(entry.deletion)])
+    put('audit', n, auditsOf(entry).map(auditRow))
+    put('events', n, eventsOf(entry, call?.callId ?? null))
+    if (entry.answer) {
+      const { actorId, key, token, response } = entry.answer
+      put('answers', n, [{ actor_id: actorId, key, token, response }])
+    }
+  })
+  return moves
+}
+
+/**
+ * Outcome of a tenant's group. With `refusals`, it is durable except for the rejected entries. `locked`: another transaction holds the
+ * tenant's lock. `faulty`: an entry is invalid. In both cases nothing of the group is written.
+ */
+export type Outcome = { refusals: Refusal[] } | 'locked' | 'faulty'
+
+type Answer = { tenant: string } & ({ refusals: Refusal[] } | { left: true } | { again: true })
+
+/**
+ * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. No tenant's lock is held during
+ * that wait. After an error the outcome of all groups is unknown.
+ */
+export async function moveGroups(
+  client: PoolClient,
+  groups: ReadonlyMap<string, Entry[]>,
+  lockTimeoutMs: number,
+): Promise<Map<string, Outcome>> {
+  const outcomes = new Map<string, Outcome>()
+  const moves: string[] = []
+  for (const [tenant, entries] of groups)
+    try {
+      moves.push(`{"tenant": ${JSON.stringify(tenant)}, "moves": ${movesJson(entries)}}`)
+    } catch (error) {
+      if (!(error instanceof Unwritable)) throw error
+      outcomes.set(tenant, 'faulty')
+    }
+  if (moves.length === 0) return outcomes
+  const { rows } = await client.query<{ answers: Answer[] }>({
+    name: 'ledger-groups',
+    text: `CALL ledger_groups($1::jsonb, $2, '[]')`,
+    values: [`[${moves.join(', ')}]`, `${lockTimeoutMs}ms`],
+  })
+  for (const answer of rows[0]!.answers)
+    outcomes.set(answer.tenant, 'refusals' in answer ? answer : 'left' in answer ? 'locked' : 'faulty')
+  return outcomes
+}
