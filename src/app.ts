@@ -9,7 +9,7 @@ import { UploadSlots } from './access/upload-admission.js'
 import { Metrics, measuredScanner, measuredStorage } from './api/http/metrics.js'
 import { metricsApp } from './api/http/metrics-endpoint.js'
 import { httpServer } from './api/http/server.js'
-import { DownloadCuts } from './features/files/download-cuts.js'
+import { DownloadAborter } from './features/files/download-cuts.js'
 import { UploadService } from './features/files/upload.service.js'
 import { openHandlers } from './features/handlers.js'
 import { Maintenance } from './features/maintenance/maintenance.js'
@@ -65,7 +65,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, tenantRoom: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
   const rescanner = rescannerOf(parts, { services, inspector, scanner, spool })
-  const downloadCuts = new DownloadCuts(database.pool)
+  const downloadCuts = new DownloadAborter(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
   const components = { tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
   const handlers = await openHandlers({ ...parts, ...components })

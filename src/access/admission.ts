@@ -1,4 +1,4 @@
-import { type CallRow, type Entry, failed, type Operation } from '../ledger/entry.js'
+import { type CallRow, type Entry, type Operation, toFailedCall } from '../ledger/entry.js'
 import { type Actor, type Origin, requireScope } from '../platform/actor.js'
 import { AssayError, forbidden, httpStatus, outcomeUnknown, type PublicError } from '../platform/errors/errors.js'
 import type { Endpoint } from './endpoint.js'
@@ -90,7 +90,7 @@ export class Attempt {
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
     const row = this.#row()
-    return { call: row && failed(row, error, validation) }
+    return { call: row && toFailedCall(row, error, validation) }
   }
 
   #row(): CallRow | undefined {

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import { createInspector, extensionOf, type Inspector } from '../inspection/engine/inspect.js'
+import { createInspector, getExtension, type Inspector } from '../inspection/engine/inspect.js'
 import { openLocalContent } from '../inspection/engine/local-content.js'
 import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
@@ -125,7 +125,7 @@ function decisiveMessage(report: ValidationReport): string {
 
 async function validateFile(path: string, inspector: Inspector, scan: boolean): Promise<ValidationReport> {
   const content = await openLocalContent(path)
-  const extension = extensionOf(basename(path))
+  const extension = getExtension(basename(path))
   const rules = {
     contextKey: 'command_line',
     allowedExtensions: [extension],

@@ -29,7 +29,7 @@ import type { EventSource } from './events/event.resolver.js'
 import { eventsEndpoint } from './events/event.service.js'
 import { createEventStream } from './events/event-stream.js'
 import { createExports } from './exports/export.service.js'
-import type { DownloadCuts } from './files/download-cuts.js'
+import type { DownloadAborter } from './files/download-cuts.js'
 import type { UploadService } from './files/upload.service.js'
 import { storageFindings } from './maintenance/storage-findings.js'
 import { createLogHandler } from './proof/log-handler.js'
@@ -48,7 +48,7 @@ interface HandlerParts extends AppParts {
   slots: UploadSlots
   scanner: VirusScanner & { url: string }
   tracing: Tracing | undefined
-  downloadCuts: DownloadCuts
+  downloadCuts: DownloadAborter
 }
 
 interface Handlers {
@@ -213,7 +213,7 @@ function createDownloadHandler({ services, metrics, downloadCuts, logger }: Hand
   return createDownloads({
     storage,
     findFile: (signed) => downloads.find(signed),
-    spend: (signed) => downloads.spend(signed),
+    spend: (signed) => downloads.consume(signed),
     watch: (signed, cut) => downloadCuts.watch(signed, cut),
     onDownload: (download) => {
       metrics.downloads.inc({ outcome: download.outcome })

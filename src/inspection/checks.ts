@@ -8,7 +8,7 @@ import type { ScanVerdict } from './scanners/verdict.js'
 import type { EngineIdentity } from './scanners/virus-scanner.js'
 import type { WorkerFailure } from './workers/work.js'
 
-/** What the checks use of one file. Expensive results are computed once, when a check first needs them. */
+/** Input of the checks for one file. Expensive results are computed once, when a check first needs them. */
 export interface FileChecks {
   readonly submission: Submission
   /** Last extension of the name in lower case, without the dot. Empty if there is none. */
@@ -39,7 +39,7 @@ export interface CheckVerdict {
   durationMs?: number
 }
 
-/** A check decides one block reason (contract, section 6). */
+/** A check decides one block reason. */
 type Check = (file: FileChecks) => CheckVerdict | Promise<CheckVerdict>
 
 /** The extension is allowed, and the detected content type matches it. */
@@ -93,7 +93,7 @@ const typeNames: Record<string, string> = {
   'ogg-video': 'an Ogg video',
 }
 
-/** At most as many bytes as the context allows (contract, section 4). */
+/** The file has at most as many bytes as the context allows. */
 const size: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
@@ -124,11 +124,11 @@ const corrupt: Check = async (file) => {
   const { rules } = file.submission
   const findings = await file.findings()
   // These two are rejected even if the context accepts damaged files: a file that ends its reader, and a malicious construction.
-  if ('failure' in findings) return afterWorkerFailure(findings)
+  if ('failure' in findings) return toFailureVerdict(findings)
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not read.' }
   const isMalicious = !soundness.verdict.sound && soundness.verdict.maliciousConstruction
-  const verdict = afterReading(soundness, file.extension)
+  const verdict = toReaderVerdict(soundness, file.extension)
   if (verdict.outcome === 'failed' && (rules.rejectCorruptFiles || isMalicious)) return verdict
   const evidence = policyEvidence(soundness)
   const refusal = rejectionByPolicy(evidence, rules)
@@ -160,7 +160,7 @@ function rejectionByPolicy(
   return undefined
 }
 
-function afterReading({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
+function toReaderVerdict({ verdict, reader, durationMs }: SoundnessFinding, extension: string): CheckVerdict {
   const evidence = { reader, ...verdict.evidence }
   if (!verdict.sound) {
     const trap = verdict.maliciousConstruction
@@ -185,7 +185,7 @@ const workerFailures: Record<WorkerFailure, string> = {
   out_of_memory: 'two workers that read it exceeded their memory limit',
 }
 
-const afterWorkerFailure = ({ failure, durationMs }: WorkerFailureResult): CheckVerdict => ({
+const toFailureVerdict = ({ failure, durationMs }: WorkerFailureResult): CheckVerdict => ({
   outcome: 'failed',
   message: `The file cannot be read safely: ${workerFailures[failure]}.`,
   evidence: { worker: failure, attempts: 2 },
@@ -198,10 +198,10 @@ const virus: Check = async (file) => {
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
   const scan = await file.scan()
   const unscanned = scan.verdict.verdict === 'clean' ? await unscannedPart(file, scan) : undefined
-  return { ...(unscanned ? incompleteScan(scan, unscanned) : afterScan(scan)), durationMs: scan.durationMs }
+  return { ...(unscanned ? incompleteScan(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
 }
 
-/** What a clean scan leaves open: parts that need a password, and containers that the engine does not unpack. */
+/** Parts that a clean scan did not cover: encrypted parts, and containers that the engine does not unpack. */
 async function unscannedPart(file: FileChecks, { engine, unsupportedContainers }: Scan): Promise<string | undefined> {
   const evidence = await file.evidence()
   if (evidence?.encrypted === true) return 'a part of it is encrypted, which no scanner can scan'
@@ -214,7 +214,7 @@ function incompleteScan(scan: Scan, cause: string): CheckVerdict {
   return { outcome: 'incomplete', message, evidence: { cause, engine: engineName(scan), ...proofEvidence(scan) } }
 }
 
-function afterScan(scan: Scan): CheckVerdict {
+function toScanVerdict(scan: Scan): CheckVerdict {
   const { verdict } = scan
   const [engine, proof] = [engineName(scan), proofEvidence(scan)]
   if (verdict.verdict === 'infected') {
@@ -245,5 +245,5 @@ const checks: Record<BlockReason, Check> = {
   virus_detected: virus,
 }
 
-/** In the order in which they run (contract, section 6). */
+/** The checks in the order in which they run. */
 export const orderedChecks: readonly [BlockReason, Check][] = blockReasons.map((reason) => [reason, checks[reason]])

@@ -19,7 +19,7 @@ export interface ValidationRules {
 
 /** A file to inspect, and the rules to apply. */
 export interface Submission {
-  /** Already cleaned (contract, section 4). */
+  /** Result of `cleanFilename`. */
   originalFilename: string
   rules: ValidationRules
   /** Absent if the upload was stopped at the size limit. `sizeBytes` is then the number of bytes received. */
@@ -45,7 +45,7 @@ export interface CheckReport {
 
 export type RejectionReason = BlockReason | PolicyRejection | 'scan_incomplete'
 
-/** The validation report (contract, section 6), stored with every attempt. */
+/** The validation report, stored with every attempt. */
 export interface ValidationReport {
   outcome: 'accepted' | 'rejected'
   reason: RejectionReason | null

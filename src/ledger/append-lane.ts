@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { idTime, newId } from '../platform/ids.js'
-import { added, usageColumns, usageOf } from './counters.js'
+import { sumDeltas, toUsageDeltas, usageColumns } from './counters.js'
 import type { Entry } from './entry.js'
 import {
   CommitScheduler,
@@ -13,7 +13,7 @@ import {
   unavailable,
   type Waiting,
 } from './group-commit.js'
-import { callRow, databaseJson } from './rows.js'
+import { toCallRow, toDatabaseJson } from './rows.js'
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
@@ -121,16 +121,16 @@ function appendStatement(entries: Entry[]): Statement {
     const calls: object[] = []
     const downloads = new Map<string, DownloadDelta>()
     const usage = entries.flatMap((entry) => {
-      const call = entry.call && callRow(entry.call)
+      const call = entry.call && toCallRow(entry.call)
       if (call) calls.push(call.row)
       const at = call?.at ?? idTime(newId('call'))
       if (entry.download) countDownload(downloads, entry.download, at)
-      return usageOf(entry, at)
+      return toUsageDeltas(entry, at)
     })
     return {
       name: 'ledger-append',
       text: appendText,
-      values: [databaseJson(calls), JSON.stringify(added(usage)), JSON.stringify([...downloads.values()])],
+      values: [toDatabaseJson(calls), JSON.stringify(sumDeltas(usage)), JSON.stringify([...downloads.values()])],
     }
   } catch (error) {
     throw new Unwritable('An entry cannot be written.', { cause: error })

@@ -27,40 +27,40 @@ export type UsageColumn = (typeof callColumns)[number] | (typeof fileColumns)[nu
 /** Bucket of the running totals. */
 export const totalBucket = new Date(0)
 
-export const hourOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 3_600_000) * 3_600_000)
-export const dayOf = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 86_400_000) * 86_400_000)
+export const startOfHour = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 3_600_000) * 3_600_000)
+export const startOfDay = (moment: Date): Date => new Date(Math.floor(moment.getTime() / 86_400_000) * 86_400_000)
 
 /** Older hours are deleted. Their days stay. */
-export const hoursKeptDays = 400
+export const storedHoursDays = 400
 
 /** Start of the stored hours. Earlier parts of a day are counted by rows. */
-export const hoursSince = (now: Date): Date => new Date(dayOf(now).getTime() - hoursKeptDays * 86_400_000)
+export const startOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
 
 /** Each delta counts for the tenant, its API key and its context, in the hour, the day and the total. */
-export const spread = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
+export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
 /**
  * The current counters: folded and not yet folded, in the snapshot of the statement that reads them. A bucket may have several rows,
  * which readers add up.
  */
-export const usageNow = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
+export const currentUsage = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}
-  FROM usage_deltas d ${spread} WHERE s.subject IS NOT NULL)`
+  FROM usage_deltas d ${deltaBuckets} WHERE s.subject IS NOT NULL)`
 
 export type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: string | null; hour: string } & Partial<
   Record<UsageColumn, number>
 >
 
 /** The counts that an entry adds. `at`: time of its call. Two rows if its file is of another hour. */
-export function usageOf({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
+export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const count = (
     subject: { tenantId: string; apiKeyId: string | null; contextId: string | null },
     moment: Date,
     counts: Partial<Record<UsageColumn, number>>,
   ) => {
-    const hour = hourOf(moment).toISOString()
+    const hour = startOfHour(moment).toISOString()
     const same = rows.find(
       (row) => row.hour === hour && row.api_key_id === subject.apiKeyId && row.context_id === subject.contextId,
     )
@@ -69,27 +69,31 @@ export function usageOf({ call, blocked, upload, deletion, download }: Entry, at
   }
   if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
   if (blocked) count(blocked, at, { [blocked.reason]: 1 })
-  // By the time in the file's row, so that a recount of the rows gives the same hours.
+  // The time of the file's row decides, so that a recount of the rows results in the same hours.
   if (upload)
-    count({ ...upload.file, apiKeyId: keyOnly(upload.actor.id) }, upload.file.createdAt, {
+    count({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
       files_uploaded: 1,
       bytes_uploaded: upload.file.sizeBytes,
     })
   if (deletion)
-    count({ tenantId: deletion.actor.tenantId, apiKeyId: keyOnly(deletion.actor.id), contextId: deletion.file.contextId }, at, {
-      files_deleted: 1,
-      bytes_deleted: deletion.file.sizeBytes,
-    })
+    count(
+      { tenantId: deletion.actor.tenantId, apiKeyId: toApiKeyId(deletion.actor.id), contextId: deletion.file.contextId },
+      at,
+      {
+        files_deleted: 1,
+        bytes_deleted: deletion.file.sizeBytes,
+      },
+    )
   if (download)
     count({ ...download, apiKeyId: call?.apiKeyId ?? null }, at, { downloads: 1, bytes_downloaded: download.sizeBytes })
   return rows
 }
 
-/** Only API keys have counters: actions of users are not calls (contract, section 5). */
-const keyOnly = (id: string): string | null => (id.startsWith('key_') ? id : null)
+/** Only API keys have counters: actions of users are not calls. */
+const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
 /** One row for each tenant, key, context and hour of a group. */
-export function added(deltas: UsageDelta[]): UsageDelta[] {
+export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
   const sums = new Map<string, UsageDelta>()
   for (const delta of deltas) {
     const place = `${delta.tenant_id}|${delta.api_key_id}|${delta.context_id}|${delta.hour}`

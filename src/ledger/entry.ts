@@ -5,7 +5,7 @@ export type Operation = 'upload' | 'download' | 'metadata' | 'delete'
 export type AuditType = 'api_key' | 'file' | 'context' | 'tenant' | 'security'
 export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
 
-/** A call with an API key, as the call log stores it (specification, section 2). */
+/** A call with an API key, as the call log stores it. */
 export interface CallRow {
   tenantId: string
   apiKeyId: string
@@ -23,7 +23,7 @@ export interface CallRow {
   userAgent: string
 }
 
-/** An audit log entry, with a snapshot of the performer (specification, section 2). */
+/** An audit log entry, with a snapshot of the performer. */
 export interface AuditRow {
   actor: Actor
   tenantId: string
@@ -99,7 +99,7 @@ export interface Entry {
 }
 
 /** Audit log entry of a change to one file. */
-export const fileAudit = (
+export const toFileAudit = (
   actor: Actor,
   action: AuditAction,
   { fileId, originalFilename, contextKey }: Pick<UploadedFile, 'fileId' | 'originalFilename' | 'contextKey'>,
@@ -117,10 +117,10 @@ export const fileAudit = (
 })
 
 /** The call as a failure. */
-export const failed = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
+export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,
   status: 'failure',
-  // Specification, section 2: a rejected upload involves no file, even if it has an id already.
+  // A rejected upload has no file, even if it already has an id.
   fileId: call.operation === 'upload' ? null : call.fileId,
   errorCode: error.code,
   errorMessage: error.message,

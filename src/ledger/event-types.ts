@@ -1,14 +1,14 @@
-/** Every type of an event, with what it says. */
+/** All event types and their descriptions, which the API documents. */
 export const eventTypes = {
-  'file.accepted': 'a file passed every check and is kept.',
-  'file.rejected': 'a check refused a file; nothing of it is kept.',
-  'file.deleted': 'a file was deleted; where its context has a trash, it can be restored.',
-  'file.restored': 'a file was taken out of the trash.',
-  'file.purged': 'a file of the trash, or of quarantine, is gone for good.',
-  'file.quarantined': 'a later scan found a file infected; it is out of reach.',
-  'file.released': 'a file was taken out of quarantine.',
+  'file.accepted': 'a file passed all checks and is stored.',
+  'file.rejected': 'a check rejected a file. Its content is not stored.',
+  'file.deleted': 'a file was deleted. It can be restored if its context has a trash.',
+  'file.restored': 'a file was restored from the trash.',
+  'file.purged': 'a file in the trash or in quarantine was permanently deleted.',
+  'file.quarantined': 'a later scan found a virus in a file, which can no longer be downloaded.',
+  'file.released': 'a file was released from quarantine.',
   'file.held': 'a file was put on hold: it cannot be deleted.',
-  'file.hold_released': 'the hold of a file was lifted.',
+  'file.hold_released': 'the hold of a file was released.',
   'context.created': 'a context was created.',
   'context.updated': 'a context, its rules or its policy were changed.',
   'context.deleted': 'a context was deleted.',
@@ -23,26 +23,26 @@ export const eventTypes = {
   'user.disabled': 'a user was disabled.',
   'user.deleted': 'a user was deleted.',
   'user.session_created': 'a user signed in.',
-  'user.session_ended': 'a session of a user was ended.',
+  'user.session_ended': 'a session of a user was revoked.',
   'tenant.created': 'the tenant was created.',
   'tenant.updated': 'the tenant was changed.',
-  'quota.threshold': '80, 95 or 100 % of the quota of the tenant or of a context are in use.',
+  'quota.threshold': 'the tenant or a context uses 80, 95 or 100 % of its quota.',
   'security.sign_in_failed': 'a sign-in failed.',
-  'security.second_factor_locked': 'codes of a user are rejected after too many wrong ones.',
-  'security.credential_refused': 'a known credential was refused.',
-  'security.scope_refused': 'a credential asked for what it may not do.',
-  'security.limit_reached': 'a credential made too many calls.',
-  'security.storage_finding': 'rows and blobs disagree about a file.',
+  'security.second_factor_locked': 'a user entered too many wrong codes. Further codes are rejected.',
+  'security.credential_refused': 'a known credential was rejected.',
+  'security.scope_refused': 'a credential lacked the scope of a request.',
+  'security.limit_reached': 'a credential exceeded its rate limit.',
+  'security.storage_finding': 'the database and the file store do not match for a file.',
   'webhook.created': 'a webhook was created.',
   'webhook.updated': 'a webhook was changed.',
   'webhook.deleted': 'a webhook was deleted.',
-  'webhook.disabled': 'a webhook was disabled: by hand, or since its receiver refused everything.',
+  'webhook.disabled': 'a webhook was disabled, by a user or after its deliveries kept failing.',
 } as const
 
 export type EventType = keyof typeof eventTypes
 
-/** By what an audit entry is about (audit type, entity type), its action and, where there are several, the change that its details name. */
-const typesOfAudit: Readonly<Record<string, EventType>> = {
+/** The keys are audit type, entity type, action and, if needed, the change, reason or finding in the details. */
+const eventTypesByAudit: Readonly<Record<string, EventType>> = {
   'file file deleted': 'file.deleted',
   'file file deleted purged': 'file.purged',
   'file file updated restored': 'file.restored',
@@ -87,7 +87,7 @@ const typesOfAudit: Readonly<Record<string, EventType>> = {
 }
 
 /** Throws if the entry has no event type: no change is committed without its event. */
-export function typeOfAudit(row: {
+export function getEventType(row: {
   auditType: string
   entityType: string
   action: string
@@ -95,7 +95,7 @@ export function typeOfAudit(row: {
 }): EventType {
   const kind = `${row.auditType} ${row.entityType} ${row.action}`
   const { change, reason, finding } = row.details
-  const type = typesOfAudit[`${kind} ${change ?? (finding ? 'finding' : reason)}`] ?? typesOfAudit[kind]
+  const type = eventTypesByAudit[`${kind} ${change ?? (finding ? 'finding' : reason)}`] ?? eventTypesByAudit[kind]
   if (!type)
     throw new Error(`The audit log entry '${kind}' has no event type. Add it to typesOfAudit in src/ledger/event-types.ts.`)
   return type

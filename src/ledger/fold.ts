@@ -1,60 +1,60 @@
 import type { Pool } from 'pg'
 import { sqlFault } from '../platform/db/sql-errors.js'
 import { inTransaction } from '../platform/db/transaction.js'
-import { spread, usageColumns } from './counters.js'
+import { deltaBuckets, usageColumns } from './counters.js'
 
-const everyMs = 1_000
-const everyTenantEvery = 60
-// A transaction, which holds the locks of that many.
-const tenantsAtOnce = 16
-// Of more, the others are folded in the seconds after: readers add what is not folded yet.
-const tenantsEachTurn = 32
-const rowsAtOnce = 20_000
-// Any constant of our own; with a hash of the tenant it keeps two replicas from folding the same tenant at once.
+const foldIntervalMs = 1_000
+const foldsPerFullScan = 60
+// A transaction holds the locks of all its tenants.
+const tenantsPerTransaction = 16
+// Other tenants follow in the next seconds. Readers add the deltas that are not folded yet.
+const tenantsPerFold = 32
+const rowsPerStatement = 20_000
+// An arbitrary constant. With a hash of the tenant, it is an advisory lock: only one replica folds a tenant at a time.
 export const foldLockSpace = 4_207_004
 
 const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${column}`).join(', ')
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// What no other process folds just now: a tenant that is being deleted waits until this is over, or has been deleted and is not there.
-const mine = `mine AS MATERIALIZED (SELECT 1 FROM tenants WHERE tenant_id = $1 AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext($1)) FOR KEY SHARE SKIP LOCKED)`
-const mayGo = `(EXISTS (SELECT FROM mine) OR NOT EXISTS (SELECT FROM tenants WHERE tenant_id = $1))`
+// Locks the tenant against other folds and its deletion. No row if it is locked or deleted.
+const ownTenant = `mine AS MATERIALIZED (SELECT 1 FROM tenants WHERE tenant_id = $1 AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext($1)) FOR KEY SHARE SKIP LOCKED)`
+const isFoldable = `(EXISTS (SELECT FROM mine) OR NOT EXISTS (SELECT FROM tenants WHERE tenant_id = $1))`
 
-// Deleted and counted by one statement: nothing is counted twice or lost, even when a process dies. Of one tenant, whose rows a
-// distributed database has in one place.
-const foldUsage = `WITH ${mine},
-deltas AS (DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 AND ${mayGo} LIMIT ${rowsAtOnce}) RETURNING *),
+// One statement deletes and counts, so that a crash neither loses nor repeats a delta. A distributed database has the rows of one tenant
+// on one node.
+const foldUsage = `WITH ${ownTenant},
+deltas AS (DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 AND ${isFoldable} LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (
   INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${counts})
-  SELECT $1, s.subject, g.grain, g.bucket, ${sums} FROM deltas d CROSS JOIN mine ${spread} WHERE s.subject IS NOT NULL
+  SELECT $1, s.subject, g.grain, g.bucket, ${sums} FROM deltas d CROSS JOIN mine ${deltaBuckets} WHERE s.subject IS NOT NULL
   GROUP BY 2, 3, 4 ORDER BY 2, 3, 4
   ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
 SELECT count(*) AS folded FROM deltas`
 
-// A file that was deleted meanwhile takes its downloads with it. Locked in the order in which moves lock.
-const foldDownloads = `WITH ${mine},
-deltas AS (DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 AND ${mayGo} LIMIT ${rowsAtOnce}) RETURNING *),
+// Downloads of deleted files are discarded. Files are locked in the same order as by moves.
+const foldDownloads = `WITH ${ownTenant},
+deltas AS (DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 AND ${isFoldable} LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (SELECT file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY file_id),
 locked AS (SELECT c.* FROM files f JOIN counted c ON c.file_id = f.file_id WHERE f.tenant_id = $1 ORDER BY f.file_id FOR NO KEY UPDATE OF f),
 kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_downloaded_at = greatest(f.last_downloaded_at, l.last_at)
   FROM locked l WHERE f.tenant_id = $1 AND f.file_id = l.file_id)
 SELECT count(*) AS folded FROM deltas`
 
-// Most calls are none.
-const whoseDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
+// Most deltas are not downloads.
+const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
 
 /**
- * Brings what calls added into the counters: every second, and when the service stops. Each replica folds the tenants that it wrote
- * for, and now and then looks for what another left behind.
+ * Adds the deltas of calls to the counters, every second and when the service stops. Each replica folds the tenants for which it wrote,
+ * and once a minute all tenants with deltas, for example of a replica that crashed.
  */
 export class Fold {
   readonly #pool: Pool
   readonly #onFailed: (error: unknown) => void
   readonly #tenants = new Set<string>()
-  #turn: Promise<void> = Promise.resolve()
+  #lastFold: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
-  #turns = 0
+  #foldCount = 0
 
   constructor(pool: Pool, onFailed: (error: unknown) => void = () => {}) {
     this.#pool = pool
@@ -66,50 +66,50 @@ export class Fold {
     this.#timer = setInterval(() => {
       if (running) return
       running = true
-      void this.run({ everyTenant: this.#turns++ % everyTenantEvery === 0, most: tenantsEachTurn })
+      void this.run({ everyTenant: this.#foldCount++ % foldsPerFullScan === 0, maxTenants: tenantsPerFold })
         .catch(this.#onFailed)
         .finally(() => {
           running = false
         })
-    }, everyMs).unref()
+    }, foldIntervalMs).unref()
   }
 
-  /** That something was added for that tenant. */
+  /** Call this after deltas of the tenant were written. */
   note(tenantId: string): void {
     this.#tenants.add(tenantId)
   }
 
-  /** Folds what was noted, of the `most` tenants that have waited longest; with `everyTenant`, what any replica added. */
-  run({ everyTenant = false, most = Number.POSITIVE_INFINITY } = {}): Promise<void> {
-    this.#turn = this.#turn.catch(() => {}).then(() => this.#run(everyTenant, most))
-    return this.#turn
+  /** Folds the `maxTenants` noted tenants that have waited longest. `everyTenant` adds the tenants of all replicas. */
+  run({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
+    this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#run(everyTenant, maxTenants))
+    return this.#lastFold
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // What is left is folded by another replica, or at the next start.
+    // Another replica, or the next start, folds the rest.
     await this.run().catch(() => {})
   }
 
-  async #run(everyTenant: boolean, most: number): Promise<void> {
+  async #run(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
       for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
-      // What a process that died left pending is never moved any more.
+      // Rows of a crashed process, which no move uses any more.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)
         await this.#pool.query(`DELETE FROM pending_moves WHERE tenant_id = $1 AND ${old}`, [tenantId])
     }
-    const noted = [...this.#tenants].slice(0, most).sort()
+    const noted = [...this.#tenants].slice(0, maxTenants).sort()
     for (const tenantId of noted) this.#tenants.delete(tenantId)
-    for (let from = 0; from < noted.length; from += tenantsAtOnce) {
-      const tenants = noted.slice(from, from + tenantsAtOnce)
+    for (let from = 0; from < noted.length; from += tenantsPerTransaction) {
+      const tenants = noted.slice(from, from + tenantsPerTransaction)
       try {
         await this.#fold(tenants)
       } catch (error) {
         for (const tenantId of tenants) this.#tenants.add(tenantId)
         if (sqlFault(error) !== 'locked' || tenants.length === 1) throw error
-        // One of them has a row locked: the others do not wait for it.
+        // A row of one tenant is locked. The other tenants do not wait for it.
         for (const tenantId of tenants)
           await this.#fold([tenantId]).then(
             () => this.#tenants.delete(tenantId),
@@ -119,16 +119,16 @@ export class Fold {
     }
   }
 
-  /** In one transaction: a commit for each tenant would take longer than all that is folded. */
+  /** Folds in one transaction. A commit per tenant would take longer than the fold. */
   async #fold(tenants: string[]): Promise<void> {
     await inTransaction(this.#pool, async (client) => {
       const fold = async (name: string, text: string, tenantId: string) => {
         for (;;) {
           const { rows } = await client.query<{ folded: number }>({ name, text, values: [tenantId] })
-          if (Number(rows[0]!.folded) < rowsAtOnce) return
+          if (Number(rows[0]!.folded) < rowsPerStatement) return
         }
       }
-      const { rows } = await client.query<{ tenant_id: string }>(whoseDownloads, [tenants])
+      const { rows } = await client.query<{ tenant_id: string }>(tenantsWithDownloads, [tenants])
       const downloads = new Set(rows.map((row) => row.tenant_id))
       for (const tenantId of tenants) {
         await fold('fold-usage', foldUsage, tenantId)

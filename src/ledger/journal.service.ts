@@ -11,7 +11,7 @@ export interface JournalEvent {
 }
 
 /** Selects events: those after the sequence `after`, filtered by type and context. */
-export interface Wanted {
+export interface JournalFilter {
   tenantId: string
   after: number
   /** Null: of every type. */
@@ -36,7 +36,7 @@ interface Row {
 
 const maxPageEvents = 200
 /** Minimum pause of a reader that follows a busy journal. It then reads more events per page. */
-const betweenReadsMs = 100
+const minReadIntervalMs = 100
 
 /** Reads journals: one page after any position, or all new events. */
 export class JournalService {
@@ -60,12 +60,16 @@ export class JournalService {
   }
 
   /** In ascending order. The cost does not depend on the position or the length of the journal. */
-  async page({ tenantId, after, types = null, contexts = null, limit }: Wanted & { limit: number }): Promise<JournalPage> {
+  async page({ tenantId, after, types = null, contexts = null, limit }: JournalFilter & { limit: number }): Promise<JournalPage> {
     const durable = await this.#durability.expression()
     const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
       types
-        ? { name: 'journal-page-of-types', text: around(durable, eventsOfTypes), values: [tenantId, after, limit, types] }
-        : { name: 'journal-page', text: around(durable, eventsOfAllTypes), values: [tenantId, after, limit] },
+        ? {
+            name: 'journal-page-of-types',
+            text: toPageStatement(durable, eventsOfTypes),
+            values: [tenantId, after, limit, types],
+          }
+        : { name: 'journal-page', text: toPageStatement(durable, eventsOfAllTypes), values: [tenantId, after, limit] },
     )
     const lastSequence = rows[0]?.length ?? 0
     if (rows[0]?.durable === false && lastSequence > after) await this.#durability.flush()
@@ -81,7 +85,7 @@ export class JournalService {
     signal,
     limit = maxPageEvents,
     ...wanted
-  }: Wanted & { signal: AbortSignal; limit?: number }): AsyncGenerator<JournalPage> {
+  }: JournalFilter & { signal: AbortSignal; limit?: number }): AsyncGenerator<JournalPage> {
     const listener = this.#wakes.listen(wanted.tenantId)
     const wake = () => listener.wake()
     signal.addEventListener('abort', wake)
@@ -94,7 +98,7 @@ export class JournalService {
         after = found.through
         if (after < found.lastSequence || signal.aborted) continue
         await listener.wait(found.lastSequence)
-        await rest(betweenReadsMs - (performance.now() - began), signal)
+        await pause(minReadIntervalMs - (performance.now() - began), signal)
       }
     } finally {
       signal.removeEventListener('abort', wake)
@@ -103,7 +107,7 @@ export class JournalService {
   }
 }
 
-const rest = (ms: number, signal: AbortSignal): Promise<void> =>
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     if (ms <= 0 || signal.aborted) return resolve()
     const done = () => {
@@ -116,7 +120,7 @@ const rest = (ms: number, signal: AbortSignal): Promise<void> =>
   })
 
 // The length of the journal is of the same snapshot: the page is complete up to it.
-const around = (durable: string, events: string) => `
+const toPageStatement = (durable: string, events: string) => `
 SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
 

@@ -4,11 +4,11 @@ import { sqlFault } from '../platform/db/sql-errors.js'
 import { outcomeUnknown } from '../platform/errors/errors.js'
 import { traced } from '../platform/telemetry/tracing.js'
 import { AppendLane } from './append-lane.js'
-import { type Entry, failed } from './entry.js'
+import { type Entry, toFailedCall } from './entry.js'
 import type { Fold } from './fold.js'
 import type { Waiting } from './group-commit.js'
 import { MoveLane, moveStatement } from './move-lane.js'
-import { type Refusal, refusalOf, StaleWriteError } from './refusals.js'
+import { type Refusal, StaleWriteError, toRefusalError } from './refusals.js'
 
 export type Transaction = Prisma.TransactionClient
 
@@ -140,7 +140,7 @@ export class Ledger {
             const { text, values } = moveStatement(tenantId, entries)
             const [moved] = await tx.$queryRawUnsafe<{ refusals: Refusal[] }[]>(text, ...values)
             const [refusal] = moved!.refusals
-            if (refusal) throw refusalOf(refusal, entries[refusal.n]!)
+            if (refusal) throw toRefusalError(refusal, entries[refusal.n]!)
             isCommitting = true
             return result
           },
@@ -187,10 +187,10 @@ export class Ledger {
 
   /** Logs the rejected call with its reason, without a lock, before the caller gets the error. */
   #refuse({ entry, reject }: Waiting, refusal: Refusal): void {
-    const error = refusalOf(refusal, entry)
+    const error = toRefusalError(refusal, entry)
     const refuse = () => reject(error)
     if (error instanceof StaleWriteError || !entry.call) refuse()
-    else this.#appends.push({ entry: { call: failed(entry.call, error) }, resolve: refuse, reject: refuse })
+    else this.#appends.push({ entry: { call: toFailedCall(entry.call, error) }, resolve: refuse, reject: refuse })
   }
 }
 

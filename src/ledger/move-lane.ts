@@ -3,7 +3,7 @@ import { sqlFault } from '../platform/db/sql-errors.js'
 import { databaseUnavailable, outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { faultPoint } from '../platform/fault-points.js'
 import { idTime, newId } from '../platform/ids.js'
-import { usageOf } from './counters.js'
+import { toUsageDeltas } from './counters.js'
 import type { Entry } from './entry.js'
 import {
   CommitScheduler,
@@ -16,7 +16,7 @@ import {
   type Waiting,
 } from './group-commit.js'
 import type { Refusal } from './refusals.js'
-import { auditRow, auditsOf, callRow, databaseJson, eventsOf, fileRow, removedRow } from './rows.js'
+import { getAudits, toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow } from './rows.js'
 
 /** A change that writes through its own transaction, under the lock of its tenant. */
 export interface Change {
@@ -222,20 +222,20 @@ function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void 
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
   name: 'ledger-move',
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
-  values: [tenantId, movesJson(entries)],
+  values: [tenantId, toMovesJson(entries)],
 })
 
 /** Argument of the database functions. */
-export function movesJson(entries: Entry[]): string {
+export function toMovesJson(entries: Entry[]): string {
   try {
-    return databaseJson(movesOf(entries))
+    return toDatabaseJson(toMoveRows(entries))
   } catch (error) {
     throw new Unwritable('An entry cannot be written.', { cause: error })
   }
 }
 
 /** Rows by table, each with the index of its entry. The database function skips the rows of an entry that it rejects. */
-function movesOf(entries: Entry[]): Record<string, unknown> {
+function toMoveRows(entries: Entry[]): Record<string, unknown> {
   const moves: Record<string, unknown> = { entries: entries.length }
   const put = (kind: string, n: number, rows: object[]) => {
     if (rows.length === 0) return
@@ -243,13 +243,13 @@ function movesOf(entries: Entry[]): Record<string, unknown> {
     for (const row of rows) known.push({ n, ...row })
   }
   entries.forEach((entry, n) => {
-    const call = entry.call && callRow(entry.call)
+    const call = entry.call && toCallRow(entry.call)
     if (call) put('calls', n, [call.row])
-    put(entry.blocked ? 'blocked' : 'usage', n, usageOf(entry, call?.at ?? idTime(newId('call'))))
-    if (entry.upload) put('uploads', n, [fileRow(entry.upload)])
-    if (entry.deletion) put('deletions', n, [removedRow(entry.deletion)])
-    put('audit', n, auditsOf(entry).map(auditRow))
-    put('events', n, eventsOf(entry, call?.callId ?? null))
+    put(entry.blocked ? 'blocked' : 'usage', n, toUsageDeltas(entry, call?.at ?? idTime(newId('call'))))
+    if (entry.upload) put('uploads', n, [toFileRow(entry.upload)])
+    if (entry.deletion) put('deletions', n, [toRemovedRow(entry.deletion)])
+    put('audit', n, getAudits(entry).map(toAuditRow))
+    put('events', n, toEventRows(entry, call?.callId ?? null))
     if (entry.answer) {
       const { actorId, key, token, response } = entry.answer
       put('answers', n, [{ actor_id: actorId, key, token, response }])
@@ -279,7 +279,7 @@ export async function moveGroups(
   const moves: string[] = []
   for (const [tenant, entries] of groups)
     try {
-      moves.push(`{"tenant": ${JSON.stringify(tenant)}, "moves": ${movesJson(entries)}}`)
+      moves.push(`{"tenant": ${JSON.stringify(tenant)}, "moves": ${toMovesJson(entries)}}`)
     } catch (error) {
       if (!(error instanceof Unwritable)) throw error
       outcomes.set(tenant, 'faulty')

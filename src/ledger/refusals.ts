@@ -48,7 +48,7 @@ const staleReasons = {
   rules: 'The context was changed or deleted.',
 }
 
-export function refusalOf(refusal: Refusal, { upload, deletion }: Entry): AssayError | StaleWriteError {
+export function toRefusalError(refusal: Refusal, { upload, deletion }: Entry): AssayError | StaleWriteError {
   switch (refusal.why) {
     case 'answered':
       return new StaleWriteError('answer')

@@ -1,5 +1,5 @@
 import type { Actor } from '../platform/actor.js'
-import { type AuditRow, fileAudit } from './entry.js'
+import { type AuditRow, toFileAudit } from './entry.js'
 import type { Transaction } from './ledger.js'
 
 interface RemovedRow {
@@ -9,27 +9,31 @@ interface RemovedRow {
   size_bytes: bigint
 }
 
-/** Which rows `t`, by an SQL condition whose own values are `$3` and `$4`. */
-export interface Which {
+/** Selects rows `t` by an SQL condition with the values `$3` and `$4`. */
+export interface FileSelection {
   table: keyof typeof sources
   where: string
   values: readonly unknown[]
 }
 
 /**
- * Removes files of a tenant for good, under its lock: their reports, their bytes, and their blobs, which are due for the sweep. Gives the
- * audit entries that go with it. What is on hold stays, however it came here.
+ * Permanently deletes files of a tenant under its lock: rows, reports and counted bytes. The sweep deletes the blobs. Files on hold are
+ * not deleted. Returns the audit log entries.
  */
-export async function removeForGood(tx: Transaction, actor: Actor, { table, where, values }: Which): Promise<AuditRow[]> {
+export async function removePermanently(
+  tx: Transaction,
+  actor: Actor,
+  { table, where, values }: FileSelection,
+): Promise<AuditRow[]> {
   const key = actor.kind === 'api_key' ? actor.id : null
   const rows = await tx.$queryRawUnsafe<RemovedRow[]>(statement(table, where), actor.tenantId, key, ...values)
   return rows.map((row) => {
     const file = { fileId: row.file_id, originalFilename: row.original_filename, contextKey: row.context_key }
-    return fileAudit(actor, 'deleted', file, { change: 'purged', size_bytes: Number(row.size_bytes) })
+    return toFileAudit(actor, 'deleted', file, { change: 'purged', size_bytes: Number(row.size_bytes) })
   })
 }
 
-// What is in the trash was counted as deleted when it came there; its bytes were not.
+// A file in the trash was counted as deleted when it was trashed. Its bytes were not, because it still uses storage.
 const sources = {
   trash: { files: 0, others: '' },
   files: {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@assay/proofs'
 import { idTime, newId } from '../platform/ids.js'
-import { type AuditRow, type CallRow, type Entry, fileAudit, type RejectedUpload, type UploadedFile } from './entry.js'
-import { type EventType, typeOfAudit } from './event-types.js'
+import { type AuditRow, type CallRow, type Entry, type RejectedUpload, toFileAudit, type UploadedFile } from './entry.js'
+import { type EventType, getEventType } from './event-types.js'
 
 /** Row of a call. Its time is the time of its id. */
-export function callRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
+export function toCallRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
   const at = idTime(callId)
   return {
@@ -31,7 +31,7 @@ export function callRow(call: CallRow): { callId: string; row: Record<string, un
 }
 
 /** Row of a file, with its report and its uploader. */
-export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
+export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   file_id: file.fileId,
   context_id: file.contextId,
   original_filename: file.originalFilename,
@@ -50,20 +50,20 @@ export const fileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   rules_at: file.rulesAt.toISOString(),
 })
 
-export const removedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
+export const toRemovedRow = ({ actor, file }: NonNullable<Entry['deletion']>) => ({
   file_id: file.fileId,
   deleted_by: actor.id,
   deleted_by_type: actor.kind,
 })
 
 /** Audit entries of an upload, a deletion or a change. */
-export const auditsOf = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
+export const getAudits = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
   ...audit,
-  ...(upload ? [creationOf(upload)] : []),
-  ...(deletion ? [deletionOf(deletion)] : []),
+  ...(upload ? [toCreationAudit(upload)] : []),
+  ...(deletion ? [toDeletionAudit(deletion)] : []),
 ]
 
-const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedFile }): AuditRow => ({
+const toCreationAudit = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedFile }): AuditRow => ({
   actor,
   tenantId: file.tenantId,
   auditType: 'file',
@@ -79,11 +79,11 @@ const creationOf = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedF
   },
 })
 
-const deletionOf = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
-  fileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
+const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
+  toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
 /** Row of an audit log entry. Its time is the time of its id: at midnight it may be on the day after its call. */
-export function auditRow(row: AuditRow) {
+export function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
     audit_id: auditId,
@@ -118,15 +118,15 @@ const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
 /** Events of an entry. An accepted upload and its audit log entry are one event. */
-export function eventsOf(entry: Entry, callId: string | null): EventRow[] {
+export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []
-  if (entry.upload) events.push(acceptedOf(entry.upload))
-  if (entry.rejection) events.push(rejectedOf(entry.rejection, callId))
-  for (const row of auditsOf({ ...entry, upload: undefined })) events.push(changeOf(row))
+  if (entry.upload) events.push(toAcceptedEvent(entry.upload))
+  if (entry.rejection) events.push(toRejectedEvent(entry.rejection, callId))
+  for (const row of getAudits({ ...entry, upload: undefined })) events.push(toChangeEvent(row))
   return events
 }
 
-function acceptedOf({ actor, file }: NonNullable<Entry['upload']>): EventRow {
+function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRow {
   const data = canonicalJson({
     file_id: file.fileId,
     original_filename: file.originalFilename,
@@ -137,15 +137,15 @@ function acceptedOf({ actor, file }: NonNullable<Entry['upload']>): EventRow {
     rules_version: file.rulesVersion,
     uploaded_by: actor.id,
   })
-  return eventOf('file.accepted', {
+  return toEventRow('file.accepted', {
     subject: file.fileId,
     contextKey: file.contextKey,
     data,
-    checks: checksSummary(file.validation),
+    checks: summarizeChecks(file.validation),
   })
 }
 
-function rejectedOf({ actor, ...upload }: RejectedUpload, callId: string | null): EventRow {
+function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | null): EventRow {
   const data = canonicalJson({
     call_id: callId,
     original_filename: upload.originalFilename,
@@ -154,64 +154,65 @@ function rejectedOf({ actor, ...upload }: RejectedUpload, callId: string | null)
     context_key: upload.contextKey,
     rules_version: upload.rulesVersion,
     reason: upload.reason,
-    message: bounded(upload.message),
+    message: boundValue(upload.message),
     uploaded_by: actor.id,
   })
-  return eventOf('file.rejected', {
+  return toEventRow('file.rejected', {
     subject: callId,
     contextKey: upload.contextKey,
     data,
-    checks: checksSummary(upload.validation),
+    checks: summarizeChecks(upload.validation),
   })
 }
 
-function changeOf(row: AuditRow): EventRow {
+function toChangeEvent(row: AuditRow): EventRow {
   const { entityType, entityId, entityName, actor, details } = row
   const contextKey = row.contextKey ?? (entityType === 'context' ? entityName : null)
   const facts = {
-    ...named(row),
+    ...toNameField(row),
     ...(contextKey !== null && { context_key: contextKey }),
     [`${entityType === 'security' ? 'subject' : entityType}_id`]: entityId,
     performed_by_id: actor.id,
     performed_by_type: actor.kind,
   }
   let data = canonicalJson({
-    ...Object.fromEntries(Object.entries(details).map(([name, value]) => [name, boundedChange(name, value)])),
+    ...Object.fromEntries(Object.entries(details).map(([name, value]) => [name, boundChange(name, value)])),
     ...facts,
   })
-  if (Buffer.byteLength(data) > maxDataBytes) data = canonicalJson({ ...facts, changed: hashOf(canonicalJson(details)) })
-  return eventOf(typeOfAudit(row), { subject: entityId, contextKey, data })
+  if (Buffer.byteLength(data) > maxDataBytes) data = canonicalJson({ ...facts, changed: toHash(canonicalJson(details)) })
+  return toEventRow(getEventType(row), { subject: entityId, contextKey, data })
 }
 
 const nameFields: Readonly<Record<string, string>> = { file: 'original_filename', api_key: 'name' }
 
-const named = ({ entityType, entityName }: AuditRow) => (nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {})
+const toNameField = ({ entityType, entityName }: AuditRow) =>
+  nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {}
 
 /** Bounds the values of a change, each field's before and after separately. */
-function boundedChange(name: string, value: unknown): unknown {
-  if (name !== 'changed' || typeof value !== 'object' || value === null) return bounded(value)
+function boundChange(name: string, value: unknown): unknown {
+  if (name !== 'changed' || typeof value !== 'object' || value === null) return boundValue(value)
   const sides = (field: unknown) =>
     typeof field === 'object' && field !== null
-      ? Object.fromEntries(Object.entries(field).map(([side, inner]) => [side, bounded(inner)]))
-      : bounded(field)
+      ? Object.fromEntries(Object.entries(field).map(([side, inner]) => [side, boundValue(inner)]))
+      : boundValue(field)
   return Object.fromEntries(Object.entries(value).map(([field, change]) => [field, sides(change)]))
 }
 
 /** Replaces a long value by its hash. */
-function bounded(value: unknown): unknown {
+function boundValue(value: unknown): unknown {
   const text = canonicalJson(value)
-  return Buffer.byteLength(text) > maxValueBytes ? hashOf(text) : value
+  return Buffer.byteLength(text) > maxValueBytes ? toHash(text) : value
 }
 
-const hashOf = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
+const toHash = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
 
 /** Checks of a verdict and the engine. */
-function checksSummary(validation: unknown): object {
+function summarizeChecks(validation: unknown): object {
   const { checks = [], engine = null } = (validation ?? {}) as { checks?: { check: string; outcome: string }[]; engine?: unknown }
   return { checks: checks.map(({ check, outcome }) => ({ check, outcome })), engine }
 }
 
-function eventOf(
+function toEventRow(
   type: EventType,
   { subject, contextKey, data, checks }: { subject: string | null; contextKey: string | null; data: string; checks?: object },
 ): EventRow {
@@ -223,7 +224,7 @@ function eventOf(
 const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
 
 /** JSON that PostgreSQL's jsonb accepts: invalid characters in strings become U+FFFD. Input that must be stored exactly is rejected earlier. */
-export function databaseJson(value: unknown): string {
+export function toDatabaseJson(value: unknown): string {
   const json = JSON.stringify(value)
   return invalidInJsonb.test(json)
     ? JSON.stringify(value, (_key, inner) =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { usageNow } from '../../src/ledger/counters.js'
+import { currentUsage } from '../../src/ledger/counters.js'
 import { storageUnavailable } from '../../src/platform/errors/errors.js'
 import { newId } from '../../src/platform/ids.js'
 import { anyId, anyTimestamp, dataOf, itemsOf, refusal } from '../support/answers.js'
@@ -125,7 +125,7 @@ describe('the log contains every call, successful or not', () => {
     const { body } = await tenant.admin.get(`/files/${file_id}/metadata`)
     expect(body.data.download_count).toBe(1)
     const { rows } = await world.database.pool.query(
-      `SELECT sum(download_success)::int AS calls, sum(downloads)::int AS downloads, sum(bytes_downloaded)::int AS bytes FROM ${usageNow} u WHERE subject = $1 AND grain = 'total'`,
+      `SELECT sum(download_success)::int AS calls, sum(downloads)::int AS downloads, sum(bytes_downloaded)::int AS bytes FROM ${currentUsage} u WHERE subject = $1 AND grain = 'total'`,
       [reader.id],
     )
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
@@ -141,7 +141,7 @@ describe('the log contains every call, successful or not', () => {
     const calls = dataOf(await tenant.admin.get(`/stats/logs?api_key_id=${reader.id}`))
     expect(calls.pagination.total_items).toBe(29)
     const { rows } = await world.database.pool.query(
-      `SELECT sum(metadata_success)::int AS calls FROM ${usageNow} u WHERE subject = $1 AND grain = 'total'`,
+      `SELECT sum(metadata_success)::int AS calls FROM ${currentUsage} u WHERE subject = $1 AND grain = 'total'`,
       [reader.id],
     )
     expect(rows).toEqual([{ calls: 29 }])

@@ -32,7 +32,7 @@ describe('a download URL stops working with', () => {
     const refused = await fetch(url)
     expect([refused.status, ((await refused.json()) as { message: string }).message]).toEqual([
       403,
-      expect.stringContaining('was ended'),
+      expect.stringContaining('no longer active'),
     ])
     expect(await status(others)).toBe(200)
     if (move === 'revoke') return
@@ -71,7 +71,7 @@ describe('a single-use download URL', () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => status(url)))
     expect(all.sort()).toEqual([200, ...Array(7).fill(403)])
     const { message } = (await (await fetch(url)).json()) as { message: string }
-    expect(message).toContain('was of use once')
+    expect(message).toContain('was already used')
     expect(await status(await urlBy(tenant.admin, '?once=true'))).toBe(200)
   })
 
@@ -97,7 +97,7 @@ describe('a single-use download URL', () => {
       const { body } = await there.admin.graphql('mutation { createDownloadUrl(fileId: "file_x", once: true) { downloadUrl } }')
       expect(getGraphqlCode({ body } as never)).toBe('BAD_USER_INPUT')
       const refused = await there.admin.get('/files/file_x?once=true')
-      expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('of use until they expire')])
+      expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('can be used until they expire')])
     } finally {
       await other.close()
       await bucket.close()

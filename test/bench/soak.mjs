@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { usageNow } from '../../dist/ledger/counters.js'
+import { currentUsage } from '../../dist/ledger/counters.js'
 import { freePort, multipart, request } from './support/service.mjs'
 
 const { values } = parseArgs({
@@ -266,9 +266,9 @@ async function prove({ databaseUrl, url, env, record, world }) {
     `SELECT what, logged, other FROM (VALUES
        ('uploads', (SELECT count(*) FROM call_logs WHERE operation = 'upload' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'created')),
        ('deletions', (SELECT count(*) FROM call_logs WHERE operation = 'delete' AND status = 'success'), (SELECT count(*) FROM audit_logs WHERE audit_type = 'file' AND action = 'deleted')),
-       ('downloads', (SELECT count(*) FROM call_logs WHERE operation = 'download' AND status = 'success'), (SELECT sum(downloads)::bigint FROM ${usageNow} u WHERE subject = '' AND grain = 'total')),
+       ('downloads', (SELECT count(*) FROM call_logs WHERE operation = 'download' AND status = 'success'), (SELECT sum(downloads)::bigint FROM ${currentUsage} u WHERE subject = '' AND grain = 'total')),
        ('rejections', (SELECT count(*) FROM call_logs WHERE error_code IN ('invalid_extension', 'blank_file', 'corrupt_file')),
-         (SELECT sum(invalid_extension + blank_file + corrupt_file)::bigint FROM ${usageNow} u WHERE subject = '' AND grain = 'total'))) AS sides(what, logged, other)`,
+         (SELECT sum(invalid_extension + blank_file + corrupt_file)::bigint FROM ${currentUsage} u WHERE subject = '' AND grain = 'total'))) AS sides(what, logged, other)`,
   )
   for (const { what, logged, other } of sides)
     if (logged !== other) fault(`${logged} ${what} are in the log and ${other} elsewhere`)

@@ -150,13 +150,13 @@ test('does not plan the statements of common reads on every execution', async ()
   const { fileId } = all[0]!
   const downloads = new SignedDownloads(client)
   const asked = [
-    () => FileLookup.shown(client).findAll(books.tenantId, [fileId]),
-    () => FileLookup.kept(client).findAll(books.tenantId, [fileId]),
+    () => FileLookup.complete(client).findAll(books.tenantId, [fileId]),
+    () => FileLookup.basic(client).findAll(books.tenantId, [fileId]),
     () => downloads.find({ tenantId: books.tenantId, fileId, by: uploaders[0]! } as never).catch(() => {}),
     () => new FileList(client).page({ tenantId: books.tenantId, contextIds: null, uploadedBy: null }, { page: 1, pageSize: 20 }),
   ]
   for (const ask of asked) for (let time = 0; time < 8; time++) await ask()
-  const names = ['files-first-', 'files-for-download', 'kept-files-by-id', 'shown-files-by-id']
+  const names = ['basic-files-by-id', 'complete-files-by-id', 'files-first-', 'files-for-download']
   const { rows } = await client.query(
     'SELECT name, custom_plans AS "customPlans" FROM pg_prepared_statements WHERE name = ANY($1) ORDER BY name',
     [names],
@@ -173,9 +173,9 @@ test('finds unfolded downloads of a file by index, although nearly all belong to
     [books.tenantId, all[1]!.fileId],
   )
   await client.query('ANALYZE download_deltas')
-  await FileLookup.shown(client).findAll(books.tenantId, [all[0]!.fileId])
+  await FileLookup.complete(client).findAll(books.tenantId, [all[0]!.fileId])
   const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-    `EXPLAIN EXECUTE "shown-files-by-id" ('${books.tenantId}', '{${all[0]!.fileId}}')`,
+    `EXPLAIN EXECUTE "complete-files-by-id" ('${books.tenantId}', '{${all[0]!.fileId}}')`,
   )
   expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('using download_deltas_pkey')
   await client.query('ROLLBACK')

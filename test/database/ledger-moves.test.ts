@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import type { Entry } from '../../src/ledger/entry.js'
-import { moveStatement } from '../../src/ledger/move.js'
+import { moveStatement } from '../../src/ledger/move-lane.js'
 import { LedgerFixture } from '../support/accounting.js'
 
 let books: LedgerFixture

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
 import { toPublicError } from '../../src/access/public-error.js'
-import { usageNow } from '../../src/ledger/counters.js'
+import { currentUsage } from '../../src/ledger/counters.js'
 import type { Entry } from '../../src/ledger/entry.js'
 import type { Ledger } from '../../src/ledger/ledger.js'
 import { createActor, LedgerFixture } from '../support/accounting.js'
@@ -190,7 +190,7 @@ test('counts a download by a user once, without a call', async () => {
   const count = async () =>
     (
       await books.rows<{ subject: string; downloads: number }>(
-        `SELECT subject, sum(downloads)::bigint AS downloads FROM ${usageNow} u WHERE grain = 'total' AND tenant_id = $1 AND subject IN ('', $2) GROUP BY subject ORDER BY subject`,
+        `SELECT subject, sum(downloads)::bigint AS downloads FROM ${currentUsage} u WHERE grain = 'total' AND tenant_id = $1 AND subject IN ('', $2) GROUP BY subject ORDER BY subject`,
         [books.tenantId, context.contextId],
       )
     ).map(({ downloads }) => downloads)
@@ -206,7 +206,7 @@ test('counts a file in the hour of its row, even if its upload ended in the next
   await books.ledger().commit(upload)
   expect(
     await books.rows(
-      `SELECT u.files_uploaded FROM ${usageNow} u JOIN files f ON f.context_id = u.subject AND date_trunc('hour', f.created_at, 'UTC') = u.bucket WHERE u.subject = $1 AND u.grain = 'hour'`,
+      `SELECT u.files_uploaded FROM ${currentUsage} u JOIN files f ON f.context_id = u.subject AND date_trunc('hour', f.created_at, 'UTC') = u.bucket WHERE u.subject = $1 AND u.grain = 'hour'`,
       [context.contextId],
     ),
   ).toEqual([{ files_uploaded: 1 }])

@@ -7,7 +7,7 @@ import { LogHorizons } from '../../src/features/maintenance/log-horizons.js'
 import { dropExpired } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
-import { dropPartitionsBefore, monthStart, partitionOf } from '../../src/ledger/partitions.js'
+import { dropPartitionsBefore, monthStart, toPartition } from '../../src/ledger/partitions.js'
 import { firstIdAt, newId } from '../../src/platform/ids.js'
 import { LedgerFixture, seedCalls } from '../support/accounting.js'
 import { avoidHourEnd, avoidMidnightMs } from '../support/clock.js'
@@ -67,7 +67,7 @@ test('removes expired rows from the logs and totals, drops expired months, and k
 
   const dropped = await dropExpired(database.pool, horizons)
   const oldMonths = [1, 2, 3, 4, 5].map((ago) => monthStart(new Date(), -ago)).filter((month) => monthStart(month, 1) <= horizon)
-  expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => partitionOf(month).name)))
+  expect(dropped.partitions).toEqual(expect.arrayContaining(oldMonths.slice(0, 2).map((month) => toPartition(month).name)))
   expect(dropped.rows).toBeGreaterThan(0)
 
   // Equal to the lists before, because rows are hidden as soon as they expire.
@@ -92,7 +92,7 @@ test('removes expired rows from the logs and totals, drops expired months, and k
 
 test('skips a month that is being read until the next run without waiting', async () => {
   const month = monthStart(new Date(), 2)
-  const { name } = partitionOf(month)
+  const { name } = toPartition(month)
   const reader = await books.database.pool.connect()
   await reader.query('BEGIN')
   await reader.query(`SELECT count(*) FROM ${name}`)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { seeded } from '../../packages/formats/test/support/samples/mutations.js'
 import type { Entry } from '../../src/ledger/entry.js'
-import { movesJson } from '../../src/ledger/move.js'
+import { toMovesJson } from '../../src/ledger/move-lane.js'
 import { LedgerFixture } from '../support/accounting.js'
 
 let books: LedgerFixture
@@ -25,7 +25,7 @@ async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journ
   const refusals: object[] = []
   let first = 0
   for (const entries of groups) {
-    const { rows } = await client.query('SELECT ledger_move($1, $2::jsonb) AS refusals', [books.tenantId, movesJson(entries)])
+    const { rows } = await client.query('SELECT ledger_move($1, $2::jsonb) AS refusals', [books.tenantId, toMovesJson(entries)])
     for (const refusal of rows[0].refusals) refusals.push({ ...refusal, n: first + refusal.n })
     first += entries.length
   }
@@ -100,7 +100,7 @@ test('a rejected upload does not change the quota level of the tenant, so that n
   const entry = {
     rejection: { actor, ...rejection, reason: 'blank_file', message: 'The file is blank.', validation: { checks: [] } },
   }
-  await client.query('SELECT ledger_move($1, $2::jsonb)', [books.tenantId, movesJson([entry])])
+  await client.query('SELECT ledger_move($1, $2::jsonb)', [books.tenantId, toMovesJson([entry])])
   expect(await level()).toBe(80)
   await client.query('ROLLBACK')
 })

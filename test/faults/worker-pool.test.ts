@@ -129,7 +129,7 @@ describe('limits of the pool', () => {
     const many = [run('many'), run('many'), run('many'), run('many')]
     const late = expect(many[3]).rejects.toMatchObject({
       code: 'overloaded',
-      message: expect.stringContaining('3 files wait'),
+      message: expect.stringContaining('3 files are waiting'),
       retryAfter: 1,
     })
     expect(await run('few')).toMatchObject({ outcome: 'accepted' })

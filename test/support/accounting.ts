@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from '@jest/globals'
 import pg from 'pg'
 import { counterDrift } from '../../src/features/maintenance/counter-drift.js'
-import { usageColumns, usageNow } from '../../src/ledger/counters.js'
+import { currentUsage, usageColumns } from '../../src/ledger/counters.js'
 import type { CallRow, Entry, Operation } from '../../src/ledger/entry.js'
 import { Ledger } from '../../src/ledger/ledger.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
@@ -196,7 +196,7 @@ facts AS (
   UNION ALL SELECT tenant_id, context_id, what, hour FROM calls WHERE context_id IS NOT NULL),
 counted AS (SELECT tenant_id, subject, what, hour, count(*) AS calls FROM facts GROUP BY 1, 2, 3, 4),
 kept AS (
-  SELECT u.tenant_id, u.subject, v.what, u.bucket AS hour, v.calls FROM (SELECT tenant_id, subject, grain, bucket, ${usageColumns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')} FROM ${usageNow} n GROUP BY 1, 2, 3, 4) u
+  SELECT u.tenant_id, u.subject, v.what, u.bucket AS hour, v.calls FROM (SELECT tenant_id, subject, grain, bucket, ${usageColumns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')} FROM ${currentUsage} n GROUP BY 1, 2, 3, 4) u
   CROSS JOIN LATERAL (VALUES ('upload_success', upload_success), ('upload_failure', upload_failure), ('download_success', download_success), ('download_failure', download_failure),
     ('metadata_success', metadata_success), ('metadata_failure', metadata_failure), ('delete_success', delete_success), ('delete_failure', delete_failure)) AS v(what, calls)
   WHERE u.grain = 'hour' AND v.calls <> 0 AND (u.subject NOT LIKE 'ctx_%' OR EXISTS (SELECT 1 FROM file_contexts c WHERE c.context_id = u.subject)))

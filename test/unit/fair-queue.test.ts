@@ -25,7 +25,7 @@ function drain(queue: FairQueue<Queued>): Queued[] {
   const begun: Queued[] = []
   for (let next = queue.next(); next; next = queue.next()) {
     begun.push(next)
-    queue.ended(next)
+    queue.release(next)
   }
   expect(queue.length).toBe(0)
   return begun
@@ -39,9 +39,9 @@ describe('background work', () => {
     const mine = file('a')
     const queue = opened([first!, second!, mine], { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([mine, undefined, undefined])
-    queue.ended(mine)
+    queue.release(mine)
     expect([queue.next(), queue.next()]).toEqual([first, undefined])
-    queue.ended(first!)
+    queue.release(first!)
     expect(queue.next()).toBe(second)
   })
 
@@ -60,7 +60,7 @@ describe('order of the queue', () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
-    queue.ended(waiting[1]!)
+    queue.release(waiting[1]!)
     expect([queue.next(), queue.next()]).toEqual([waiting[2], undefined])
     const ownerless = [1, 2, 3].map((size) => ({ name: `${size}`, size }))
     expect(drain(opened(ownerless))).toEqual(ownerless)
@@ -73,19 +73,19 @@ describe('order of the queue', () => {
   test('prefers owners with fewer busy workers', () => {
     const queue = opened(files('a', 3), { workers: 3 })
     const [slow, quick] = [queue.next()!, queue.next()!]
-    queue.ended(quick)
+    queue.release(quick)
     for (const each of files('b', 3)) queue.add(each)
     const begun = [queue.next()!, queue.next()!]
-    for (const each of begun) queue.ended(each)
+    for (const each of begun) queue.release(each)
     // Owner a had as many turns and older files, but one of them is still in progress.
     expect(ownersOf([...begun, queue.next()!])).toBe('bbb')
-    queue.ended(slow)
+    queue.release(slow)
     expect(queue.next()?.owner).toBe('a')
   })
 
   test('prefers an owner that recently had few turns', () => {
     const queue = opened(files('a', 20))
-    for (let start = 0; start < 3; start++) queue.ended(queue.next()!)
+    for (let start = 0; start < 3; start++) queue.release(queue.next()!)
     for (const each of files('b', 20)) queue.add(each)
     expect(ownersOf(drain(queue))).toMatch(/^bbb(ab|ba){12}/)
   })
@@ -93,7 +93,7 @@ describe('order of the queue', () => {
   test('a new owner waits for one file of each other owner, not for all their files', () => {
     const owners = Array.from({ length: 100 }, (_, at) => `owner ${at} `)
     const queue = opened(owners.flatMap((owner) => files(owner, 10)))
-    for (let start = 0; start < 50; start++) queue.ended(queue.next()!)
+    for (let start = 0; start < 50; start++) queue.release(queue.next()!)
     const newcomer = file('newcomer')
     queue.add(newcomer)
     expect(drain(queue).indexOf(newcomer)).toBeLessThanOrEqual(100)
@@ -107,11 +107,11 @@ describe('large files', () => {
     const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
     const queue = opened(waiting, { workers: 3 })
     expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])
-    queue.ended(waiting[3]!)
+    queue.release(waiting[3]!)
     expect([queue.next(), queue.next()]).toEqual([waiting[4], undefined])
-    queue.ended(waiting[4]!)
+    queue.release(waiting[4]!)
     expect(queue.next()).toBeUndefined()
-    queue.ended(waiting[0]!)
+    queue.release(waiting[0]!)
     expect(queue.next()).toBe(waiting[2])
   })
 
@@ -170,7 +170,7 @@ describe('a full queue', () => {
     const begun = queue.next()!
     // A file that no longer waits.
     queue.remove(begun)
-    queue.ended(begun)
+    queue.release(begun)
     const more = files('a', 3)
     for (const each of more) expect(queue.add(each)).toBeUndefined()
     expect(queue.add(file('a'))).toBeDefined()
@@ -183,8 +183,8 @@ describe('a full queue', () => {
     const fallen = queue.next()!
     const last = file('a')
     queue.add(last)
-    queue.ended(fallen)
-    queue.addAgain(fallen)
+    queue.release(fallen)
+    queue.requeue(fallen)
     expect(queue.length).toBe(5)
     const others = [...files('b', 1), ...files('c', 1), ...files('d', 1), ...files('e', 1)]
     const answers = others.map((each) => queue.add(each))
@@ -249,12 +249,12 @@ test('equals a simple list after random operations', () => {
       running.push(next!)
     } else if (deed < 9 && running.length > 0) {
       const [over] = running.splice(random(running.length), 1)
-      queue.ended(over!)
+      queue.release(over!)
       if (random(4) > 0) continue
       seen.again++
       again.add(over!)
       waiting.unshift(over!)
-      queue.addAgain(over!)
+      queue.requeue(over!)
     } else if (deed === 9 && waiting.length > 0 && random(3) === 0) {
       seen.gone++
       const leaver = waiting[random(waiting.length)]!

@@ -12,7 +12,7 @@ function lookupOver(statements: unknown[][]) {
       return { rows: ids.filter((fileId) => fileId.endsWith(tenantId)).map((fileId) => ({ tenantId, fileId })), rowCount: 0 }
     },
   }
-  return FileLookup.kept(database as never)
+  return FileLookup.basic(database as never)
 }
 
 test('combines the lookups of one event loop turn into one statement per tenant', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { extensionOf } from '../../src/inspection/engine/inspect.js'
+import { getExtension } from '../../src/inspection/engine/inspect.js'
 import { cleanFilename } from '../../src/platform/text.js'
 
 const kept: [string, string][] = [
@@ -54,5 +54,5 @@ test('does not change a sanitized name again, even if it was shortened at a spac
 })
 
 test('the extension is the last one, in lower case', () => {
-  expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(extensionOf)).toEqual(['gz', '', '', '', 'c'])
+  expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(getExtension)).toEqual(['gz', '', '', '', 'c'])
 })

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { blobFolder, templateFault } from '../../src/features/contexts/storage-path.js'
+import { blobFolder, findTemplateError } from '../../src/features/contexts/storage-path.js'
 
 test.each([
   '{context_key}/{year}/{month}',
@@ -9,7 +9,7 @@ test.each([
   '{year}{month}{context_key}',
   'x'.repeat(200),
 ])('%s is a valid template', (template) => {
-  expect(templateFault(template)).toBeNull()
+  expect(findTemplateError(template)).toBeNull()
 })
 
 test.each([
@@ -38,7 +38,7 @@ test.each([
   'x'.repeat(256),
   `{context_key}${'x'.repeat(150)}`,
 ])('%j is invalid', (template) => {
-  expect(templateFault(template)).toEqual(expect.any(String))
+  expect(findTemplateError(template)).toEqual(expect.any(String))
 })
 
 test('a path is the tenant and the filled template, in UTC', () => {

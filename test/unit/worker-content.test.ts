@@ -13,7 +13,17 @@ afterEach(() => pool.close())
 const module = pathToFileURL('test/support/digest-work.mjs')
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settings?: SharedArrayBuffer } = {}) => {
-  const work = { module, run, data: {}, bytes, settings, apart: false, size: bytes.length, deadlineMs: 60_000, retryHung: false }
+  const work = {
+    module,
+    run,
+    data: {},
+    bytes,
+    settings,
+    inProcess: false,
+    size: bytes.length,
+    deadlineMs: 60_000,
+    retryHung: false,
+  }
   return pool.run<string>(work, new AbortController().signal)
 }
 

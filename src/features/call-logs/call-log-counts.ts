@@ -1,6 +1,6 @@
 import type { Bucket } from '../../api/graphql/log-list.js'
 import { toWindow, type Window } from '../../api/graphql/rules.js'
-import { dayOf, hourOf, hoursSince, totalBucket, usageNow } from '../../ledger/counters.js'
+import { currentUsage, startOfDay, startOfHour, startOfStoredHours, totalBucket } from '../../ledger/counters.js'
 import type { Operation } from '../../ledger/entry.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Queries } from '../../platform/db/queries.js'
@@ -84,14 +84,14 @@ export class CallLogCounts {
   async getFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
-         SELECT DISTINCT bucket FROM ${usageNow} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOfCounters({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
+         SELECT DISTINCT bucket FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = k.id AND grain = 'day' AND ${sumOfCounters({})} > 0 ORDER BY bucket DESC LIMIT $3) d`,
       [tenantId, apiKeyIds, count],
     )
     return rows[0]?.bucket ?? null
   }
 
   async *#buckets(tenantId: string, filter: CallLogFilter, { by, from, until }: Span): AsyncGenerator<Bucket> {
-    const text = `SELECT bucket, sum(${sumOfCounters(filter)})::bigint AS calls FROM ${usageNow} u
+    const text = `SELECT bucket, sum(${sumOfCounters(filter)})::bigint AS calls FROM ${currentUsage} u
       WHERE tenant_id = $1 AND subject = $2 AND grain = '${by}' AND bucket >= $3 AND bucket < $4
       GROUP BY bucket ORDER BY bucket DESC LIMIT ${bucketsPerQuery}`
     for (let before = until; ; ) {
@@ -113,8 +113,8 @@ function splitWindow(window: Window, now = currentTime()): Span[] {
   const from = window.from ?? new Date(0)
   // Rows can be newer than now, because the clock of the database may have been set back.
   const until = window.until ?? nextDay(new Date(now.getTime() + dayMs))
-  const [firstHour, lastHour] = [nextHour(from), hourOf(until)]
-  const [firstDay, lastDay] = [nextDay(firstHour), dayOf(lastHour)]
+  const [firstHour, lastHour] = [nextHour(from), startOfHour(until)]
+  const [firstDay, lastDay] = [nextDay(firstHour), startOfDay(lastHour)]
   const hours: Span[] =
     firstDay <= lastDay
       ? [
@@ -127,12 +127,12 @@ function splitWindow(window: Window, now = currentTime()): Span[] {
     firstHour > lastHour
       ? [{ by: 'rows', from, until }]
       : [{ by: 'rows', from, until: firstHour }, ...hours, { by: 'rows', from: lastHour, until }]
-  const isDeleted = (span: Span) => span.by === 'hour' && span.from < hoursSince(now)
+  const isDeleted = (span: Span) => span.by === 'hour' && span.from < startOfStoredHours(now)
   return spans.map((span): Span => (isDeleted(span) ? { ...span, by: 'rows' } : span)).filter((span) => span.from < span.until)
 }
 
 function countBuckets({ by, from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
-  return `(SELECT coalesce(sum(${sumOfCounters(filter)}), 0) FROM ${usageNow} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
+  return `(SELECT coalesce(sum(${sumOfCounters(filter)}), 0) FROM ${currentUsage} u WHERE tenant_id = $1 AND subject = $${values.push(filter.apiKeyId ?? '')}
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 

@@ -2,23 +2,23 @@ import type { AuditRow } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { snakeCase } from '../../platform/case-conversion.js'
 import type { Database } from '../../platform/db/client.js'
-import { keptRules, rulesOf } from './context-rules.js'
+import { toRules, toStoredRules } from './context-rules.js'
 
 /** A row of file_contexts. */
 export type ContextRow = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
 
-/** The row of the version that a context's rules have now. */
-export const versionOf = (actor: Actor, row: ContextRow) => ({
+/** Row of the current version of the rules. */
+export const toVersionRow = (actor: Actor, row: ContextRow) => ({
   tenantId: row.tenantId,
   contextId: row.contextId,
   version: row.rulesVersion,
-  rules: keptRules(rulesOf(row)) as object,
+  rules: toStoredRules(toRules(row)) as object,
   changedBy: actor.id,
   changedAt: row.updatedAt,
 })
 
-/** The audit entry of what was done to a context. */
-export const auditOf = (
+/** Audit log entry of a change to a context. */
+export const toAudit = (
   actor: Actor,
   action: AuditRow['action'],
   row: ContextRow,
@@ -34,8 +34,8 @@ export const auditOf = (
   details,
 })
 
-/** Those of an update: a change of state and a change of rules are two facts, each with an entry of its own. */
-export function auditsOf(
+/** Audit log entries of an update: one for the status, and one for all other fields. */
+export function toUpdateAudits(
   actor: Actor,
   { before, after, changes, details }: { before: ContextRow; after: ContextRow; changes: object; details: object | undefined },
 ): AuditRow[] {
@@ -45,7 +45,7 @@ export function auditsOf(
   )
   if (changed.includes('status'))
     audits.push(
-      auditOf(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
+      toAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
         previous_status: before.status,
         new_status: after.status,
       }),
@@ -53,7 +53,7 @@ export function auditsOf(
   const fields = changed.filter((field) => field !== 'status')
   if (fields.length > 0)
     audits.push(
-      auditOf(actor, 'updated', after, {
+      toAudit(actor, 'updated', after, {
         ...details,
         changed: Object.fromEntries(
           fields.map((field) => [

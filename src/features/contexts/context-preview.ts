@@ -6,7 +6,7 @@ import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
 import type { ContextRules } from './context-version.types.js'
 
-/** What the last report leaves open of a file, or says against it: bits of `files.traits`. */
+/** Bits of `files.traits`: problems and open questions of the latest report on a file. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20
@@ -26,8 +26,8 @@ interface Row {
   sample: { file_id: string; original_filename: string; size_bytes: number; verdict: FileAtOdds['reason'] }[] | null
 }
 
-/** What `rules` would have meant for the files of a context, from what is kept of them: no file is read again. */
-export async function previewOf(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
+/** Effect of `rules` on the files of a context, from stored reports. No file is read again. */
+export async function previewRules(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
   const { policy } = rules
   const bits = (...wanted: [boolean, number][]) => wanted.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
   const { rows } = await database.query<Row>(statement, [
@@ -60,12 +60,12 @@ export async function previewOf(database: Queries, context: FileContext, rules: 
       fileId: file.file_id,
       originalFilename: file.original_filename,
       reason: file.verdict,
-      message: messageOf(file, rules),
+      message: toMessage(file, rules),
     })),
   }
 }
 
-function messageOf({ verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number], rules: ContextRules): string {
+function toMessage({ verdict, original_filename, size_bytes }: NonNullable<Row['sample']>[number], rules: ContextRules): string {
   switch (verdict) {
     case 'invalid_extension':
       return `The extension of '${printable(original_filename)}' is not allowed; allowed: ${rules.allowedExtensions.join(', ')}.`
@@ -84,10 +84,10 @@ function messageOf({ verdict, original_filename, size_bytes }: NonNullable<Row['
   }
 }
 
-// The extension as the checks take it: after the last dot, which is not the first character.
+// The extension as the checks define it: after the last dot, unless that is the first character.
 const extension = `CASE WHEN strpos(substr(f.original_filename, 2), '.') = 0 THEN '' ELSE lower(split_part(f.original_filename, '.', -1)) END`
 
-// One pass counts; the second, for the sample, ends with the last file that there is to be found.
+// The first pass counts. The second pass, for the sample, stops when it has found all rejected files or 20 of them.
 const statement = `
 WITH judged AS NOT MATERIALIZED (
   SELECT file_id, original_filename, size_bytes, CASE

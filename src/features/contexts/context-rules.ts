@@ -12,7 +12,7 @@ const policyFields = [
   'rescan',
 ] as const satisfies (keyof ContextPolicy)[]
 
-/** The columns of a context whose change makes a new version of its rules. */
+/** Columns whose change creates a new version of the rules. */
 const versioned = [...ownRules, ...policyFields]
 
 type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
@@ -20,20 +20,22 @@ type Columns = Omit<ContextRules, 'policy'> & ContextPolicy
 const pick = <Key extends string>(from: Record<Key, unknown>, keys: readonly Key[]) =>
   Object.fromEntries(keys.map((key) => [key, from[key]]))
 
-export const policyOf = (context: ContextPolicy): ContextPolicy => pick(context, policyFields) as unknown as ContextPolicy
+export const toPolicy = (context: ContextPolicy): ContextPolicy => pick(context, policyFields) as unknown as ContextPolicy
 
-export const rulesOf = (context: Columns): ContextRules =>
-  ({ ...pick(context, ownRules), policy: policyOf(context) }) as unknown as ContextRules
+export const toRules = (context: Columns): ContextRules =>
+  ({ ...pick(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
 
-/** Whether `changes` require a new version of the rules. The order of a list has no meaning. */
+/** True if `changes` require a new version of the rules. The order of a list has no meaning. */
 export const changesRules = (before: Columns, changes: Partial<Columns>): boolean =>
   versioned.some((field) => changes[field] !== undefined && comparable(changes[field]) !== comparable(before[field]))
 
 const comparable = (value: unknown): string => JSON.stringify(Array.isArray(value) ? [...value].sort() : value)
 
-const renamed = (value: object, name: (key: string) => string): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renamed(member, name) : member]))
+const renameKeys = (value: object, name: (key: string) => string): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renameKeys(member, name) : member]),
+  )
 
 /** As a version keeps them: in the spelling of REST. */
-export const keptRules = (rules: ContextRules) => renamed(rules, snakeCase)
-export const rulesOfKept = (kept: object) => renamed(kept, camelCase) as unknown as ContextRules
+export const toStoredRules = (rules: ContextRules) => renameKeys(rules, snakeCase)
+export const fromStoredRules = (kept: object) => renameKeys(kept, camelCase) as unknown as ContextRules

@@ -18,7 +18,7 @@ import {
 } from './context.types.js'
 import { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { ContextPreview, PreviewContextInput } from './context-preview.types.js'
-import { policyOf } from './context-rules.js'
+import { toPolicy } from './context-rules.js'
 import { ContextVersionPage } from './context-version.types.js'
 
 @ArgsType()
@@ -94,7 +94,7 @@ export class FileContextResolver {
   @Requires('admin')
   @Query(() => ContextPolicy, { description: 'Returns the policy of a context. An unknown key returns the error `not_found`.' })
   async contextPolicy(@By() actor: Actor, @ContextKey() contextKey: string) {
-    return policyOf(await this.#contexts.get(actor, contextKey))
+    return toPolicy(await this.#contexts.get(actor, contextKey))
   }
 
   @Requires('admin')
@@ -132,7 +132,7 @@ export class FileContextResolver {
   @Requires('admin')
   @FieldResolver(() => ContextPolicy, { nullable: true, description: 'Retention and validation options of the context.' })
   policy(@Root() context: FileContext) {
-    return policyOf(context)
+    return toPolicy(context)
   }
 
   @Requires('metadata')

@@ -1,5 +1,5 @@
 import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
-import { usageColumns, usageNow } from '../../ledger/counters.js'
+import { currentUsage, usageColumns } from '../../ledger/counters.js'
 import type { IdempotentAnswer } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, maySeeContext } from '../../platform/actor.js'
@@ -11,17 +11,17 @@ import { conflict, type FieldError, notFound } from '../../platform/errors/error
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
-import { auditOf, auditsOf, type ContextRow, versionOf } from './context-history.js'
+import { type ContextRow, toAudit, toUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
-import { previewOf } from './context-preview.js'
+import { previewRules } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
-import { changesRules, policyOf, rulesOf } from './context-rules.js'
+import { changesRules, toPolicy, toRules } from './context-rules.js'
 import type { ContextVersion } from './context-version.types.js'
-import { versionsOf } from './context-versions.js'
+import { listVersions } from './context-versions.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 
-/** File contexts: sets of upload rules (specification, section 2). */
+/** File contexts: sets of upload rules. */
 export class FileContextService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -55,7 +55,7 @@ export class FileContextService {
         const row = await tx.fileContext.create({
           data: {
             ...input,
-            allowedExtensions: normalExtensions(input.allowedExtensions),
+            allowedExtensions: normalizeExtensions(input.allowedExtensions),
             metadata: (input.metadata ?? {}) as object,
             contextId,
             tenantId: actor.tenantId,
@@ -64,14 +64,14 @@ export class FileContextService {
           },
         })
         await tx.fileTotal.create({ data: { tenantId: actor.tenantId, contextId } })
-        await tx.contextVersion.create({ data: versionOf(actor, row) })
+        await tx.contextVersion.create({ data: toVersionRow(actor, row) })
         const details = {
           allowed_extensions: row.allowedExtensions,
           max_file_size_mb: row.maxFileSizeMb,
           storage_quota_mb: row.storageQuotaMb,
         }
         const context = toContext(row, 0)
-        return { result: context, entry: { audit: [auditOf(actor, 'created', row, details)], answer: answer?.(context) } }
+        return { result: context, entry: { audit: [toAudit(actor, 'created', row, details)], answer: answer?.(context) } }
       })
     } catch (error) {
       if (sqlFault(error) === 'duplicate')
@@ -80,21 +80,21 @@ export class FileContextService {
     }
   }
 
-  /** Throws 404; a key restricted to other contexts reads this one as unknown. */
+  /** Throws 404 if the context does not exist or the API key is restricted to others. */
   async get(actor: Actor, contextKey: string): Promise<FileContext> {
     const found = await this.find(actor, contextKey)
     if (!found) throw notFound('context', contextKey)
     return found
   }
 
-  /** The same by its id. */
+  /** As `get`, by id. */
   async getById(actor: Actor, contextId: string): Promise<FileContext> {
     const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
     if (!found) throw notFound('context', contextId)
     return found
   }
 
-  /** The ids of the contexts that a list is of: of the one with that key, of those that the actor may see, or null for all. */
+  /** Ids of the contexts of a list: the one with that key, those that the actor may see, or null for all. */
   async idsIn(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
     if (typeof contextKey !== 'string') return actor.contexts
     const found = await this.find(actor, contextKey)
@@ -133,7 +133,7 @@ export class FileContextService {
     return found
   }
 
-  /** Several at once, by id, for relations. */
+  /** Contexts by id, for relations. */
   async byIds(tenantId: string, contextIds: readonly string[]): Promise<Map<string, FileContext>> {
     const rows = await this.#db.prisma.fileContext.findMany({ where: { tenantId, contextId: { in: [...contextIds] } } })
     return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
@@ -148,7 +148,7 @@ export class FileContextService {
          coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
        FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
        LEFT JOIN LATERAL (SELECT ${usageColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')}
-         FROM ${usageNow} u WHERE u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total') u ON true
+         FROM ${currentUsage} u WHERE u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total') u ON true
        WHERE c.tenant_id = $1 AND c.context_id = ANY($2)`,
       [tenantId, contextIds],
     )
@@ -170,13 +170,13 @@ export class FileContextService {
   }
 
   update(actor: Actor, contextKey: string, input: UpdateContextInput): Promise<FileContext> {
-    const changes = given(input)
-    if (changes.allowedExtensions) changes.allowedExtensions = normalExtensions(changes.allowedExtensions)
+    const changes = omitUndefined(input)
+    if (changes.allowedExtensions) changes.allowedExtensions = normalizeExtensions(changes.allowedExtensions)
     return this.#change(actor, contextKey, { changes })
   }
 
   async updatePolicy(actor: Actor, contextKey: string, input: UpdateContextPolicyInput): Promise<ContextPolicy> {
-    return policyOf(await this.#change(actor, contextKey, { changes: given(input), details: { change: 'policy' } }))
+    return toPolicy(await this.#change(actor, contextKey, { changes: omitUndefined(input), details: { change: 'policy' } }))
   }
 
   async #change(
@@ -200,28 +200,32 @@ export class FileContextService {
           updatedAt: currentTime(),
         },
       })
-      if (isVersion) await tx.contextVersion.create({ data: versionOf(actor, row) })
+      if (isVersion) await tx.contextVersion.create({ data: toVersionRow(actor, row) })
       const used = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: row.contextId } },
       })
       return {
         result: toContext(row, Number(used?.bytes ?? 0)),
-        entry: { audit: auditsOf(actor, { before, after: row, changes, details }) },
+        entry: { audit: toUpdateAudits(actor, { before, after: row, changes, details }) },
       }
     })
   }
 
-  /** The versions of its rules, newest first. */
+  /** Versions of the rules, newest first. */
   async versions(actor: Actor, contextKey: string, args: PageArgs): Promise<Page<ContextVersion>> {
-    return versionsOf(this.#db, await this.get(actor, contextKey), args)
+    return listVersions(this.#db, await this.get(actor, contextKey), args)
   }
 
   /** Effect that a change would have on the stored files. Changes nothing. */
   async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
     const context = await this.get(actor, contextKey)
-    const { policy, allowedExtensions, ...changes } = given(input)
-    const extensions = allowedExtensions && { allowedExtensions: normalExtensions(allowedExtensions) }
-    return previewOf(this.#db.pool, context, rulesOf({ ...context, ...changes, ...extensions, ...given(policy ?? {}) }))
+    const { policy, allowedExtensions, ...changes } = omitUndefined(input)
+    const extensions = allowedExtensions && { allowedExtensions: normalizeExtensions(allowedExtensions) }
+    return previewRules(
+      this.#db.pool,
+      context,
+      toRules({ ...context, ...changes, ...extensions, ...omitUndefined(policy ?? {}) }),
+    )
   }
 
   /** Throws 409 if the context contains files, also in the trash. */
@@ -251,7 +255,7 @@ export class FileContextService {
       await tx.contextVersion.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.rescan.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
-      return { result: { contextId: found.contextId, contextKey }, entry: { audit: [auditOf(actor, 'deleted', found, {})] } }
+      return { result: { contextId: found.contextId, contextKey }, entry: { audit: [toAudit(actor, 'deleted', found, {})] } }
     })
   }
 
@@ -268,9 +272,9 @@ const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
 /** The input without omitted fields. */
-const given = <Input extends object>(input: Input): Input =>
+const omitUndefined = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 
-const normalExtensions = (given: string[]): string[] => [
+const normalizeExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]

@@ -4,7 +4,7 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { templateFault } from './storage-path.js'
+import { findTemplateError } from './storage-path.js'
 
 /** Whether a context takes uploads (contract §3). */
 export const ContextStatus = createEnum('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
@@ -103,7 +103,7 @@ const extensions = () =>
   )
 const template = () =>
   Rule(
-    (value) => typeof value === 'string' && templateFault(value) === null,
+    (value) => typeof value === 'string' && findTemplateError(value) === null,
     'must be a relative path that consists of {context_key}, {year}, {month} and plain names, without "..", empty parts or control characters',
   )
 const megabytes = () => Whole(1, 2_147_483_647)

@@ -2,7 +2,7 @@ const placeholder = /\{([^{}]*)\}/g
 const known = new Set(['context_key', 'year', 'month'])
 
 /** Describes the fault of a storage path template. Null if the template is valid. */
-export function templateFault(template: string): string | null {
+export function findTemplateError(template: string): string | null {
   if (template.length === 0 || Buffer.byteLength(template) > 255) return 'must have 1 to 255 bytes'
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\]/.test(template) || !template.isWellFormed())
     return 'must not contain control characters or backslashes'

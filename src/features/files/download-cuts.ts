@@ -6,7 +6,7 @@ const everyMs = 500
 type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 
 /** Downloads under way of files that are quarantined meanwhile: cut off within a second. Asked once for all of them, and only of slow ones. */
-export class DownloadCuts {
+export class DownloadAborter {
   readonly #pool: Pool
   readonly #watched = new Set<Watched>()
   #timer: NodeJS.Timeout | undefined

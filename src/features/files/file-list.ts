@@ -7,7 +7,7 @@ import { countStatement, type FileFilter, filesInOrder, hasAttributes, mergesCon
 export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
-/** All that is shown of a file, with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
+/** Columns of a file in the API, with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
 
@@ -22,7 +22,7 @@ const maxRows = 101
 
 interface Stretch {
   limit: number
-  /** Only older files than the one with this id. */
+  /** Only files older than the one with this id. */
   untilId?: string | undefined
   skip?: number
   /** From the oldest file on. The rows are newest first in any case. */
@@ -69,7 +69,7 @@ export class FileList {
   /** Rows and total in one statement, because most lists are not read further. */
   async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const values: unknown[] = []
-    const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${rowsOf(filter, values, { limit: place.pageSize })}`
+    const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${selectRows(filter, values, { limit: place.pageSize })}`
     const rows = await this.#select<File & { total: number }>(filter, 'first', text, values)
     return toPage<File>(rows, rows[0]?.total ?? 0, place)
   }
@@ -81,7 +81,7 @@ export class FileList {
     return this.#select<File>(
       filter,
       mergesContexts(filter, skip) ? undefined : name,
-      `SELECT ${fileColumns} FROM ${rowsOf(filter, values, stretch)}`,
+      `SELECT ${fileColumns} FROM ${selectRows(filter, values, stretch)}`,
       values,
     )
   }
@@ -97,16 +97,16 @@ export class FileList {
     const { rows } =
       name === undefined || hasAttributes(filter)
         ? await this.#database.query<Row>(text, values)
-        : await this.#database.query<Row>({ name: `files-${name}-${shapeOf(filter)}`, text, values })
+        : await this.#database.query<Row>({ name: `files-${name}-${getShape(filter)}`, text, values })
     return rows
   }
 }
 
 /** One name, and one plan, for each shape of the filter. */
-const shapeOf = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
+const getShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
 /** The rows of a page, newest first. If an index has the ids in order, they are read first. */
-function rowsOf(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: Stretch): string {
+function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: Stretch): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
   const isDirect = skip === 0 && !hasAttributes(filter) && (filter.contextIds?.length ?? 1) === 1
   const ids = filesInOrder(filter, values, {

@@ -3,17 +3,17 @@ import { TenantBatches } from '../../platform/db/tenant-batches.js'
 import type { File } from './file.types.js'
 import { contextJoin, fileColumns, fileJoins, immutableColumns } from './file-list.js'
 
-interface Stored {
+interface StoredColumns {
   blobPath: string
   quarantinedAt: Date | null
 }
 
 /** The fields of a file that a download or a deletion needs. */
-export type KeptFile = Stored &
+export type StoredFile = StoredColumns &
   Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
 
 /** Files by id. */
-export class FileLookup<Found extends KeptFile> {
+export class FileLookup<Found extends StoredFile> {
   readonly #database: Queries
   readonly #statement: { name: string; text: string }
   readonly #batches: TenantBatches<{ tenantId: string; fileId: string }, Found>
@@ -29,12 +29,12 @@ export class FileLookup<Found extends KeptFile> {
   }
 
   /** Finds files with all their metadata, which takes PostgreSQL 1.5 times as long. */
-  static shown = (database: Queries) =>
-    new FileLookup<File & Stored>(database, { name: 'shown-files-by-id', columns: fileColumns, joins: fileJoins })
+  static complete = (database: Queries) =>
+    new FileLookup<File & StoredColumns>(database, { name: 'complete-files-by-id', columns: fileColumns, joins: fileJoins })
 
   /** Finds files with what a download or a deletion needs. */
-  static kept = (database: Queries) =>
-    new FileLookup<KeptFile>(database, { name: 'kept-files-by-id', columns: immutableColumns, joins: contextJoin })
+  static basic = (database: Queries) =>
+    new FileLookup<StoredFile>(database, { name: 'basic-files-by-id', columns: immutableColumns, joins: contextJoin })
 
   /** Null if the tenant has no such file. Concurrent calls share one statement. */
   find(tenantId: string, fileId: string): Promise<Found | null> {

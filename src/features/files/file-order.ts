@@ -18,7 +18,7 @@ export const countStatement = (filter: FileFilter, values: unknown[]): string =>
   `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributes(filter) ? 'file_groups' : 'file_totals'} WHERE ${groupConditions(filter, values)}`
 
 /** The combinations of context, uploader and type that match and have files. */
-export const groupsOf = (filter: FileFilter, values: unknown[]): string =>
+export const selectGroups = (filter: FileFilter, values: unknown[]): string =>
   `(SELECT context_id, uploaded_by, content_type FROM file_groups WHERE files > 0 AND ${groupConditions(filter, values)})`
 
 function groupConditions(filter: FileFilter, values: unknown[]): string {
@@ -81,7 +81,7 @@ export function filesInOrder(
   // Each context in its order, sorted together. The statement is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
-    : `(SELECT DISTINCT context_id FROM ${groupsOf(filter, values)} g) c`
+    : `(SELECT DISTINCT context_id FROM ${selectGroups(filter, values)} g) c`
   const each = files('f.context_id = c.context_id AND ', `${order} LIMIT ${skip > 0 ? number(skip + limit) : limit}`)
   return `SELECT f.* FROM ${contexts} CROSS JOIN LATERAL (${each}) f ${page}`
 }

@@ -5,7 +5,7 @@ import { badUserInput } from '../../platform/errors/errors.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
 import { fileColumns, fileJoins } from './file-list.js'
-import { countStatement, type FileFilter, filesInOrder, groupsOf } from './file-order.js'
+import { countStatement, type FileFilter, filesInOrder, selectGroups } from './file-order.js'
 
 /** Filters and order of a list of files. */
 export interface Search extends FileFilter {
@@ -43,7 +43,7 @@ export class FileSearch {
   /** One row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
   async rows(search: Search, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
-    const order = orderOf(search.sort, isDown)
+    const order = toOrder(search.sort, isDown)
     const values: unknown[] = []
     const within = [beyond(search, after, values, search.descending), beyond(search, before, values, !search.descending)]
     const rows = limit + 1
@@ -104,7 +104,7 @@ function merged(search: Search, values: unknown[], within: string[], { order, ro
   const where = [isInGroup(search, values), ...within].join(' AND ')
   const first = (count: number) =>
     `CROSS JOIN LATERAL (SELECT ${columns} FROM files f WHERE ${where} ORDER BY ${order} LIMIT ${count}) f`
-  return `SELECT f.* FROM (SELECT g.* FROM ${groupsOf(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
+  return `SELECT f.* FROM (SELECT g.* FROM ${selectGroups(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
 // The expressions of the indexes that sort a list. The id contains the age.
@@ -115,7 +115,7 @@ const keys: Record<FileSort, { sql: string; given: (parameter: string) => string
   size_bytes: { sql: 'f.size_bytes', given: (parameter) => `${parameter}::bigint` },
 }
 
-function orderOf(sort: FileSort, isDown: boolean): string {
+function toOrder(sort: FileSort, isDown: boolean): string {
   const direction = isDown ? 'DESC' : 'ASC'
   const key = keys[sort]
   return `${key ? `${key.sql} ${direction}, ` : ''}f.file_id ${direction}`
@@ -161,6 +161,6 @@ function gathered(search: Search, values: unknown[]): string {
     return `(SELECT ${columns} FROM (${ids}) ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id) f`
   }
   const where = `${isInGroup(search, values)} AND ${beginsWith(search.namePrefix, values)}`
-  return `(SELECT f.* FROM ${groupsOf(search, values)} g CROSS JOIN LATERAL (
+  return `(SELECT f.* FROM ${selectGroups(search, values)} g CROSS JOIN LATERAL (
       SELECT ${columns} FROM files f WHERE ${where} LIMIT ${maxSortedFiles + 1}) f LIMIT ${maxSortedFiles + 1}) f`
 }

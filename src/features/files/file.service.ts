@@ -22,15 +22,15 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
 import { FileList } from './file-list.js'
-import { FileLookup, type KeptFile } from './file-lookup.js'
+import { FileLookup, type StoredFile } from './file-lookup.js'
 import { FileSearch, maxSortedFiles, type Search, type SortedPlace } from './file-search.js'
 
-/** Spec §8: how long a download URL lives. */
+/** Lifetime of a download URL in seconds. */
 const downloadSeconds = 300
 
-type ShownFile = File & KeptFile
+type CompleteFile = File & StoredFile
 
-type Asked = Partial<Omit<FilesArgs, keyof PageArgs>>
+type FileQuery = Partial<Omit<FilesArgs, keyof PageArgs>>
 
 /** Reads, lists, downloads and deletes stored files. upload.service.ts stores them. */
 export class FileService {
@@ -38,8 +38,8 @@ export class FileService {
   readonly #ledger: Ledger
   readonly #storage: BlobStorage
   readonly #contexts: FileContextService
-  readonly #shown: FileLookup<ShownFile>
-  readonly #kept: FileLookup<KeptFile>
+  readonly #complete: FileLookup<CompleteFile>
+  readonly #basic: FileLookup<StoredFile>
   readonly #list: FileList
   readonly #search: FileSearch
 
@@ -48,18 +48,18 @@ export class FileService {
     this.#ledger = parts.ledger
     this.#storage = parts.storage
     this.#contexts = parts.contexts
-    this.#shown = FileLookup.shown(parts.db.pool)
-    this.#kept = FileLookup.kept(parts.db.pool)
+    this.#complete = FileLookup.complete(parts.db.pool)
+    this.#basic = FileLookup.basic(parts.db.pool)
     this.#list = new FileList(parts.db.reads)
     this.#search = new FileSearch(parts.db.reads)
   }
 
   /** The metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and context of the call's log row. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
-    return unlessQuarantined(await this.#find(this.#shown, attempt, fileId))
+    return assertNotQuarantined(await this.#find(this.#complete, attempt, fileId))
   }
 
-  async #find<Found extends KeptFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
+  async #find<Found extends StoredFile>(lookup: FileLookup<Found>, attempt: Attempt, fileId: string): Promise<Found> {
     const { actor } = attempt
     const file = isId('file', fileId) ? await this.#ledger.before('append', lookup.find(actor.tenantId, fileId)) : null
     if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
@@ -69,7 +69,7 @@ export class FileService {
 
   /** The latest report on the file, also on one that is quarantined. */
   async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
-    await this.#find(this.#kept, attempt, fileId)
+    await this.#find(this.#basic, attempt, fileId)
     const reports = await this.validations(attempt.actor.tenantId, [fileId])
     const report = reports.get(fileId)
     if (!report) throw notFound('file', fileId)
@@ -78,7 +78,7 @@ export class FileService {
 
   /** All reports on the file, the latest first. */
   async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
-    const { tenantId } = await this.#find(this.#kept, attempt, fileId)
+    const { tenantId } = await this.#find(this.#basic, attempt, fileId)
     const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
       name: 'reports-of-file',
       text: `SELECT t.total, r.report FROM (SELECT count(*) AS total FROM validation_reports WHERE tenant_id = $1 AND file_id = $2) t
@@ -103,7 +103,7 @@ export class FileService {
 
   /** Files by id, for relations. */
   byIds(tenantId: string, fileIds: readonly string[]): Promise<Map<string, File>> {
-    return this.#shown.findAll(tenantId, fileIds)
+    return this.#complete.findAll(tenantId, fileIds)
   }
 
   /** API keys and users by id, for relations. Deleted ones are missing. */
@@ -117,26 +117,26 @@ export class FileService {
   }
 
   /** Newest first, unless sorted otherwise. */
-  async list(attempt: Attempt, { page, pageSize, after, ...asked }: Asked & PageArgs): Promise<Page<File>> {
-    const search = await this.#searchOf(attempt, asked)
+  async list(attempt: Attempt, { page, pageSize, after, ...asked }: FileQuery & PageArgs): Promise<Page<File>> {
+    const search = await this.#toSearch(attempt, asked)
     if (!search || isPlain(search)) {
       const place = toPagePlace('file', { page, pageSize, after })
       if (!search) return toPage<File>([], 0, place)
       return this.#list.page(search, place)
     }
-    const stretch = toStretch({ first: pageSize, after: after ?? null }, sortedPlaceOf(search.sort))
-    if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: mustBeFollowed }])
+    const stretch = toStretch({ first: pageSize, after: after ?? null }, parseSortedPlace(search.sort))
+    if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
     const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
     return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
   }
 
   async connection(
     attempt: Attempt,
-    { first, after, last, before, ...asked }: Asked & ConnectionArgs,
+    { first, after, last, before, ...asked }: FileQuery & ConnectionArgs,
   ): Promise<Connection<File>> {
-    const search = await this.#searchOf(attempt, asked)
+    const search = await this.#toSearch(attempt, asked)
     const sort = search?.sort ?? FileSort.created_at
-    const stretch = toStretch({ first, after, last, before }, sortedPlaceOf(sort))
+    const stretch = toStretch({ first, after, last, before }, parseSortedPlace(sort))
     const isNewestFirst = search && isPlain(search) && !stretch.fromEnd && !stretch.before
     const rows = !search
       ? []
@@ -144,7 +144,7 @@ export class FileService {
         ? await this.#list.after(search, stretch.after?.id, stretch.limit + 1)
         : await this.#search.rows(search, stretch)
     return toConnection(rows, stretch, {
-      cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: keyOf(file, sort) }),
+      cursor: (file) => createCursor(file.fileId, sort === 'created_at' ? undefined : { sort, key: getSortKey(file, sort) }),
       totalCount: async () => {
         const total = search ? await this.#total(search) : 0
         return search && !isCounted(search) && total >= maxSortedFiles ? null : total
@@ -152,11 +152,11 @@ export class FileService {
     })
   }
 
-  /** Each as `delete`, but in one group of the ledger, and one call in the log. */
+  /** Deletes files as `delete` does, with one call log row for all. The ledger commits them together. */
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
-    const found = await this.#kept.findAll(
+    const found = await this.#basic.findAll(
       actor.tenantId,
       ids.filter((id) => isId('file', id)),
     )
@@ -165,7 +165,7 @@ export class FileService {
         try {
           const file = found.get(fileId)
           if (!file || !maySeeContext(actor, file.contextId)) throw notFound('file', fileId)
-          await this.#ledger.commit({ deletion: { actor, file: unlessQuarantined(file) } })
+          await this.#ledger.commit({ deletion: { actor, file: assertNotQuarantined(file) } })
           attempt.outcome = { status: 'committed' }
           return { fileId, deleted: true, error: null }
         } catch (error) {
@@ -186,28 +186,30 @@ export class FileService {
   /** Creates a pre-signed URL. The download is counted and logged before the URL is returned. HEAD creates, counts and logs nothing. */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind === 'gcs')
-      throw badUserInput([{ field: 'once', message: 'must be false here: the URLs of a bucket are of use until they expire' }])
-    if (attempt.call.isHead) return urlOf(unlessQuarantined(await this.#find(this.#kept, attempt, fileId)), '')
+      throw badUserInput([
+        { field: 'once', message: 'must be false, because the download URLs of a bucket can be used until they expire' },
+      ])
+    if (attempt.call.isHead) return toDownloadUrl(assertNotQuarantined(await this.#find(this.#basic, attempt, fileId)), '')
     const { tenantId, id: by } = attempt.actor
-    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
+    const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     const { blobPath: path, originalFilename: filename, contentType, contextId, sizeBytes } = file
     const grant = { tenantId, fileId, by, once, path, filename, contentType, expiresInSeconds: downloadSeconds }
     const downloadUrl = await this.#storage.signDownload(grant)
     await this.#ledger.commit({ ...attempt.succeed(), download: { tenantId, fileId, contextId, sizeBytes } })
-    return urlOf(file, downloadUrl)
+    return toDownloadUrl(file, downloadUrl)
   }
 
-  /** Gone for every reader when this resolves; the blob follows by the garbage journal. */
+  /** When this resolves, no reader finds the file. The sweep deletes the blob later. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
-    const file = unlessQuarantined(await this.#find(this.#kept, attempt, fileId))
+    const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     faultPoint('delete.found')
     await this.#ledger.commit({ ...attempt.succeed(), deletion: { actor: attempt.actor, file } })
     faultPoint('delete.committed')
     return { fileId }
   }
 
-  /** Undefined where no file can match: an unknown context, or an id that is none (contract §1: an empty list). */
-  async #searchOf(attempt: Attempt, asked: Asked): Promise<Search | undefined> {
+  /** Undefined if no file can match, because the context is unknown or the id is malformed. The list is then empty. */
+  async #toSearch(attempt: Attempt, asked: FileQuery): Promise<Search | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
     if (typeof asked.context === 'string') {
@@ -233,16 +235,16 @@ export class FileService {
   }
 }
 
-function unlessQuarantined<Found extends KeptFile>(file: Found): Found {
+function assertNotQuarantined<Found extends StoredFile>(file: Found): Found {
   if (file.quarantinedAt) throw quarantined(file.fileId)
   return file
 }
 
-const urlOf = ({ fileId, originalFilename }: KeptFile, downloadUrl: string): DownloadUrl => {
+const toDownloadUrl = ({ fileId, originalFilename }: StoredFile, downloadUrl: string): DownloadUrl => {
   return { fileId, downloadUrl, expiresInSeconds: downloadSeconds, originalFilename }
 }
 
-const mustBeFollowed =
+const pageWithoutCursor =
   'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'
 
 /** True if the filter consists of context and uploader only. */
@@ -251,9 +253,10 @@ const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>
 
 const isPlain = (search: Search): boolean => isCounted(search) && search.sort === 'created_at' && search.descending
 
-const keyOf = (file: File, sort: FileSort): string => (sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename)
+const getSortKey = (file: File, sort: FileSort): string =>
+  sort === 'size_bytes' ? String(file.sizeBytes) : file.originalFilename
 
-const sortedPlaceOf =
+const parseSortedPlace =
   (sort: FileSort) =>
   (cursor: string, field: string): SortedPlace => {
     const id = idAt('file', cursor, field)

@@ -28,13 +28,13 @@ export class SignedDownloads {
     const file = await this.#batches.find(signed)
     if (!file) return null
     if (file.tenantStatus === 'suspended') throw forbidden(suspendedTenant)
-    if (!file.isGranted) throw forbidden('The credential that made this download URL was ended; ask for a new URL.')
+    if (!file.isGranted) throw forbidden('The credential that created this download URL is no longer active. Request a new URL.')
     if (file.quarantinedAt) throw quarantined(file.fileId)
     return file
   }
 
   /** Throws 403 if a single-use URL was already used. One of several simultaneous requests succeeds, across replicas. */
-  async spend({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
+  async consume({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
     const { rowCount } = await committed(
@@ -43,7 +43,7 @@ export class SignedDownloads {
         [tenantId, nonce, expires],
       ),
     )
-    if (rowCount === 0) throw forbidden('This download URL was of use once, and was used; ask for a new one.')
+    if (rowCount === 0) throw forbidden('This single-use download URL was already used. Request a new one.')
   }
 
   async #load(tenantId: string, asked: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {

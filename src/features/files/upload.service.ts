@@ -1,5 +1,5 @@
 import type { Attempt } from '../../access/admission.js'
-import { extensionOf, type Inspector } from '../../inspection/engine/inspect.js'
+import { getExtension, type Inspector } from '../../inspection/engine/inspect.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
@@ -59,7 +59,7 @@ interface Parts {
   tenantRoom(actor: Actor): Promise<{ quota: number; held: number }>
 }
 
-/** Receives, inspects, stores and commits files (specification, section 4; contract, section 6). */
+/** Receives, inspects, stores and commits files. */
 export class UploadService {
   readonly #parts: Parts
 
@@ -114,7 +114,7 @@ export class UploadService {
     const filename = cleanFilename(input.filename)
     const limit = policy.maxFileSizeMb * megabyte
     const sizeBytes = input.sizeBytes ?? 0
-    if (!policy.allowedExtensions.includes(extensionOf(filename)) || sizeBytes > limit) {
+    if (!policy.allowedExtensions.includes(getExtension(filename)) || sizeBytes > limit) {
       const report = await this.#inspect(attempt, { policy, filename, spooled: { sizeBytes } }, { announced: true })
       throw await this.#reject(attempt, { policy, filename }, report)
     }

@@ -1,6 +1,6 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
-import { type AuditRow, fileAudit } from '../../ledger/entry.js'
+import { type AuditRow, toFileAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -89,4 +89,4 @@ async function fileOf(tx: Transaction, actor: Actor, fileId: string): Promise<He
 }
 
 const auditOf = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
-  fileAudit(actor, 'updated', { fileId, originalFilename: file.original_filename, contextKey: file.context_key }, details)
+  toFileAudit(actor, 'updated', { fileId, originalFilename: file.original_filename, contextKey: file.context_key }, details)

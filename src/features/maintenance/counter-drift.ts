@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg'
-import { hoursSince, usageColumns, usageNow } from '../../ledger/counters.js'
+import { currentUsage, startOfStoredHours, usageColumns } from '../../ledger/counters.js'
 import { currentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
@@ -15,7 +15,7 @@ export async function counterDrift(
   const count = async (statement: string, values: unknown[]) => {
     drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
   }
-  const since = hoursSince(currentTime())
+  const since = startOfStoredHours(currentTime())
   const countAll = async () => {
     await count(filesStatement, [tenantId])
     await count(groupsStatement, [tenantId])
@@ -59,7 +59,7 @@ WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
 // Uploaded minus deleted files are the stored files.
 const uploadsStatement = `
 SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
-  SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${usageNow} u
+  SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${currentUsage} u
   WHERE subject = '' AND grain = 'total' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id) u USING (tenant_id)
 WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
 
@@ -90,7 +90,7 @@ export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subje
   GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`
 
 const callsStatement = `
-WITH kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${usageNow} u
+WITH kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${currentUsage} u
   WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY 1, 2, 3)
 SELECT count(*) AS drift FROM ${loggedCalls} r FULL JOIN kept k USING (tenant_id, subject, bucket)
 WHERE ${callColumns.map((column) => `coalesce(r.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')}`

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { dayOf, hourOf } from '../../ledger/counters.js'
+import { startOfDay, startOfHour } from '../../ledger/counters.js'
 import { now } from '../../platform/clock.js'
 
 interface Dropped {
@@ -30,10 +30,10 @@ export class LogHorizons {
   }
 
   /** Older calls are not in the log. Null: no limit. A full hour, so that counters match the remaining rows. */
-  readonly calls = (): Date | null => later(daysAgo(this.#days.calls, hourOf), this.#dropped.calls)
+  readonly calls = (): Date | null => later(daysAgo(this.#days.calls, startOfHour), this.#dropped.calls)
 
   /** The same for audit entries, in whole days. */
-  readonly audits = (): Date | null => later(daysAgo(this.#days.audits, dayOf), this.#dropped.audits)
+  readonly audits = (): Date | null => later(daysAgo(this.#days.audits, startOfDay), this.#dropped.audits)
 
   async refresh(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: Dropped }>('SELECT value FROM service_state WHERE key = $1', [stateKey])

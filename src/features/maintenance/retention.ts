@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { hoursKeptDays } from '../../ledger/counters.js'
+import { storedHoursDays } from '../../ledger/counters.js'
 import { dropPartitionsBefore } from '../../ledger/partitions.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { LogHorizons } from './log-horizons.js'
@@ -22,7 +22,7 @@ export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ 
 
 /** Deletes old hourly counters, a day after the last reader needs them. Daily counters stay. Returns the number of rows. */
 export async function dropOldHours(pool: Pool): Promise<number> {
-  return (await deleteOfAll(pool, oldHours, hoursKeptDays + 1)) + (await deleteOfAll(pool, oldAuditHours, hoursKeptDays + 1))
+  return (await deleteOfAll(pool, oldHours, storedHoursDays + 1)) + (await deleteOfAll(pool, oldAuditHours, storedHoursDays + 1))
 }
 
 const expiredRows = (table: string, id: string) => `

@@ -1,9 +1,9 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
 import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { fileAudit } from '../../ledger/entry.js'
+import { toFileAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
-import { removeForGood } from '../../ledger/removal.js'
+import { removePermanently } from '../../ledger/removal.js'
 import { type Actor, maySeeContext, systemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { notFound, onHold } from '../../platform/errors/errors.js'
@@ -89,7 +89,7 @@ export class QuarantineService {
       await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
       const details = { change: 'quarantined', viruses, signatures }
       const named = { fileId, contextKey: file.contextKey, originalFilename }
-      const audit = fileAudit(systemActor(tenantId), 'updated', named, details)
+      const audit = toFileAudit(systemActor(tenantId), 'updated', named, details)
       return { result: true, entry: { audit: [audit] } }
     })
     faultPoint('quarantine.marked')
@@ -110,7 +110,7 @@ export class QuarantineService {
       const file = await this.#held(tx, actor, fileId)
       await tx.$executeRaw`UPDATE files SET quarantined_at = NULL WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
       await tx.$executeRaw`DELETE FROM quarantine WHERE tenant_id = ${actor.tenantId} AND file_id = ${fileId}`
-      const audit = fileAudit(actor, 'updated', file, { change: 'released', reason })
+      const audit = toFileAudit(actor, 'updated', file, { change: 'released', reason })
       return { result: { fileId }, entry: { audit: [audit] } }
     })
   }
@@ -120,7 +120,7 @@ export class QuarantineService {
     const { tenantId } = actor
     await this.#ledger.change(tenantId, async (tx) => {
       await this.#held(tx, actor, fileId)
-      const audit = await removeForGood(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
+      const audit = await removePermanently(tx, actor, { table: 'files', where: 't.file_id = $3', values: [fileId] })
       if (audit.length === 0) throw onHold(fileId)
       return { result: undefined, entry: { audit } }
     })

@@ -1,5 +1,5 @@
 import { createList } from '../../api/bodies/long-lists.js'
-import { dayOf, hourOf, type UsageColumn, usageColumns, usageNow } from '../../ledger/counters.js'
+import { currentUsage, startOfDay, startOfHour, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
@@ -23,7 +23,7 @@ const dayMs = 86_400_000
 const nameOf = statementNames('charts')
 
 /** Returns the Monday on which the UTC week starts. */
-const getWeek = (time: Date): Date => new Date(dayOf(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
+const getWeek = (time: Date): Date => new Date(startOfDay(time).getTime() - ((time.getUTCDay() + 6) % 7) * dayMs)
 
 const defaultDays: Record<ChartPeriod, number> = { hourly: 7, daily: 7, weekly: 30 }
 const units: Record<ChartPeriod, string> = { hourly: 'hour', daily: 'day', weekly: 'week' }
@@ -33,9 +33,9 @@ export function getBuckets(period: ChartPeriod, days: number | null | undefined,
   const length = days ?? defaultDays[period]
   const [last, step, first] =
     period === 'hourly'
-      ? [hourOf(now), hourMs, hourOf(now).getTime() - (length * 24 - 1) * hourMs]
+      ? [startOfHour(now), hourMs, startOfHour(now).getTime() - (length * 24 - 1) * hourMs]
       : period === 'daily'
-        ? [dayOf(now), dayMs, dayOf(now).getTime() - (length - 1) * dayMs]
+        ? [startOfDay(now), dayMs, startOfDay(now).getTime() - (length - 1) * dayMs]
         : [getWeek(now), 7 * dayMs, getWeek(new Date(now.getTime() - (length - 1) * dayMs)).getTime()]
   return Array.from({ length: (last.getTime() - first) / step + 1 }, (_, index) => first + index * step)
 }
@@ -92,7 +92,7 @@ export class Charts {
     const sums = columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
     const text = `SELECT coalesce(h.files, 0)::bigint AS files, coalesce(h.bytes, 0)::bigint AS bytes, (
          SELECT jsonb_object_agg(extract(epoch FROM u.start)::bigint * 1000, to_jsonb(u)) FROM (
-           SELECT ${start} AS start, ${sums} FROM ${usageNow} u
+           SELECT ${start} AS start, ${sums} FROM ${currentUsage} u
            WHERE tenant_id = $1 AND subject = '' AND grain = '${period === 'hourly' ? 'hour' : 'day'}' AND bucket >= $2::timestamptz GROUP BY ${start}) u) AS usage
        FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
     const { rows } = await this.#db.reads.query<{ files: number; bytes: number; usage: Record<string, Usage> | null }>({

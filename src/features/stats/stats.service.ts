@@ -1,4 +1,4 @@
-import { dayOf, type UsageColumn, usageColumns, usageNow } from '../../ledger/counters.js'
+import { currentUsage, startOfDay, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
@@ -15,7 +15,7 @@ const dayMs = 86_400_000
 
 /** SQL query for the counters of tenant $1 in matching buckets, as one JSON object. */
 const selectUsage = (where: string) =>
-  `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${usageNow} u WHERE u.tenant_id = $1 AND ${where}) u`
+  `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${currentUsage} u WHERE u.tenant_id = $1 AND ${where}) u`
 
 /** Reads statistics from the counters of the ledger only, so that their cost does not depend on the size of the logs. */
 export class StatsService {
@@ -26,7 +26,7 @@ export class StatsService {
   }
 
   async overview(actor: Actor): Promise<Stats> {
-    const today = dayOf(currentTime())
+    const today = startOfDay(currentTime())
     // One statement, so that all numbers are of the same snapshot.
     const { rows } = await this.#db.reads.query<OverviewRow>({
       name: 'stats-overview',

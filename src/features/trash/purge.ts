@@ -1,6 +1,6 @@
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
-import { removeForGood } from '../../ledger/removal.js'
+import { removePermanently } from '../../ledger/removal.js'
 import type { Actor } from '../../platform/actor.js'
 import { systemActor } from '../../platform/actor.js'
 
@@ -10,7 +10,7 @@ export const purge = (
   actor: Actor,
   { fileId, contextIds }: { fileId: string; contextIds: readonly string[] | null },
 ): Promise<AuditRow[]> =>
-  removeForGood(tx, actor, {
+  removePermanently(tx, actor, {
     table: 'trash',
     where: 't.file_id = $3 AND ($4::text[] IS NULL OR t.context_id = ANY ($4))',
     values: [fileId, contextIds],
@@ -21,7 +21,7 @@ export const purgeDue = (
   tx: Transaction,
   tenantId: string,
   { contextId, limit }: { contextId: string; limit: number },
-): Promise<AuditRow[]> => removeForGood(tx, systemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
+): Promise<AuditRow[]> => removePermanently(tx, systemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
 
 // By the current policy and the database's clock at the start of the transaction.
 const due = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id

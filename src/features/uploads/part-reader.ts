@@ -7,9 +7,9 @@ import type { Part } from './resumable-upload.service.js'
 
 /** Returns the bytes of the parts, followed by `more`. The stream fails with `storageUnavailable` if a part is incomplete. */
 export const readParts = (storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): Readable =>
-  Readable.from(bytesOf(storage, parts, more), { objectMode: false, highWaterMark: 256 * 1024 })
+  Readable.from(streamParts(storage, parts, more), { objectMode: false, highWaterMark: 256 * 1024 })
 
-async function* bytesOf(storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): AsyncGenerator<Buffer> {
+async function* streamParts(storage: Pick<BlobStorage, 'open'>, parts: Part[], more?: Content): AsyncGenerator<Buffer> {
   for (const { path, size } of parts) {
     let left = size
     try {

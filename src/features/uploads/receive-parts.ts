@@ -6,28 +6,28 @@ import { readChunks } from '../../platform/spool/chunks.js'
 import type { Content } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
-import { type Checksum, ProtocolFault } from './tus-request.js'
+import { type Checksum, ProtocolError } from './tus-request.js'
 
 /** A crash loses at most one part. The part of a slow sender ends early. */
 const partBytes = 8 * megabyte
 const partMs = 5_000
-const leastEarlyBytes = 256 * 1024
+const minEarlyBytes = 256 * 1024
 
 interface Reception {
   spool: Spool
   /** Maximum number of bytes of the body. */
-  most: number
+  maxBytes: number
   idleMs: number
   /** Digest of the whole body. The body is then a single part, which is stored only if the digest matches. */
   checksum: Checksum | undefined
   interrupted: AbortSignal
   /** Stores a part. The next call follows when it has settled. */
-  keep(content: Content): Promise<void>
+  storePart(content: Content): Promise<void>
 }
 
-/** More came than there may be; `received` is how much had been read. */
-export class TooLong extends Error {
-  override readonly name = 'TooLong'
+/** The body has too many bytes. `received`: number of bytes read. */
+export class BodyTooLong extends Error {
+  override readonly name = 'BodyTooLong'
   constructor(readonly received: number) {
     super('The body has more bytes than the upload may have.')
   }
@@ -47,32 +47,34 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
     request.unpipe(source)
     source.end()
   }
-  const unwatch = watchBody(request, { idleMs }, (error) => stop(resumable(error)))
-  const overtaken = () => stop(interrupted.reason)
-  interrupted.addEventListener('abort', overtaken, { once: true })
+  const unwatch = watchBody(request, { idleMs }, (error) => stop(toResumableError(error)))
+  const onOvertaken = () => stop(interrupted.reason)
+  interrupted.addEventListener('abort', onOvertaken, { once: true })
   const body = new BodyParts(readChunks(source), reception)
-  let keeping = Promise.resolve()
+  let storing = Promise.resolve()
   request.pipe(source)
   try {
     while (!body.ended) {
       const part = Readable.from(body.part(), { objectMode: false })
       const spooled = await spool.take(part, () => Number.POSITIVE_INFINITY, { expected: expected - body.received })
       try {
-        await keeping
-        if (checksum) refuseMismatch(checksum, cut)
+        await storing
+        if (checksum) assertChecksum(checksum, cut)
       } catch (error) {
         await spooled.dispose()
         throw error
       }
-      keeping = (spooled.sizeBytes > 0 ? reception.keep(spooled.content!) : Promise.resolve()).finally(() => spooled.dispose())
-      keeping.catch(() => {})
+      storing = (spooled.sizeBytes > 0 ? reception.storePart(spooled.content!) : Promise.resolve()).finally(() =>
+        spooled.dispose(),
+      )
+      storing.catch(() => {})
     }
-    await keeping
+    await storing
     if (cut) throw cut
   } finally {
-    await keeping.catch(() => {})
+    await storing.catch(() => {})
     unwatch()
-    interrupted.removeEventListener('abort', overtaken)
+    interrupted.removeEventListener('abort', onOvertaken)
     request.unpipe(source)
     source.destroy()
   }
@@ -91,17 +93,17 @@ class BodyParts {
   }
 
   async *part(): AsyncGenerator<Buffer> {
-    const { most, checksum } = this.#reception
+    const { maxBytes: most, checksum } = this.#reception
     const began = performance.now()
     for (let size = 0; checksum || !isFull(size, began); ) {
-      // By hand: a part that ends must not end the body.
+      // `for await` would end the body with the part.
       const next = await this.#incoming.next()
       if (next.done) {
         this.ended = true
         return
       }
       this.received += next.value.length
-      if (this.received > most) throw new TooLong(this.received)
+      if (this.received > most) throw new BodyTooLong(this.received)
       checksum?.hash.update(next.value)
       size += next.value.length
       yield next.value
@@ -110,18 +112,20 @@ class BodyParts {
 }
 
 const isFull = (size: number, began: number): boolean =>
-  size >= partBytes || (size >= leastEarlyBytes && performance.now() - began > partMs)
+  size >= partBytes || (size >= minEarlyBytes && performance.now() - began > partMs)
 
-function refuseMismatch({ hash, digest }: Checksum, cut: AssayError | undefined): void {
+function assertChecksum({ hash, digest }: Checksum, cut: AssayError | undefined): void {
   if (cut) throw cut
   const found = hash.digest('base64')
   if (found !== digest)
-    throw new ProtocolFault(460, 'Upload-Checksum', `does not fit the body, whose digest is ${found}; nothing of it was kept`)
+    throw new ProtocolError(460, 'Upload-Checksum', `does not match the body, whose digest is ${found}. The body was not stored`)
 }
 
-// By a status after which clients of the protocol look how far they have come, and go on.
-const resumable = (error: AssayError): AssayError =>
-  conflict(`${error.message} What came is kept: ask for the offset by HEAD, and go on from there.`, { resumable: true })
+// After a 409, clients of the protocol request the offset and resume.
+const toResumableError = (error: AssayError): AssayError =>
+  conflict(`${error.message} The received bytes are stored. Get the offset with HEAD, then resume from there.`, {
+    resumable: true,
+  })
 
 /**
  * Throws if the body of a request has more than `left` bytes, for a request that adds nothing to its upload. Reads a body without

@@ -10,16 +10,16 @@ import { largePartBytes, maxSmallParts } from './merge-parts.js'
 import { maxUnfinished, tooMuchUnfinished, type Unfinished } from './unfinished-uploads.js'
 import type { UploadRoom } from './upload-quota.js'
 
-/** How long an upload may take, and how long its answer is kept. */
+/** Maximum duration of an upload, and time for which its outcome is stored. */
 export const lifeMs = 24 * 3_600_000
-// Parts outlive their upload, so that a validation that began in time can read them.
+// Parts outlive their upload, so that a validation that started in time can read them.
 const partLifeMs = 3_600_000
 const leaseSeconds = 5
 const firstRetrySeconds = 5
 const maxRetrySeconds = 300
 const sweptAtOnce = 500
 
-/** What became of it: the file, as `POST /files/upload` answers it, or the refusal. */
+/** Result of the upload: the file, as in the response of `POST /files/upload`, or the error. */
 export type Outcome = { file: Record<string, unknown> } | { error: Pick<PublicError, 'code' | 'message' | 'details'> }
 
 export interface ResumableUpload {
@@ -28,18 +28,18 @@ export interface ResumableUpload {
   contextKey: string
   filename: string
   metadata: Record<string, unknown>
-  /** As it was sent. */
+  /** The header `Upload-Metadata` as sent. */
   uploadMetadata: string
   idempotencyKey: string | null
-  /** Null while its length is deferred. */
+  /** Null while the client defers the length. */
   sizeBytes: number | null
-  mostBytes: number
+  maxBytes: number
   offsetBytes: number
   outcome: Outcome | null
-  /** Why the last attempt to validate the complete upload failed without a verdict. */
+  /** Error of the last attempt to validate the complete upload, if it had no verdict. */
   decisionError: Pick<PublicError, 'code' | 'message' | 'details'> | null
   decisionAttempts: number
-  /** Time until the next attempt; 0 or null if it can begin now. */
+  /** Seconds until the next attempt. 0 or null if it can start now. */
   retryInSeconds: number | null
   createdAt: Date
   expiresAt: Date
@@ -53,18 +53,17 @@ export interface Part {
 
 type NewUpload = Pick<
   ResumableUpload,
-  'uploadId' | 'contextKey' | 'filename' | 'metadata' | 'uploadMetadata' | 'idempotencyKey' | 'sizeBytes' | 'mostBytes'
+  'uploadId' | 'contextKey' | 'filename' | 'metadata' | 'uploadMetadata' | 'idempotencyKey' | 'sizeBytes' | 'maxBytes'
 >
 
 const columns = `tenant_id AS "tenantId", upload_id AS "uploadId", context_key AS "contextKey", filename, metadata, upload_metadata AS "uploadMetadata",
-  idempotency_key AS "idempotencyKey", size_bytes AS "sizeBytes", most_bytes AS "mostBytes", offset_bytes AS "offsetBytes", outcome,
+  idempotency_key AS "idempotencyKey", size_bytes AS "sizeBytes", most_bytes AS "maxBytes", offset_bytes AS "offsetBytes", outcome,
   decision_error AS "decisionError", decision_attempts AS "decisionAttempts",
   ceil(greatest(0, extract(epoch FROM decision_retry_at - now())))::int AS "retryInSeconds", created_at AS "createdAt", expires_at AS "expiresAt"`
 const owned = 'tenant_id = $1 AND upload_id = $2 AND actor_id = $3 AND expires_at > now()'
 
 /**
- * The rows of uploads that come in several requests. Whatever guards one is in the statement that changes it: whose it is, whether it
- * has expired, who holds its lock, and how many bytes it had.
+ * Rows of resumable uploads. Each statement that changes a row also checks its owner, expiry, lock and offset.
  */
 export class ResumableUploadService {
   readonly #db: Pool
@@ -75,7 +74,7 @@ export class ResumableUploadService {
     this.#maxBytes = maxUnfinished.largestFiles * maxUploadMb * megabyte
   }
 
-  /** Locked from the start. Throws 429 where the credential or its tenant has too much unfinished. */
+  /** Creates a locked upload. Throws 429 if the credential or its tenant has too many unfinished uploads. */
   async create(actor: Actor, upload: NewUpload, token: string): Promise<ResumableUpload> {
     const { rows } = await this.#db.query<ResumableUpload & Unfinished>(
       `WITH held AS (SELECT count(*) AS uploads, coalesce(sum(most_bytes), 0)::bigint AS bytes, count(*) FILTER (WHERE actor_id = $3) AS own,
@@ -88,16 +87,16 @@ export class ResumableUploadService {
       SELECT held.*, ${columns} FROM held LEFT JOIN made ON true`,
       [
         ...[actor.tenantId, upload.uploadId, actor.id, upload.contextKey, upload.filename, JSON.stringify(upload.metadata)],
-        ...[upload.uploadMetadata, upload.idempotencyKey, upload.sizeBytes, upload.mostBytes, token],
+        ...[upload.uploadMetadata, upload.idempotencyKey, upload.sizeBytes, upload.maxBytes, token],
         ...[lifeMs / 1000, maxUnfinished.uploads, this.#maxBytes],
       ],
     )
     const row = rows[0]!
-    if (row.uploadId === null) throw tooMuchUnfinished(row, upload.mostBytes, this.#maxBytes)
+    if (row.uploadId === null) throw tooMuchUnfinished(row, upload.maxBytes, this.#maxBytes)
     return row
   }
 
-  /** Throws 404 where it is unknown, expired, or another credential's. */
+  /** Throws 404 if the upload is unknown, expired, or belongs to another credential. */
   async find(actor: Actor, uploadId: string): Promise<ResumableUpload> {
     const { rows } = isId('upl', uploadId)
       ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${owned}`, [
@@ -139,7 +138,7 @@ export class ResumableUploadService {
     await releaseLease(this.#db, leaseOf(tenantId, uploadId, token), { also })
   }
 
-  /** The length that was deferred. */
+  /** Sets a deferred length. */
   async declareSize(tenantId: string, uploadId: string, size: number): Promise<void> {
     await this.#db.query(
       'UPDATE resumable_uploads SET size_bytes = $3, most_bytes = $3 WHERE tenant_id = $1 AND upload_id = $2 AND size_bytes IS NULL AND decided_at IS NULL',
@@ -147,7 +146,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** The parts, in their order. */
+  /** All parts in order. */
   async parts({ tenantId, uploadId }: ResumableUpload): Promise<Part[]> {
     const { rows } = await this.#db.query<Part>(
       'SELECT start_byte AS start, size_bytes AS size, blob_path AS path FROM upload_parts WHERE tenant_id = $1 AND upload_id = $2 ORDER BY start_byte',
@@ -169,7 +168,7 @@ export class ResumableUploadService {
   /** The quotas and what counts against them. */
   async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadRoom> {
     const { rows } = await this.#db.query<{ room: UploadRoom }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
-    return existing(rows[0]!.room, uploadId)
+    return assertTenantExists(rows[0]!.room, uploadId)
   }
 
   /**
@@ -185,7 +184,7 @@ export class ResumableUploadService {
       'SELECT reserve_upload_bytes($1, $2, $3, $4) AS room',
       [tenantId, uploadId, token, added],
     )
-    return existing(rows[0]!.room, uploadId)
+    return assertTenantExists(rows[0]!.room, uploadId)
   }
 
   /**
@@ -237,7 +236,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** Its answer, kept as long as an upload may take; its parts are garbage. The first answer stays. */
+  /** Stores the outcome for 24 hours and deletes the parts. A stored outcome is not replaced. */
   async decide({ tenantId, uploadId }: ResumableUpload, outcome: Outcome): Promise<void> {
     await this.#db.query(
       `WITH decided AS (UPDATE resumable_uploads SET outcome = $3, decided_at = now(), expires_at = now() + make_interval(secs => $4)
@@ -247,7 +246,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** Its bytes with it. */
+  /** Removes the upload and its parts. */
   async remove({ tenantId, uploadId }: ResumableUpload): Promise<void> {
     await this.#db.query(
       `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id = $2 RETURNING upload_id), ${freed('gone')}`,
@@ -255,7 +254,7 @@ export class ResumableUploadService {
     )
   }
 
-  /** Removes what has expired, in batches; gives how many. */
+  /** Removes expired uploads in batches. Returns their number. */
   async sweep(goOn: () => boolean = () => true): Promise<number> {
     for (let swept = 0; ; ) {
       const { rows } = await this.#db.query<{ tenant_id: string; upload_id: string }>(
@@ -265,7 +264,7 @@ export class ResumableUploadService {
         const answer = await this.#db.query<{ upload_id: string }>(
           `WITH gone AS (DELETE FROM resumable_uploads WHERE tenant_id = $1 AND upload_id IN (SELECT upload_id FROM resumable_uploads
               WHERE tenant_id = $1 AND upload_id = ANY ($2) AND expires_at <= now() FOR UPDATE SKIP LOCKED) RETURNING upload_id),
-            ${partsOf('gone')},
+            ${deleteParts('gone')},
             freed AS (${dueNow})
           SELECT upload_id FROM gone`,
           [tenantId, own.map((row) => row.upload_id)],
@@ -286,13 +285,13 @@ const leaseOf = (tenantId: string, uploadId: string, token: string): Lease => ({
   seconds: leaseSeconds,
 })
 
-const partsOf = (uploads: string) =>
+const deleteParts = (uploads: string) =>
   `parts AS (DELETE FROM upload_parts p USING ${uploads} u WHERE p.tenant_id = $1 AND p.upload_id = u.upload_id RETURNING p.blob_path)`
 const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM parts)'
-const freed = (uploads: string) => `${partsOf(uploads)} ${dueNow}`
+const freed = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
 
 /** Throws 404 if the upload's tenant was deleted in the meantime. */
-function existing<Room extends UploadRoom>(room: Room, uploadId: string): Room {
+function assertTenantExists<Room extends UploadRoom>(room: Room, uploadId: string): Room {
   if (!room.tenant) throw notFound('upload', uploadId)
   return room
 }

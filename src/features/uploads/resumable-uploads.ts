@@ -11,16 +11,16 @@ import { newId } from '../../platform/ids.js'
 import { beyondLength } from './receive-parts.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
 import {
+  assertVersion,
   type Creation,
   checksumAlgorithms,
   extensions,
+  getMethod,
   hasBody,
-  judgePatch,
-  methodOf,
-  ProtocolFault,
-  readCreation,
-  refuseVersion,
+  ProtocolError,
+  parseCreation,
   tusVersion,
+  validatePatch,
 } from './tus-request.js'
 import { UploadLock } from './upload-lock.js'
 import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUpload, wrongOffset } from './upload-store.js'
@@ -37,8 +37,8 @@ interface Parts extends StoreParts {
   onFault(error: unknown): void
 }
 
-/** One request on its way. */
-interface Turn {
+/** A request of the protocol. */
+interface UploadRequest {
   request: Request
   response: Response
   call: Call
@@ -53,21 +53,21 @@ export function createResumableUploads(parts: Parts): RequestHandler {
   router.all([path, `${path}/:uploadId`], async (request, response) => {
     const uploadId = String(request.params.uploadId ?? '')
     response.setHeader('Tus-Resumable', tusVersion)
-    const method = methodOf(request)
+    const method = getMethod(request)
     const allowed = uploadId ? methods.upload : methods.collection
     if (!allowed.includes(method)) throw methodNotAllowed(method, allowed)
     if (method === 'OPTIONS') return void response.status(204).end()
-    const turn: Turn = { request, response, call: await parts.createCall(request), method, uploadId }
+    const turn: UploadRequest = { request, response, call: await parts.createCall(request), method, uploadId }
     try {
       await answer(parts, turn)
     } catch (error) {
-      fail(parts, turn, error)
+      sendFailure(parts, turn, error)
     }
   })
   return router
 }
 
-/** Before what answers for other origins: to it every OPTIONS is a question of a browser. */
+/** Install this before the CORS handler, which answers every OPTIONS request. */
 export function describeProtocol(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
@@ -90,39 +90,43 @@ export const exposedHeaders = [
 
 const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
-async function answer(parts: Parts, turn: Turn): Promise<void> {
+async function answer(parts: Parts, turn: UploadRequest): Promise<void> {
   const { call, method, request } = turn
-  // A creation that is refused is an upload that is; what happens to it later is logged when it ends.
+  // A rejected creation is logged as a rejected upload. Later requests are logged when the upload ends.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, () => {
-      refuseVersion(request.headers)
-      return speak(parts, turn, readCreation(request))
+      assertVersion(request.headers)
+      return runProtocol(parts, turn, parseCreation(request))
     })
   if (method === 'PATCH')
     return call.withUpload(unloggedUpload, {}, () => {
-      refuseVersion(request.headers)
-      judgePatch(request)
-      return speak(parts, turn)
+      assertVersion(request.headers)
+      validatePatch(request)
+      return runProtocol(parts, turn)
     })
   if (method === 'HEAD')
     return call.withBody(unloggedUpload, async () => {
-      refuseVersion(request.headers)
+      assertVersion(request.headers)
       const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
-      // Reads nothing but the row: clients repeat this request for as long as the file cannot be validated.
+      // Reads only the row: clients repeat this request while the file cannot be validated.
       if (upload.outcome) throw new Decided(upload, upload.outcome)
       assertNotPostponed(upload)
-      return speak(parts, turn)
+      return runProtocol(parts, turn)
     })
   if (method === 'GET')
-    return call.withBody(unloggedUpload, async () => show(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
+    return call.withBody(unloggedUpload, async () => sendStatus(turn, await parts.rows.find(call.requireActor(), turn.uploadId)))
   return call.withBody(unloggedUpload, async () => {
-    refuseVersion(request.headers)
-    return speak(parts, turn)
+    assertVersion(request.headers)
+    return runProtocol(parts, turn)
   })
 }
 
-/** Has the protocol's library answer, on a store that knows who calls. */
-async function speak(parts: Parts, { request, response, call, method, uploadId }: Turn, creation?: Creation): Promise<void> {
+/** Lets the tus library handle the request. */
+async function runProtocol(
+  parts: Parts,
+  { request, response, call, method, uploadId }: UploadRequest,
+  creation?: Creation,
+): Promise<void> {
   const isNew = creation !== undefined
   const id = isNew ? newId('upl') : uploadId
   const lock = new UploadLock(parts.rows, call.requireActor(), { isNew })
@@ -140,74 +144,83 @@ async function speak(parts: Parts, { request, response, call, method, uploadId }
     },
   })
   if (method === 'PATCH' || (isNew && hasBody(request.headers))) sendContinue(request, response)
-  const spoken = await server.handleWeb(
-    new globalThis.Request(`http://assay${request.path}`, { method, headers: headersOf(request) }),
+  const tusResponse = await server.handleWeb(
+    new globalThis.Request(`http://assay${request.path}`, { method, headers: pickHeaders(request) }),
   )
-  if (fault !== undefined) throw await translated(parts, request, call, id, fault)
-  if (!spoken || spoken.status >= 400) throw badUserInput([{ field: 'request', message: ((await spoken?.text()) ?? '').trim() }])
+  if (fault !== undefined) throw await toServiceError(parts, request, call, id, fault)
+  if (!tusResponse || tusResponse.status >= 400)
+    throw badUserInput([{ field: 'request', message: ((await tusResponse?.text()) ?? '').trim() }])
   response.set(call.responseHeaders)
-  spoken.headers.forEach((value, name) => {
+  tusResponse.headers.forEach((value, name) => {
     // Other origins are answered by the edge, if at all.
     if (!name.startsWith('access-control-')) response.setHeader(name, value)
   })
-  if (store.outcome) response.set(fileIdOf(store.outcome))
-  response.status(spoken.status).set('Cache-Control', 'no-store').end()
+  if (store.outcome) response.set(toFileIdHeader(store.outcome))
+  response.status(tusResponse.status).set('Cache-Control', 'no-store').end()
 }
 
-const fileIdOf = (outcome: Outcome): Record<string, string> =>
+const toFileIdHeader = (outcome: Outcome): Record<string, string> =>
   'file' in outcome ? { 'Assay-File-Id': String(outcome.file.file_id) } : {}
 
-function headersOf({ headers }: IncomingMessage): Headers {
+function pickHeaders({ headers }: IncomingMessage): Headers {
   const found = new Headers()
   for (const name in headers)
     if (/^(upload|tus)-/.test(name) || name.startsWith('content-')) found.set(name, String(headers[name]))
   return found
 }
 
-/** The library's own faults, in the words of this service. */
-async function translated({ rows }: Parts, request: IncomingMessage, call: Call, id: string, fault: unknown): Promise<unknown> {
+/** Converts errors of the tus library to errors of this service. */
+async function toServiceError(
+  { rows }: Parts,
+  request: IncomingMessage,
+  call: Call,
+  id: string,
+  fault: unknown,
+): Promise<unknown> {
   const { status_code: status, body = '' } = fault as { status_code?: number; body?: string }
   if (fault instanceof Error || status === undefined) return fault
   if (status === 404) return unknownUpload(id)
   if (status === 400 && request.headers['upload-length'] !== undefined)
-    return badUserInput([{ field: 'Upload-Length', message: 'can be declared once, and not below what has come' }])
+    return badUserInput([
+      { field: 'Upload-Length', message: 'can be declared only once, and must not be less than the received bytes' },
+    ])
   if (status !== 409 && status !== 413) return badUserInput([{ field: 'request', message: body.trim() }])
   const { offsetBytes, sizeBytes } = await rows.find(call.requireActor(), id)
   if (status === 413) return beyondLength((sizeBytes ?? 0) - offsetBytes)
   return wrongOffset(offsetBytes)
 }
 
-function fail({ onFault }: Parts, turn: Turn, error: unknown): void {
+function sendFailure({ onFault }: Parts, turn: UploadRequest, error: unknown): void {
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)
   if (error instanceof Decided) {
-    tellOutcome(turn, error)
+    sendOutcome(turn, error)
     return
   }
   const told: PublicError = toPublicError(error)
   if (told.code === 'internal_server_error') onFault(error)
   // Clients take any other status of a HEAD for the end of their upload, and begin a new one.
   const isLocked = method === 'HEAD' && (httpStatus[told.code] === 503 || httpStatus[told.code] === 500)
-  const status = isLocked ? 423 : error instanceof ProtocolFault ? error.status : undefined
+  const status = isLocked ? 423 : error instanceof ProtocolError ? error.status : undefined
   if (status === 412) response.setHeader('Tus-Version', tusVersion)
   sendError(request, response, told, call.id, status)
 }
 
-/** The verdict, again and again: also to a last PATCH that is repeated because its answer was lost. */
-function tellOutcome({ request, response, call, method }: Turn, { upload, outcome }: Decided): void {
+/** Returns the outcome, also to a repeated last PATCH whose response was lost. */
+function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: Decided): void {
   if ('error' in outcome) {
     sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)
     return
   }
   const size = String(upload.sizeBytes)
-  response.set({ ...fileIdOf(outcome), 'Upload-Offset': size, 'Cache-Control': 'no-store' })
+  response.set({ ...toFileIdHeader(outcome), 'Upload-Offset': size, 'Cache-Control': 'no-store' })
   if (method === 'PATCH') return void response.status(204).end()
   response.set({ 'Upload-Length': size, 'Upload-Metadata': upload.uploadMetadata }).status(200).end()
 }
 
-/** Beyond the protocol: what became of it, for clients that want to know more than a header holds. */
-function show({ response, call }: Turn, upload: ResumableUpload): void {
+/** Status of the upload as JSON. This is not part of the tus protocol. */
+function sendStatus({ response, call }: UploadRequest, upload: ResumableUpload): void {
   const { uploadId, filename, contextKey, sizeBytes, offsetBytes, expiresAt, outcome } = upload
   response.set(call.responseHeaders)
   sendJson(response, 200, {

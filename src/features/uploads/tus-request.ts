@@ -13,8 +13,8 @@ export const extensions = ['creation', 'creation-with-upload', 'creation-defer-l
 export const checksumAlgorithms = ['sha256', 'sha1']
 const bodyType = 'application/offset+octet-stream'
 
-/** A fault that the protocol gives a status of its own. */
-export class ProtocolFault extends AssayError {
+/** An error for which the protocol defines a status. */
+export class ProtocolError extends AssayError {
   readonly status: number
 
   constructor(status: number, field: string, message: string) {
@@ -34,21 +34,21 @@ export interface Creation {
   idempotencyKey: string | null
 }
 
-/** Also where it came as a POST: for clients that can send nothing else. */
-export function methodOf({ method, headers }: IncomingMessage): string {
+/** Method of the request. Clients that can only send POST use X-HTTP-Method-Override. */
+export function getMethod({ method, headers }: IncomingMessage): string {
   const override = headers['x-http-method-override']
   if (override === undefined || method !== 'POST') return method!
   if (override === 'PATCH' || override === 'DELETE') return override
   throw badUserInput([{ field: 'X-HTTP-Method-Override', message: 'must be PATCH or DELETE' }])
 }
 
-/** Throws 412 where the client speaks another version, or none. */
-export function refuseVersion(headers: IncomingHttpHeaders): void {
-  if (headers['tus-resumable'] !== tusVersion) throw new ProtocolFault(412, 'Tus-Resumable', `must be ${tusVersion}`)
+/** Throws 412 if the client uses another version of the protocol. */
+export function assertVersion(headers: IncomingHttpHeaders): void {
+  if (headers['tus-resumable'] !== tusVersion) throw new ProtocolError(412, 'Tus-Resumable', `must be ${tusVersion}`)
 }
 
-/** Throws all that is at fault at once. */
-export function readCreation(request: IncomingMessage): Creation {
+/** Throws 400 with all invalid fields. */
+export function parseCreation(request: IncomingMessage): Creation {
   const { headers } = request
   const faults: FieldError[] = []
   const fault = (field: string, message: string) => void faults.push({ field, message })
@@ -56,28 +56,28 @@ export function readCreation(request: IncomingMessage): Creation {
   const deferred = headers['upload-defer-length']
   if ((length === undefined) === (deferred === undefined))
     fault('Upload-Length', 'or Upload-Defer-Length must be sent, and not both')
-  if (length !== undefined && wholeNumber(length) === undefined) fault('Upload-Length', 'must be a whole number of bytes')
+  if (length !== undefined && parseWholeNumber(length) === undefined) fault('Upload-Length', 'must be a whole number of bytes')
   if (deferred !== undefined && deferred !== '1') fault('Upload-Defer-Length', 'must be 1')
   if (headers['upload-concat'] !== undefined)
     fault('Upload-Concat', 'is not supported: send the file as one upload, without parallel parts')
-  if (hasBody(headers)) faults.push(...bodyFaults(request))
+  if (hasBody(headers)) faults.push(...findBodyErrors(request))
   const key = headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(String(key)))
     fault('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
-  const described = readDescription(String(headers['upload-metadata'] ?? ''), faults)
+  const described = parseDescription(String(headers['upload-metadata'] ?? ''), faults)
   if (faults.length > 0) throw badUserInput(faults)
-  return { ...described, sizeBytes: wholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
+  return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
 
-/** Throws what is wrong with a PATCH before its upload is looked for. */
-export function judgePatch(request: IncomingMessage): void {
+/** Validates the headers of a PATCH request. The upload is not read yet. */
+export function validatePatch(request: IncomingMessage): void {
   const { headers } = request
   if (headers['content-type'] !== bodyType) throw unsupported(`The body of a PATCH must be sent as ${bodyType}.`)
-  const faults = bodyFaults(request)
+  const faults = findBodyErrors(request)
   const offset = headers['upload-offset']
-  if (wholeNumber(offset) === undefined) faults.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
+  if (parseWholeNumber(offset) === undefined) faults.push({ field: 'Upload-Offset', message: 'must be a whole number of bytes' })
   const length = headers['upload-length']
-  if (length !== undefined && wholeNumber(length) === undefined)
+  if (length !== undefined && parseWholeNumber(length) === undefined)
     faults.push({ field: 'Upload-Length', message: 'must be a whole number of bytes' })
   if (faults.length > 0) throw badUserInput(faults)
 }
@@ -89,7 +89,7 @@ export interface Checksum {
   digest: string
 }
 
-export function checksumOf(headers: IncomingHttpHeaders): Checksum | undefined {
+export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefined {
   const given = headers['upload-checksum']
   if (given === undefined) return undefined
   const [algorithm, digest] = String(given).split(' ')
@@ -99,7 +99,7 @@ export function checksumOf(headers: IncomingHttpHeaders): Checksum | undefined {
 /** True if a creation has the content type of tus. Otherwise its body is not part of the upload. */
 export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
-function bodyFaults(request: IncomingMessage): FieldError[] {
+function findBodyErrors(request: IncomingMessage): FieldError[] {
   rejectEncoding(request)
   const checksum = request.headers['upload-checksum']
   if (checksum === undefined || /^(sha256 [A-Za-z0-9+/]{43}=|sha1 [A-Za-z0-9+/]{27}=)$/.test(String(checksum))) return []
@@ -109,7 +109,7 @@ function bodyFaults(request: IncomingMessage): FieldError[] {
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
 // tus does not restrict other keys, and clients send many of their own.
-function readDescription(uploadMetadata: string, faults: FieldError[]): Description {
+function parseDescription(uploadMetadata: string, faults: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let given: Record<string, string | null> = {}
   try {
@@ -117,7 +117,7 @@ function readDescription(uploadMetadata: string, faults: FieldError[]): Descript
   } catch {
     faults.push({
       field: 'Upload-Metadata',
-      message: 'must be pairs with commas between: a key, a space, and its value in base64',
+      message: 'must be comma-separated pairs of a key, a space and a base64 value',
     })
     return described
   }
@@ -142,7 +142,7 @@ function readMetadata(text: string, faults: FieldError[]): Record<string, unknow
   return {}
 }
 
-function wholeNumber(text: string | string[] | undefined): number | undefined {
+function parseWholeNumber(text: string | string[] | undefined): number | undefined {
   if (typeof text !== 'string' || !/^(0|[1-9]\d{0,15})$/.test(text)) return undefined
   const value = Number(text)
   return Number.isSafeInteger(value) ? value : undefined

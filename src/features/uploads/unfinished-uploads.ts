@@ -16,11 +16,11 @@ export function tooMuchUnfinished({ uploads, bytes, own, ownBytes }: Unfinished,
   const max = maxUnfinished.uploads
   const why =
     own >= max / 2
-      ? `this credential has ${own}, the most there may be`
+      ? `this credential has ${own} unfinished uploads, which is the maximum`
       : uploads >= max
-        ? `this tenant has ${uploads}, the most there may be`
+        ? `this tenant has ${uploads} unfinished uploads, which is the maximum`
         : ownBytes + wanted > maxBytes / 2
-          ? `those of this credential may have ${ownBytes} bytes, this one ${wanted}, all of them ${maxBytes / 2}`
-          : `those of this tenant may have ${bytes} bytes, this one ${wanted}, all of them ${maxBytes}`
-  return rateLimited(`Too much is unfinished: ${why}. Finish uploads, or end them by DELETE.`, 60)
+          ? `this credential has ${ownBytes} bytes of unfinished uploads, the new upload has ${wanted}, and the maximum is ${maxBytes / 2}`
+          : `this tenant has ${bytes} bytes of unfinished uploads, the new upload has ${wanted}, and the maximum is ${maxBytes}`
+  return rateLimited(`Too many unfinished uploads: ${why}. Finish or delete unfinished uploads.`, 60)
 }

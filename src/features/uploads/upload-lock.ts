@@ -4,7 +4,7 @@ import type { Lock, Locker } from '@tus/server'
 import type { Actor } from '../../platform/actor.js'
 import { conflict } from '../../platform/errors/errors.js'
 import type { ResumableUploadService } from './resumable-upload.service.js'
-import { ProtocolFault } from './tus-request.js'
+import { ProtocolError } from './tus-request.js'
 
 const pollMs = 100
 const maxWaitMs = 10_000
@@ -45,7 +45,7 @@ export class UploadLock implements Locker, Lock {
     if (this.#isNew) return
     for (const deadline = performance.now() + maxWaitMs; performance.now() < deadline; await sleep(pollMs))
       if (await this.#rows.lock(this.#actor, this.#uploadId, this.token)) return this.renew()
-    throw new ProtocolFault(423, 'upload', 'another request has it, or it is being judged; try again in a moment')
+    throw new ProtocolError(423, 'upload', 'is locked by another request or is being validated. Retry later')
   }
 
   /** Keeps the row locked from now on. */
@@ -63,4 +63,4 @@ export class UploadLock implements Locker, Lock {
 
 /** Error for a request whose upload was taken over by another one. */
 export const interruption = () =>
-  conflict('Another request took this upload over; ask for its offset by HEAD, and go on from there.', { resumable: true })
+  conflict('Another request continues this upload. Get its offset with HEAD, then resume from there.', { resumable: true })

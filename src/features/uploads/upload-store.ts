@@ -14,9 +14,9 @@ import type { UploadService } from '../files/upload.service.js'
 import { largePartBytes } from './merge-parts.js'
 import { readParts } from './part-reader.js'
 import { PartWriter, type PartWriterParts } from './part-writer.js'
-import { beyondLength, receiveParts, rejectBytesBeyond, TooLong } from './receive-parts.js'
+import { BodyTooLong, beyondLength, receiveParts, rejectBytesBeyond } from './receive-parts.js'
 import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
-import { type Creation, checksumOf, extensions, methodOf } from './tus-request.js'
+import { type Creation, extensions, getMethod, parseChecksum } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
 import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
 
@@ -70,7 +70,7 @@ export class UploadStore extends DataStore {
     const made = await this.#call.run('create', uploadEndpoint, async (attempt) => {
       const { filename, limit } = await this.#parts.uploads.announce(attempt, creation)
       const { context: contextKey, sizeBytes } = creation
-      const facts = { ...creation, uploadId: upload.id, filename, contextKey, mostBytes: sizeBytes ?? limit }
+      const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
       const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
       // An upload is one call, which is logged when it ends.
       attempt.outcome = { status: 'unlogged' }
@@ -107,9 +107,9 @@ export class UploadStore extends DataStore {
 
   override async declareUploadLength(id: string, size: number): Promise<void> {
     const upload = this.#upload!
-    if (size > upload.mostBytes) return void (await this.#rejectSize(upload, size))
+    if (size > upload.maxBytes) return void (await this.#rejectSize(upload, size))
     await this.#parts.rows.declareSize(upload.tenantId, id, size)
-    this.#upload = { ...upload, sizeBytes: size, mostBytes: size }
+    this.#upload = { ...upload, sizeBytes: size, maxBytes: size }
   }
 
   /**
@@ -124,17 +124,17 @@ export class UploadStore extends DataStore {
       await this.#requireRoom(upload)
       await receiveParts(this.#request, {
         spool: this.#parts.spool,
-        most: upload.mostBytes - first,
+        maxBytes: upload.maxBytes - first,
         idleMs: this.#call.admission.uploads.idleMs,
-        checksum: checksumOf(this.#request.headers),
+        checksum: parseChecksum(this.#request.headers),
         interrupted: this.#lock.interrupted,
-        keep: async (content) => {
+        storePart: async (content) => {
           this.#upload = await writer.add(this.#upload!, content)
         },
       })
     } catch (error) {
       if (error instanceof NoRoom) throw await this.#overQuota(this.#upload!, error)
-      if (!(error instanceof TooLong)) throw error
+      if (!(error instanceof BodyTooLong)) throw error
       if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
       await this.#rejectSize(this.#upload!, first + error.received)
     }
@@ -151,7 +151,7 @@ export class UploadStore extends DataStore {
   async #requireRoom(upload: ResumableUpload): Promise<void> {
     const length = Number(this.#request.headers['content-length'] ?? 0)
     if (length < largePartBytes) return
-    const added = Math.min(length, upload.mostBytes - upload.offsetBytes)
+    const added = Math.min(length, upload.maxBytes - upload.offsetBytes)
     const room = await this.#parts.rows.room(upload)
     if (!hasRoom(room, added)) throw new NoRoom(room, added)
   }
@@ -172,7 +172,7 @@ export class UploadStore extends DataStore {
   }
 
   get #isPatch(): boolean {
-    return methodOf(this.#request) === 'PATCH'
+    return getMethod(this.#request) === 'PATCH'
   }
 
   /** For a repeated PATCH of a complete upload: bytes up to its length may be sent again, because the response may have been lost. */

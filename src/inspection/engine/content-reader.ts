@@ -17,9 +17,9 @@ import { megabyte } from '../../platform/units.js'
 import type { Findings, Job, WorkerFailureResult } from '../findings.js'
 import type { Submission, ValidationRules } from '../report.js'
 import type { WorkerScan } from '../scanners/virus-scanner.js'
-import { NotStarted, type Work, WorkerFailed, WorkFault } from '../workers/work.js'
+import { type Work, WorkError, WorkerFailed, WorkerNotStarted } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
-import { examine, examineUnread, unreadBy } from './examine.js'
+import { examine, examineWithoutReader, needsNoReader } from './examine.js'
 import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
@@ -31,9 +31,7 @@ export interface ContentReaderOptions {
   decoderModule?: string | undefined
 }
 
-/**
- * Reads contents where that is safe: on the event loop if it is quick, in a process if native code decodes them, otherwise in a thread.
- */
+/** Reads contents on the event loop if that is fast, in a process if native code decodes them, and otherwise in a thread. */
 export class ContentReader {
   readonly #pool: WorkerPool
   readonly #options: ContentReaderOptions
@@ -66,8 +64,8 @@ export class ContentReader {
     } catch (error) {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
       // The service cannot start workers. The operator's log has the reason.
-      if (error instanceof NotStarted) throw overloaded('Files cannot be inspected now. Retry later.', error.message)
-      if (error instanceof WorkFault) throw new Error(`validation failed: ${error.message}`)
+      if (error instanceof WorkerNotStarted) throw overloaded('Files cannot be inspected now. Retry later.', error.message)
+      if (error instanceof WorkError) throw new Error(`validation failed: ${error.message}`)
       throw error
     }
   }
@@ -76,8 +74,8 @@ export class ContentReader {
     const { reading, imageReading } = this.#modules
     const deadlineMs = job.deadlineMs + this.#options.graceMs
     const work = { run: 'read', data: job, bytes, size: job.size, owner, deadlineMs, retryHung: true }
-    const inProcess: Work = { ...work, module: imageReading, apart: true }
-    const inThread: Work = { ...work, module: reading, apart: false }
+    const inProcess: Work = { ...work, module: imageReading, inProcess: true }
+    const inThread: Work = { ...work, module: reading, inProcess: false }
     const run = (each: Work) => this.#pool.run<ReadResult>(each, signal)
     if (needsDecoder(job.extension, bytes)) return (await run(inProcess)).findings
     const withScan = scan && {
@@ -128,8 +126,8 @@ function readOnEventLoop(
   if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
   if (job.size <= (quickBytes[textTypeFor(job.extension) ?? ''] ?? -1)) return examine(source, job)
   const lenient = !rules.rejectCorruptFiles && !rules.rejectEncryptedFiles && !rules.rejectActiveContent
-  const isUnread = unreadBy({ extension: job.extension, lenient })
-  return isUnread() && !readersReplaced ? examineUnread(source, job, isUnread) : undefined
+  const canSkipReader = needsNoReader({ extension: job.extension, lenient })
+  return canSkipReader() && !readersReplaced ? examineWithoutReader(source, job, canSkipReader) : undefined
 }
 
 /**

@@ -35,10 +35,10 @@ export async function examine(
 }
 
 /**
- * Whether no reader opens a file with this extension and, if known, this detected type. With `lenient`, the context rejects neither
+ * Returns a function that is true if no reader opens a file with this extension and, if known, this detected type. With `lenient`, the context rejects neither
  * damage nor anything else that readers find. Text then needs no reader: the text readers find no malicious constructions.
  */
-export const unreadBy =
+export const needsNoReader =
   ({ extension, lenient }: { extension: string; lenient: boolean }) =>
   (recognised?: Recognition): boolean => {
     const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
@@ -47,16 +47,16 @@ export const unreadBy =
   }
 
 /** Examines a file without a reader. Undefined if a reader is needed after all. */
-export async function examineUnread(
+export async function examineWithoutReader(
   source: RandomAccessSource,
   job: Job,
-  isUnread: ReturnType<typeof unreadBy>,
+  canSkipReader: ReturnType<typeof needsNoReader>,
 ): Promise<Findings | undefined> {
   const limits = defaultLimits(job.deadlineMs)
   const findings = await beforeReading(source, job, limits)
   const { recognised } = findings.recognition
   if (isDecided(findings)) return findings
-  if (!isUnread(recognised)) return undefined
+  if (!canSkipReader(recognised)) return undefined
   return withSoundness(findings, () => checkWithoutReader(source, recognised, limits))
 }
 
@@ -85,19 +85,19 @@ const blankByte = new Uint8Array(256)
 for (const code of [0, 9, 10, 11, 12, 13, 32]) blankByte[code] = 1
 
 /**
- * True for nothing but whitespace, NUL and byte-order marks (contract, section 6), in any Unicode encoding. Reads the first bytes
- * separately: they decide for nearly every file.
+ * True if the content is only whitespace, NUL and byte-order marks, in any Unicode encoding. Reads the first bytes separately,
+ * because they decide for nearly every file.
  */
 export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const start = source.read(0, startBytes)
-  const encoding = encodingOf(start)
+  const encoding = detectEncoding(start)
   // A printable ASCII character needs no decoder.
   if (encoding === 'utf-8' && start.some((byte) => byte > 0x20 && byte < 0x7f)) return false
   const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true })
   try {
-    for (const chunk of startFirst(source)) {
+    for (const chunk of readChunks(source)) {
       checkDeadline(limits)
-      if (allBlankBytes(chunk)) continue
+      if (isBlankChunk(chunk)) continue
       if (!/^[\s\0\ufeff\ufffe]*$/u.test(decoder.decode(chunk, { stream: true }))) return false
     }
     // Throws if the content ends within a character.
@@ -111,14 +111,14 @@ export function isBlank(source: RandomAccessSource, limits: ReaderLimits): boole
 
 const startBytes = 4096
 
-function* startFirst(source: RandomAccessSource): Generator<Buffer> {
+function* readChunks(source: RandomAccessSource): Generator<Buffer> {
   yield source.read(0, startBytes)
   yield* source.chunks(startBytes)
 }
 
 const zeros = Buffer.alloc(64 * 1024)
 
-function allBlankBytes(chunk: Buffer): boolean {
+function isBlankChunk(chunk: Buffer): boolean {
   // Disk images and failed copies contain gigabytes of zeros.
   if (chunk.length === zeros.length && chunk.equals(zeros)) return true
   for (let at = 0; at < chunk.length; at++) if (blankByte[chunk[at]!] === 0) return false
@@ -127,7 +127,7 @@ function allBlankBytes(chunk: Buffer): boolean {
 
 const utf32be = Buffer.from([0, 0, 0xfe, 0xff])
 
-const encodingOf = (start: Buffer): string => {
+const detectEncoding = (start: Buffer): string => {
   if (start[0] === 0xff && start[1] === 0xfe) return 'utf-16le'
   const big = (start[0] === 0xfe && start[1] === 0xff) || start.subarray(0, 4).equals(utf32be)
   return big ? 'utf-16be' : 'utf-8'

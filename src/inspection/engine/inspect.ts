@@ -31,7 +31,7 @@ export function createInspector({ pool: shared, ...options }: InspectorOptions):
     inspect: async (submission) => {
       const file = startChecks(submission, { reader, scanner })
       const { reports, rejected } = await runChecks(file)
-      const engine = submission.rules.scanForViruses ? (file.scannedBy() ?? (await identityOf(scanner))) : null
+      const engine = submission.rules.scanForViruses ? (file.scannedBy() ?? (await getIdentity(scanner))) : null
       return {
         ...(submission.earlier ?? (await describeContent(file))),
         outcome: rejected ? 'rejected' : 'accepted',
@@ -58,7 +58,7 @@ function startChecks(
   { reader, scanner }: { reader: ContentReader; scanner: VirusScanner },
 ): StartedChecks {
   const { content, rules, sizeBytes, signal, owner, earlier } = submission
-  const extension = extensionOf(submission.originalFilename)
+  const extension = getExtension(submission.originalFilename)
   const scanInWorker = rules.scanForViruses ? scanner.scanInWorker : undefined
   let findings: Promise<Findings | WorkerFailureResult> | undefined
   let scan: Scan | undefined
@@ -88,7 +88,7 @@ function startChecks(
 }
 
 /** After the last dot, in lower case. A name with a dot at its start only has none. */
-export function extensionOf(filename: string): string {
+export function getExtension(filename: string): string {
   const dot = filename.lastIndexOf('.')
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
@@ -143,7 +143,7 @@ async function describeContent(file: StartedChecks) {
 const identityTimeoutMs = 1000
 
 /** The engine that would have scanned the file. Null if the scanner is unavailable: the report does not wait for it. */
-async function identityOf(scanner: VirusScanner): Promise<EngineIdentity | null> {
+async function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
   let timer: NodeJS.Timeout | undefined
   const timedOut = new Promise<null>((resolve) => {
     timer = setTimeout(resolve, identityTimeoutMs, null)

@@ -69,7 +69,7 @@ export async function scanCoverage(content: Content, { pool, signal, owner }: Co
     run: 'peekIntoFile',
     data,
     bytes,
-    apart: false,
+    inProcess: false,
     retryHung: false,
   }
   const limits = { size: content.size, owner, deadlineMs: peekMs }

@@ -1,6 +1,6 @@
 import { megabyte } from '../../platform/units.js'
 
-/** The owner of what the service does by itself: it waits for everyone else, and leaves them a worker. */
+/** Owner of the background work of the service. It waits for all other owners and leaves them a worker. */
 export const background = 'background'
 
 export interface Queued {
@@ -8,23 +8,23 @@ export interface Queued {
   size: number
 }
 
-// Files from this size on leave one worker to the small ones, so that these never wait for a gigabyte.
-const largeFile = 16 * megabyte
+// Large files leave one worker to small files, so that a small file never waits for a gigabyte.
+const minLargeBytes = 16 * megabyte
 const rememberedStarts = 31
 
-/** Owners take turns; a full queue drops the latest of the longest, so that one tenant's files keep out no other's. */
+/** A queue that is fair between owners. If it is full, it drops the latest work of the owner with the longest queue. */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }
   #waiting: T[] = []
-  /** Those that are tried again: they give way to none. */
-  readonly #again = new Set<T>()
+  /** Retried works, which are never dropped. */
+  readonly #retried = new Set<T>()
   readonly #running = new Set<T>()
-  /** Whose were begun, the latest last: with one worker, that alone tells whose turn it is. */
-  readonly #lately: T['owner'][] = []
-  /** When each owner had its last turn, and when each work came, by one count. */
-  readonly #lastTurn = new Map<T['owner'], number>()
-  readonly #cameAt = new WeakMap<T, number>()
-  #clock = 0
+  /** Owners of the latest started works, in order. */
+  readonly #recentOwners: T['owner'][] = []
+  /** Positions of the last start of each owner and of the arrival of each work, from one counter. */
+  readonly #lastStart = new Map<T['owner'], number>()
+  readonly #addedAt = new WeakMap<T, number>()
+  #counter = 0
 
   constructor(options: { workers: number; maxLength: number }) {
     this.#options = options
@@ -34,45 +34,46 @@ export class FairQueue<T extends Queued> {
     return this.#waiting.length
   }
 
-  /** Takes one in. Returns the one that cannot wait where the queue is full: another owner's latest, or the newcomer. */
+  /** Adds a work. Returns the dropped work if the queue is full: the latest of another owner, or the new one. */
   add(newcomer: T): T | undefined {
-    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#displacedBy(newcomer) : undefined
+    const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseDisplaced(newcomer) : undefined
     if (displaced === newcomer) return newcomer
     if (displaced) this.remove(displaced)
-    this.#cameAt.set(newcomer, ++this.#clock)
+    this.#addedAt.set(newcomer, ++this.#counter)
     this.#waiting.push(newcomer)
     return displaced
   }
 
-  /** Takes one back that is to be tried again: before all others, however full the queue is. */
-  addAgain(work: T): void {
-    this.#again.add(work)
+  /** Puts a retried work first in the queue, even if the queue is full. */
+  requeue(work: T): void {
+    this.#retried.add(work)
     this.#waiting.unshift(work)
   }
 
   remove(work: T): void {
-    this.#again.delete(work)
+    this.#retried.delete(work)
     this.#waiting = this.#waiting.filter((each) => each !== work)
   }
 
-  /** The one to begin now, if one may be: of the owner who keeps the fewest workers busy, then had the fewest turns lately. */
+  /** Takes the work to start now, of the owner with the fewest running works and recent starts. Undefined if none may start. */
   next(): T | undefined {
     const { workers } = this.#options
     if (this.#running.size >= workers) return undefined
     const large = [...this.#running].filter(isLarge).length
     const heads = new Map<T['owner'], T>()
-    const isAlone = this.#waiting.every(({ owner }) => owner === background) && this.#running.size < Math.max(1, workers - 1)
+    const isBackgroundAllowed =
+      this.#waiting.every(({ owner }) => owner === background) && this.#running.size < Math.max(1, workers - 1)
     for (const each of this.#waiting) {
-      if (heads.has(each.owner) || (each.owner === background && !isAlone)) continue
+      if (heads.has(each.owner) || (each.owner === background && !isBackgroundAllowed)) continue
       if (large < Math.max(1, workers - 1) || !isLarge(each)) heads.set(each.owner, each)
     }
     let next: T | undefined
     for (const head of heads.values()) if (!next || this.#compare(head, next) < 0) next = head
-    if (next) this.#begin(next)
+    if (next) this.#start(next)
     return next
   }
 
-  ended(work: T): void {
+  release(work: T): void {
     this.#running.delete(work)
   }
 
@@ -82,43 +83,43 @@ export class FairQueue<T extends Queued> {
     return all
   }
 
-  #displacedBy(newcomer: T): T {
+  #chooseDisplaced(newcomer: T): T {
     if (newcomer.owner === background) return newcomer
     const counts = new Map<T['owner'], number>()
-    const givesWay = this.#waiting.filter((each) => !this.#again.has(each))
-    const last = givesWay.findLast(({ owner }) => owner === background)
+    const droppable = this.#waiting.filter((each) => !this.#retried.has(each))
+    const last = droppable.findLast(({ owner }) => owner === background)
     if (last) return last
-    for (const { owner } of givesWay) counts.set(owner, (counts.get(owner) ?? 0) + 1)
-    const most = Math.max(0, ...counts.values())
-    if ((counts.get(newcomer.owner) ?? 0) + 1 >= most) return newcomer
-    return givesWay.findLast(({ owner }) => counts.get(owner) === most)!
+    for (const { owner } of droppable) counts.set(owner, (counts.get(owner) ?? 0) + 1)
+    const longest = Math.max(0, ...counts.values())
+    if ((counts.get(newcomer.owner) ?? 0) + 1 >= longest) return newcomer
+    return droppable.findLast(({ owner }) => counts.get(owner) === longest)!
   }
 
-  #begin(work: T): void {
+  #start(work: T): void {
     this.remove(work)
     this.#running.add(work)
-    this.#lately.push(work.owner)
-    if (this.#lately.length > rememberedStarts) this.#lately.shift()
-    this.#lastTurn.delete(work.owner)
-    this.#lastTurn.set(work.owner, ++this.#clock)
-    // Beyond it there are owners with nothing waiting: the oldest turns are forgotten first.
-    const [oldest] = this.#lastTurn.keys()
-    if (this.#lastTurn.size > this.#options.maxLength + rememberedStarts) this.#lastTurn.delete(oldest)
+    this.#recentOwners.push(work.owner)
+    if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
+    this.#lastStart.delete(work.owner)
+    this.#lastStart.set(work.owner, ++this.#counter)
+    // More entries than works: some owners have nothing waiting. The oldest is removed.
+    const [oldest] = this.#lastStart.keys()
+    if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
 
   #compare(one: T, other: T): number {
-    return this.#share(one) - this.#share(other) || this.#since(one) - this.#since(other)
+    return this.#share(one) - this.#share(other) || this.#waitingSince(one) - this.#waitingSince(other)
   }
 
-  /** One under way counts more than all that are over. */
+  /** A running work counts more than all recent starts. */
   #share({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
-    return running * (rememberedStarts + 1) + this.#lately.filter((each) => each === owner).length
+    return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length
   }
 
-  #since(work: T): number {
-    return this.#lastTurn.get(work.owner) ?? this.#cameAt.get(work) ?? 0
+  #waitingSince(work: T): number {
+    return this.#lastStart.get(work.owner) ?? this.#addedAt.get(work) ?? 0
   }
 }
 
-const isLarge = ({ size }: Queued): boolean => size >= largeFile
+const isLarge = ({ size }: Queued): boolean => size >= minLargeBytes

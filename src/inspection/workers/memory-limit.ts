@@ -2,32 +2,32 @@ import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
-interface Places {
-  /** The groups of this process, a line each: `0::/path`, or `5:memory:/path` of the first version. */
+interface CgroupPaths {
+  /** File with one line for each control group of this process: `0::/path` (version 2) or `5:memory:/path` (version 1). */
   groups?: string
   root?: string
 }
 
-/** Bytes of memory that all processes here may take together: the machine's, or the least that a control group around us allows. */
-export function memoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: Places = {}): number {
-  const limits = (textOf(groups) ?? '').split('\n').flatMap((line) => {
+/** Bytes of memory that all processes of the service can use together: the smallest limit of the machine and its control groups. */
+export function memoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgroup' }: CgroupPaths = {}): number {
+  const limits = (readText(groups) ?? '').split('\n').flatMap((line) => {
     const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? []
     if (path === undefined) return []
-    if (controllers === '') return limitsAlong(root, path, 'memory.max')
-    return controllers?.split(',').includes('memory') ? limitsAlong(join(root, 'memory'), path, 'memory.limit_in_bytes') : []
+    if (controllers === '') return readLimits(root, path, 'memory.max')
+    return controllers?.split(',').includes('memory') ? readLimits(join(root, 'memory'), path, 'memory.limit_in_bytes') : []
   })
   return Math.min(totalmem(), ...limits)
 }
 
-/** Of the group and all that it is in; in a container its own group is the root of what it sees. */
-function limitsAlong(root: string, path: string, file: string): number[] {
-  const limit = Number(textOf(join(root, path, file)) ?? Number.NaN)
-  const rest = path === '/' ? [] : limitsAlong(root, dirname(path), file)
-  // 'max' is no number.
+/** Limits of the group and of all groups that contain it. In a container, its own group is the root. */
+function readLimits(root: string, path: string, file: string): number[] {
+  const limit = Number(readText(join(root, path, file)) ?? Number.NaN)
+  const rest = path === '/' ? [] : readLimits(root, dirname(path), file)
+  // The value 'max' means no limit.
   return limit > 0 ? [limit, ...rest] : rest
 }
 
-function textOf(path: string): string | undefined {
+function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch {

@@ -1,33 +1,33 @@
 import { readSync, writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { type Answer, answer, contentPipe } from './work.js'
+import { type Answer, contentPipe, runWork } from './work.js'
 
-/** What a process is sent; so many bytes of content come by a pipe of their own. */
+/** Messages to a process. `contentBytes` bytes of content follow in a separate pipe. */
 export type ToProcess =
   | { module: string; run: string; data: unknown; contentBytes: number | undefined; settings?: Uint8Array | undefined }
   | { cancel: true }
 
-/** What it sends: that it is ready, and whether it tells when a work is prepared, too; then an answer to each work. */
-export type FromProcess = { ready: true; prepares: boolean } | { begun: true } | Answer
+/** Messages from a process. `prepares`: it reports when the preparation of a work has ended. */
+export type FromProcess = { ready: true; prepares: boolean } | { started: true } | Answer
 
 const send = (message: FromProcess) => process.send?.(message)
 let cancelled = false
 let settings: Uint8Array | undefined
 
-// Nothing is left to do it for, whatever happened to the service. Not exit(), which waits for native code under way.
+// The service has ended. `process.exit` would wait for running native code.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// Native code may hold this thread for ever: another one sees the service's end.
+// Native code may block this thread forever. Therefore another thread detects the end of the service.
 const watch = `const { ppid } = process; setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 500)`
 new Worker(watch, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1 } }).unref()
-// A terminal and a service manager signal all processes at once. The service still lets uploads finish, and ends this one then.
+// Terminals and service managers signal all processes. The service first completes its uploads, and then ends this process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 try {
-  // Where memory runs out, the kernel is to take this process and not the service.
+  // If memory runs out, the kernel kills this process instead of the service.
   writeFileSync('/proc/self/oom_score_adj', '800')
 } catch {}
 
-// Before the first work: what goes wrong here is not a file's fault, nor is it its time.
+// Loaded before the first work: neither an error nor the time counts for a file.
 const loaded = import(process.argv[2]!).then((module) => 'prepare' in module)
 
 process.on('message', async (message: ToProcess) => {
@@ -38,17 +38,17 @@ process.on('message', async (message: ToProcess) => {
   const prepares = await loaded
   cancelled = false
   const { contentBytes, ...work } = message
-  const bytes = contentBytes === undefined ? undefined : received(contentBytes)
+  const bytes = contentBytes === undefined ? undefined : readContent(contentBytes)
   settings = work.settings ?? settings
-  const begun = () => prepares && send({ begun: true })
-  send(await answer(work, { bytes, settings, cancelled: () => cancelled }, begun))
+  const onStarted = () => prepares && send({ started: true })
+  send(await runWork(work, { bytes, settings, cancelled: () => cancelled }, onStarted))
 })
 
-function received(size: number): Buffer {
+function readContent(size: number): Buffer {
   const bytes = Buffer.allocUnsafeSlow(size)
   for (let at = 0; at < size; ) {
     const read = readSync(contentPipe, bytes, at, size - at, null)
-    if (read === 0) throw new Error('the service is gone')
+    if (read === 0) throw new Error('the service closed the pipe of the content')
     at += read
   }
   return bytes

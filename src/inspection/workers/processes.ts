@@ -5,27 +5,27 @@ import { WorkerFailed } from './work.js'
 import { WorkerProcess } from './worker-process.js'
 
 export interface ProcessesOptions {
-  most: number
-  /** Of all of them together: beyond it the largest is ended, and its work tried again while no other runs. */
+  maxProcesses: number
+  /** Memory of all processes. If they exceed it, the largest is killed and its work is retried while no other process works. */
   memoryMb: number
-  /** Of each. Linux only, as the other: elsewhere the deadline bounds it. */
-  memoryEachMb: number
+  /** Memory of each process. Both limits need Linux. On other systems only the deadline applies. */
+  memoryPerProcessMb: number
   idleMs: number
   sandbox: Promise<Sandbox | undefined>
 }
 
-// Most images are decoded before the first look.
-const lookEveryMs = 25
+// Most images are decoded before the first check.
+const memoryCheckMs = 25
 
 /**
- * Processes for native code. No kept library has such as we need: those that fork end a process by a signal that it may ignore, bound
- * no memory, and pass on what it prints.
+ * Processes for native code. Maintained pool libraries do not fit: they end a process by a signal that it can ignore, do not limit its
+ * memory, and print its output.
  */
 export class Processes {
   readonly #options: ProcessesOptions
   readonly #members = new Set<WorkerProcess>()
   readonly #changes = new EventEmitter().setMaxListeners(0)
-  #alone = 0
+  #exclusiveCount = 0
   #watch: NodeJS.Timeout | undefined
   #closed = false
 
@@ -37,22 +37,22 @@ export class Processes {
     return [...this.#members].flatMap(({ pid }) => pid ?? [])
   }
 
-  attempt(work: Work, alone: boolean): Attempt {
+  attempt(work: Work, exclusive: boolean): Attempt {
     let member: WorkerProcess | undefined
     let ended: WorkerFailure | undefined
     const begin = async (): Promise<Answer> => {
       const sandbox = await this.#options.sandbox
-      await this.#turn(alone)
+      await this.#waitForSlot(exclusive)
       if (ended || this.#closed) throw new WorkerFailed(ended ?? 'died')
       member = this.#memberFor(work.module.href, sandbox)
-      this.#watch ??= setInterval(() => this.#weigh(), lookEveryMs)
-      const answer = await member.do(work)
-      member.rest(this.#options.idleMs)
+      this.#watch ??= setInterval(() => this.#checkMemory(), memoryCheckMs)
+      const answer = await member.run(work)
+      member.endWhenIdle(this.#options.idleMs)
       return answer
     }
     return {
-      answer: begin().finally(() => this.#freed(alone)),
-      begunAt: () => member?.begunAt(),
+      answer: begin().finally(() => this.#releaseSlot(exclusive)),
+      startedAt: () => member?.startedAt(),
       cancel: () => member?.cancel(),
       end: (failure) => {
         ended = failure
@@ -69,22 +69,22 @@ export class Processes {
   }
 
   #memberFor(module: string, sandbox: Sandbox | undefined): WorkerProcess {
-    const free = [...this.#members].filter((each) => each.free)
+    const free = [...this.#members].filter((each) => each.isFree)
     const known = free.find((each) => each.module === module)
     if (known) return known
-    if (free[0] && this.#members.size >= this.#options.most) void free[0].end('died')
+    if (free[0] && this.#members.size >= this.#options.maxProcesses) void free[0].end('died')
     const member: WorkerProcess = new WorkerProcess(module, () => this.#members.delete(member), sandbox)
     this.#members.add(member)
     return member
   }
 
-  async #turn(alone: boolean): Promise<void> {
-    if (alone) this.#alone++
-    while (alone ? this.#busy.length > 0 : this.#alone > 0) await once(this.#changes, 'freed')
+  async #waitForSlot(exclusive: boolean): Promise<void> {
+    if (exclusive) this.#exclusiveCount++
+    while (exclusive ? this.#busy.length > 0 : this.#exclusiveCount > 0) await once(this.#changes, 'freed')
   }
 
-  #freed(alone: boolean): void {
-    if (alone) this.#alone--
+  #releaseSlot(exclusive: boolean): void {
+    if (exclusive) this.#exclusiveCount--
     if (this.#busy.length === 0) {
       clearInterval(this.#watch)
       this.#watch = undefined
@@ -93,16 +93,16 @@ export class Processes {
   }
 
   get #busy(): WorkerProcess[] {
-    return [...this.#members].filter((each) => !each.free)
+    return [...this.#members].filter((each) => !each.isFree)
   }
 
-  #weigh(): void {
+  #checkMemory(): void {
     const held = [...this.#members].map((member) => ({ member, mb: member.memoryMb() })).sort((one, other) => other.mb - one.mb)
     const sum = held.reduce((total, { mb }) => total + mb, 0)
-    const { memoryMb, memoryEachMb } = this.#options
-    // What an idle one holds is given back before a work is given up.
-    const spare = sum > memoryMb ? held.find(({ member }) => member.free) : undefined
-    const tooMuch = spare ?? held.find(({ mb }) => mb > memoryEachMb || sum > memoryMb)
-    void tooMuch?.member.end('out_of_memory')
+    const { memoryMb, memoryPerProcessMb: memoryEachMb } = this.#options
+    // An idle process is killed before one that works.
+    const spare = sum > memoryMb ? held.find(({ member }) => member.isFree) : undefined
+    const excess = spare ?? held.find(({ mb }) => mb > memoryEachMb || sum > memoryMb)
+    void excess?.member.end('out_of_memory')
   }
 }

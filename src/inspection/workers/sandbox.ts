@@ -8,34 +8,34 @@ import { isOfEndedProcess, processFileName } from '../../platform/process-file-n
 
 export interface Sandbox {
   execPath: string
-  /** Before the program and its arguments; the flags are Node's. */
+  /** Arguments before the program and its arguments. `flags` are options of Node.js. */
   execArgv(flags: string[]): string[]
   close(): void
 }
 
 /**
- * Linux: gives a program a user, a network and a file system of its own, by util-linux. It sees the system's libraries, Node and our
- * compiled code, the folder of the contents (all read-only), and a folder for temporary files; no network, no capability.
+ * Runs a program with its own user, network and file system namespaces (Linux, util-linux). It sees the libraries of the system, Node.js,
+ * the compiled code and the folder of the contents, all read-only, and a folder for temporary files. It has no network or capabilities.
  */
 const script = `set -e
 echo 800 2> /dev/null > /proc/self/oom_score_adj || :
 root=$1 contents=$2 temporary=$3 node=$4
 shift 4
 mount -t tmpfs -o size=1m,mode=755 tmpfs "$root"
-show() { # what, where, and how
+show() { # source, target, mode
   [ -e "$1" ] || return 0
   if [ -L "$1" ]; then ln -sfn "$(readlink "$1")" "$root$1"; return 0; fi
   if [ -d "$1" ]; then mkdir -p "$root$2"; else mkdir -p "$(dirname "$root$2")"; : > "$root$2"; fi
   mount --bind "$1" "$root$2"
   [ "$3" = rw ] || mount -o remount,bind,ro "$root$2"
 }
-# First: what follows may lie below the folder for temporary files, as a clone there does.
+# First, because the following paths may be below the folder for temporary files.
 show "$temporary" /tmp rw
 for each in /usr /lib /lib64 /bin; do show $each $each ro; done
 for each in /dev/null /dev/urandom; do show $each $each rw; done
 for each in "$@"; do
   [ "$each" = -- ] && break
-  # What lies below /usr is there already; below /tmp there is only the place that another process made for it.
+  # Paths below /usr are already mounted. Below /tmp only an empty mount point of another process may exist.
   case "$each" in /tmp/*) show "$each" "$each" ro ;; *) [ -e "$root$each" ] || show "$each" "$each" ro ;; esac
   shift
 done
@@ -43,25 +43,22 @@ shift
 show "$contents" "$contents" ro
 exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-set=-all --inh-caps=-all "$node" "$@"`
 
-const boxPrefix = 'assay-box-'
+const sandboxPrefix = 'assay-box-'
 
-// What services that were killed have left. The folder may be everybody's: only directories of our own, under no other name.
-function removeDeadBoxes(): void {
+// Removes directories of killed services. The folder may be shared: only directories of this user with our prefix are removed.
+function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
-    if (!name.startsWith(boxPrefix) || !isOfEndedProcess(name.slice(boxPrefix.length))) continue
+    if (!name.startsWith(sandboxPrefix) || !isOfEndedProcess(name.slice(sandboxPrefix.length))) continue
     const box = join(tmpdir(), name)
     const facts = lstatSync(box, { throwIfNoEntry: false })
     if (facts?.isDirectory() && facts.uid === process.getuid?.()) rmSync(box, { recursive: true, force: true })
   }
 }
 
-/**
- * A sandbox in which `contents` can be read. Throws where the kernel or the machine does not give one: Linux with unprivileged user
- * namespaces and util-linux are needed.
- */
+/** A sandbox that can read `contents`. Throws if the machine cannot provide one: it needs Linux, unprivileged user namespaces and util-linux. */
 export async function openSandbox(contents: string): Promise<Sandbox> {
-  removeDeadBoxes()
-  const box = join(realpathSync(tmpdir()), `${boxPrefix}${processFileName()}`)
+  removeStaleSandboxes()
+  const box = join(realpathSync(tmpdir()), `${sandboxPrefix}${processFileName()}`)
   mkdirSync(box, { mode: 0o700 })
   const [root, temporary] = [join(box, 'root'), join(box, 'tmp')]
   mkdirSync(root)
@@ -76,7 +73,7 @@ export async function openSandbox(contents: string): Promise<Sandbox> {
     close: () => rmSync(box, { recursive: true, force: true }),
   }
   try {
-    // What it is for: native code, loaded from where it lies.
+    // Tests the purpose of the sandbox: it loads native code.
     const decoder = join(home, 'packages', 'formats', 'dist', 'image', 'libvips.js')
     await promisify(execFile)(sandbox.execPath, [...sandbox.execArgv(['--no-warnings']), decoder], { env: {}, timeout: 20_000 })
     return sandbox

@@ -5,44 +5,52 @@ import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { compiledModule } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
-import { type Answer, type Attempt, minBlockBytes, NotStarted, type Work, WorkerFailed, type WorkerFailure } from './work.js'
+import {
+  type Answer,
+  type Attempt,
+  minBlockBytes,
+  type Work,
+  WorkerFailed,
+  type WorkerFailure,
+  WorkerNotStarted,
+} from './work.js'
 
 export interface ThreadsOptions {
-  most: number
+  maxThreads: number
   memoryMb: number
   idleMs: number
 }
 
-const endMs = 2_000
+const endTimeoutMs = 2_000
 
-/** Threads for what is JavaScript or WebAssembly, which can be interrupted at any time: Piscina's, each with one work at a time. */
+/** Threads for JavaScript and WebAssembly, which can be interrupted at any time. Each thread does one work at a time. */
 export class Threads {
-  readonly #most: number
+  readonly #maxThreads: number
   readonly #piscina: Piscina
-  /** Threads that were asked to end, until they have. */
-  readonly #leaving = new Map<Worker, Promise<void>>()
-  /** At most one for each thread. See `#copied`. */
+  /** Threads that are being terminated. */
+  readonly #ending = new Map<Worker, Promise<void>>()
+  /** At most one for each thread. See `#copyContent`. */
   readonly #blocks: ArrayBuffer[] = []
 
-  constructor({ most, memoryMb, idleMs }: ThreadsOptions) {
-    this.#most = most
+  constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
+    this.#maxThreads = maxThreads
     this.#piscina = new Piscina({
       filename: fileURLToPath(compiledModule('inspection/workers/thread-program')),
       name: 'runInThread',
       minThreads: 0,
-      maxThreads: most,
+      maxThreads,
       idleTimeout: idleMs,
-      // Work waits for timers and files, which a thread that sleeps on an Atomic holds up.
+      // Work waits for timers and files. A thread that sleeps on an Atomic would delay them.
       atomics: 'disabled',
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
-      // Nothing of the environment is a worker's business but where temporary files go; nor are our Node options.
+      // A worker gets neither the secrets of the environment nor the options of Node.js.
       env: { TMPDIR: tmpdir() },
       execArgv: [],
     })
-    // A thread that fails without a work is replaced when one is wanted.
+    // A thread that fails without work is replaced when the next work needs one.
     this.#piscina.on('error', () => {})
-    this.#piscina.on('message', (block: ArrayBuffer) => void (this.#blocks.length < most && this.#blocks.push(block)))
+    this.#piscina.on('message', (block: ArrayBuffer) => void (this.#blocks.length < maxThreads && this.#blocks.push(block)))
   }
 
   get size(): number {
@@ -58,9 +66,9 @@ export class Threads {
     let failure: WorkerFailure | undefined
     return {
       answer: this.#run(task, work.bytes, ending.signal).catch((error) => {
-        throw error instanceof NotStarted ? error : new WorkerFailed(failure ?? failureOf(error))
+        throw error instanceof WorkerNotStarted ? error : new WorkerFailed(failure ?? toFailure(error))
       }),
-      begunAt: () => {
+      startedAt: () => {
         const begun = Atomics.load(shared, 0)
         return begun === 0 ? undefined : sentAt + begun - 1
       },
@@ -72,16 +80,16 @@ export class Threads {
     }
   }
 
-  /** Resolves when all have ended but those that native code holds. */
+  /** Resolves when the threads have ended, or after two seconds: native code cannot be interrupted. */
   async close(): Promise<void> {
-    await Promise.race([this.#piscina.destroy(), endTime()])
-    await this.#left()
+    await Promise.race([this.#piscina.destroy(), endTimeout()])
+    await this.#waitForEnding()
   }
 
   async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<Answer> {
-    await this.#room()
+    await this.#assertCapacity()
     if (!content) return this.#piscina.run(task, { signal })
-    const bytes = this.#copied(content)
+    const bytes = this.#copyContent(content)
     return this.#piscina.run({ ...task, bytes }, { signal, transferList: [bytes.buffer] })
   }
 
@@ -89,7 +97,7 @@ export class Threads {
    * A copy in a block that the thread owns until it sends it back. With a new block for each content, V8 marked the heaps of both threads
    * again and again. The block of a thread that dies is lost.
    */
-  #copied(content: Uint8Array): Uint8Array<ArrayBuffer> {
+  #copyContent(content: Uint8Array): Uint8Array<ArrayBuffer> {
     const spare = content.length < minBlockBytes ? undefined : this.#blocks.pop()
     const block = spare && spare.byteLength >= content.length ? spare : new ArrayBuffer(content.length)
     const bytes = new Uint8Array(block, 0, content.length)
@@ -97,11 +105,11 @@ export class Threads {
     return bytes
   }
 
-  /** A thread that cannot be ended is replaced, but not without end: there are never more than twice as many as there may be. */
-  async #room(): Promise<void> {
-    if (this.#leaving.size >= this.#most) await this.#left()
-    if (this.#leaving.size >= this.#most)
-      throw new NotStarted(`${this.#leaving.size} workers hang and cannot be ended; the service should be restarted`)
+  /** Replaces threads that cannot be terminated, up to twice the maximum number of threads. */
+  async #assertCapacity(): Promise<void> {
+    if (this.#ending.size >= this.#maxThreads) await this.#waitForEnding()
+    if (this.#ending.size >= this.#maxThreads)
+      throw new WorkerNotStarted(`${this.#ending.size} workers hang and cannot be terminated. Restart the service.`)
   }
 
   #end(ending: AbortController): void {
@@ -110,23 +118,23 @@ export class Threads {
     const { threads } = this.#piscina
     const leaving = before.filter((each) => !threads.includes(each))
     for (const thread of leaving)
-      this.#leaving.set(
+      this.#ending.set(
         thread,
         new Promise((resolve) =>
           thread.once('exit', () => {
-            this.#leaving.delete(thread)
+            this.#ending.delete(thread)
             resolve()
           }),
         ),
       )
   }
 
-  async #left(): Promise<void> {
-    await Promise.race([Promise.all(this.#leaving.values()), endTime()])
+  async #waitForEnding(): Promise<void> {
+    await Promise.race([Promise.all(this.#ending.values()), endTimeout()])
   }
 }
 
-const endTime = () => setTimeout(endMs, undefined, { ref: false })
+const endTimeout = () => setTimeout(endTimeoutMs, undefined, { ref: false })
 
-const failureOf = (error: Error & { code?: string }): WorkerFailure =>
+const toFailure = (error: Error & { code?: string }): WorkerFailure =>
   error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'died'

@@ -1,45 +1,45 @@
-/** One job for a worker: a function of a module, and what it is called with. */
+/** A work for a worker: a function of a module and its arguments. */
 export interface Work {
   /** The compiled module and its export, called with `data` and a `WorkerCall`. */
   module: URL
   run: string
   data: unknown
   bytes?: Uint8Array | undefined
-  /** What the module keeps from one work to the next, of some size: a process is sent it once. */
+  /** Large data that the module uses for each work. A process receives it only once. */
   settings?: SharedArrayBuffer | undefined
   /** Native code that may crash or hang runs in a process of its own, everything else in a thread. */
-  apart: boolean
-  /** Bytes of the file: large ones leave room for small ones. */
+  inProcess: boolean
+  /** Size of the file in bytes. Large files leave one worker to small files. */
   size: number
-  /** The works of one owner wait for each other rather than others for them. */
+  /** The queue is fair between owners. */
   owner?: string | undefined
-  /** Milliseconds from its begin in the worker until it counts as hung. */
+  /** Milliseconds from the start in the worker until the work counts as hung. */
   deadlineMs: number
-  /** Whether one that hung is tried again. */
+  /** True if the work is retried after it hung. */
   retryHung: boolean
-  /** Where the second attempt is to do less than the first. */
-  again?: { data: unknown; deadlineMs: number }
+  /** Data and deadline of the second attempt, if it does less than the first. */
+  retry?: { data: unknown; deadlineMs: number }
 }
 
 export interface WorkerCall {
   bytes: Buffer | undefined
   settings: Uint8Array | undefined
-  /** True once the result is not wanted any more: asked between steps. */
+  /** True if the result is no longer needed. The work calls this between its steps. */
   cancelled(): boolean
 }
 
 type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
 
-/** In the worker: does the work, whatever comes of it. What the module exports as `prepare` comes before its begin. */
-export async function answer(
+/** Runs a work in the worker. Always resolves. Calls the export `prepare` of the module before the work starts. */
+export async function runWork(
   work: { module: string; run: string; data: unknown },
   call: WorkerCall,
-  begun: () => void,
+  onStarted: () => void,
 ): Promise<Answer> {
   try {
     const exported = await load(work.module)
     await exported.prepare?.(work.data, call)
-    begun()
+    onStarted()
     return { result: await exported[work.run]!(work.data, call) }
   } catch (error) {
     return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
@@ -47,9 +47,9 @@ export async function answer(
 }
 
 export interface Attempt {
-  /** Rejects with `WorkerFailed` or `NotStarted` where the worker does not answer. */
+  /** Rejects with `WorkerFailed` or `WorkerNotStarted` if the worker does not answer. */
   readonly answer: Promise<Answer>
-  begunAt(): number | undefined
+  startedAt(): number | undefined
   cancel(): void
   end(failure: WorkerFailure): void
 }
@@ -65,14 +65,14 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
 }
 
 export const contentPipe = 4
-/** A thread sends the memory of a content of this size or more back to be reused. Less costs the garbage collector next to nothing. */
+/** A thread returns the memory of contents of at least this size, to be reused. Smaller blocks cost the garbage collector nearly nothing. */
 export const minBlockBytes = 64 * 1024
 
 export type Answer = { result: unknown } | { fault: string }
 
-/** What its function threw, which is our fault and not the file's. */
-export class WorkFault extends Error {
-  override readonly name = 'WorkFault'
+/** The function of the work threw: a defect of the service, not of the file. */
+export class WorkError extends Error {
+  override readonly name = 'WorkError'
 }
 
 export class WorkerFailed extends Error {
@@ -80,14 +80,14 @@ export class WorkerFailed extends Error {
 
   constructor(
     readonly failure: WorkerFailure,
-    /** Milliseconds since it was first begun; 0 where that is not known. */
+    /** Milliseconds since the first attempt started. 0 if unknown. */
     readonly durationMs = 0,
   ) {
     super(`the worker ended: ${failure}`)
   }
 }
 
-/** No worker can be had: the work is not at fault. */
-export class NotStarted extends Error {
-  override readonly name = 'NotStarted'
+/** No worker could be started. The file is not the cause. */
+export class WorkerNotStarted extends Error {
+  override readonly name = 'WorkerNotStarted'
 }

@@ -6,45 +6,45 @@ import { memoryLimit } from './memory-limit.js'
 import { Processes } from './processes.js'
 import type { Sandbox } from './sandbox.js'
 import { Threads } from './threads.js'
-import { type Attempt, NotStarted, type Work, WorkerFailed, WorkFault } from './work.js'
+import { type Attempt, type Work, WorkError, WorkerFailed, WorkerNotStarted } from './work.js'
 
 export interface WorkerPoolOptions {
-  /** Works done at once, in threads and processes together; as many as there are cores by default. */
+  /** Maximum number of works that run at the same time, in threads and processes. Default: number of cores. */
   workers: number
-  /** Works that may wait; of more, the latest of the owner with the most waiting are `overloaded`. */
+  /** Maximum number of waiting works. If it is exceeded, the latest work of the owner with the longest queue is `overloaded`. */
   maxQueue: number
   memoryMb: number
-  /** Of all processes for native code together; half of what the machine or the container has by default. */
+  /** Memory of all processes for native code. Default: half of the memory of the machine or container. */
   processMemoryMb: number
   idleMs: number
-  /** In which processes run, and theirs to close; without one they see what the service sees. */
+  /** Sandbox of the processes, which they close. Without it they have the access of the service. */
   sandbox: Promise<Sandbox | undefined>
 }
 
-const startMs = 30_000
-const lookMs = 50
-/** What is not wanted any more may take so long to its next step. */
-const cancelMs = 5_000
-const attempts = 2
-/** Holds the widest image that is not yet a pixel flood. */
-const oneImageMb = 1024
-const closing = 'The service is shutting down; send the file again.'
+const startTimeoutMs = 30_000
+const startPollMs = 50
+/** Time that a cancelled work has to reach its next step. */
+const cancelTimeoutMs = 5_000
+const maxAttempts = 2
+/** Memory to decode the largest image that is not treated as a decompression bomb. */
+const maxImageMb = 1024
+const closingMessage = 'The service is shutting down. Send the file again.'
 
 interface Task {
   work: Work
   owner: string | undefined
   size: number
   attempts: number
-  begunAt: number
-  /** It is to be done while no other process works: it took too much memory beside others. */
-  alone: boolean
+  startedAt: number
+  /** True if it must run while no other process works, because it exceeded the memory limit beside others. */
+  exclusive: boolean
   signal: AbortSignal
   attempt?: Attempt
   resolve(result: unknown): void
   reject(error: unknown): void
 }
 
-/** Threads, and processes for native code. What dies or hangs takes only its own work with it, which is tried once more. */
+/** Threads, and processes for native code. If one dies or hangs, only its own work is affected. That work is retried once. */
 export class WorkerPool {
   readonly #queue: FairQueue<Task>
   readonly #threads: Threads
@@ -56,9 +56,15 @@ export class WorkerPool {
     const { workers = availableParallelism(), maxQueue = 256, memoryMb = 128, idleMs = 60_000 } = options
     const { sandbox = Promise.resolve(undefined), processMemoryMb = Math.floor(memoryLimit() / 2 / megabyte) } = options
     this.#queue = new FairQueue({ workers, maxLength: maxQueue })
-    this.#threads = new Threads({ most: workers, memoryMb, idleMs })
-    const memoryEachMb = Math.min(oneImageMb, processMemoryMb)
-    this.#processes = new Processes({ most: workers, memoryMb: processMemoryMb, memoryEachMb, idleMs, sandbox })
+    this.#threads = new Threads({ maxThreads: workers, memoryMb, idleMs })
+    const memoryEachMb = Math.min(maxImageMb, processMemoryMb)
+    this.#processes = new Processes({
+      maxProcesses: workers,
+      memoryMb: processMemoryMb,
+      memoryPerProcessMb: memoryEachMb,
+      idleMs,
+      sandbox,
+    })
   }
 
   get threads(): number {
@@ -69,16 +75,16 @@ export class WorkerPool {
     return this.#processes.pids
   }
 
-  /** What the work's function returns. Rejects with `WorkerFailed`, `NotStarted`, `WorkFault`, `overloaded` or the signal's reason. */
+  /** Resolves to the result of the function. Rejects with `WorkerFailed`, `WorkerNotStarted`, `WorkError`, `overloaded` or the reason of the signal. */
   run<T>(work: Work, signal: AbortSignal): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(overloaded(closing))
+      if (this.#closed) return reject(overloaded(closingMessage))
       if (signal.aborted) return reject(signal.reason)
-      const abandoned = () => this.#abandon(task)
+      const onAbort = () => this.#abandon(task)
       const settled =
         <V>(settle: (value: V) => void) =>
         (value: V) => {
-          signal.removeEventListener('abort', abandoned)
+          signal.removeEventListener('abort', onAbort)
           settle(value)
         }
       const task: Task = {
@@ -86,22 +92,22 @@ export class WorkerPool {
         owner: work.owner,
         size: work.size,
         attempts: 0,
-        begunAt: 0,
-        alone: false,
+        startedAt: 0,
+        exclusive: false,
         signal,
         resolve: settled(resolve as (result: unknown) => void),
         reject: settled(reject),
       }
-      signal.addEventListener('abort', abandoned, { once: true })
-      const refused = this.#queue.add(task)
-      refused?.reject(overloaded(`${this.#queue.length} files wait for a worker, and no more may; try again shortly.`))
+      signal.addEventListener('abort', onAbort, { once: true })
+      const displaced = this.#queue.add(task)
+      displaced?.reject(overloaded(`${this.#queue.length} files are waiting for a worker, which is the maximum. Retry later.`))
       this.#dispatch()
     })
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    for (const task of [...this.#queue.clear(), ...this.#running]) task.reject(overloaded(closing))
+    for (const task of [...this.#queue.clear(), ...this.#running]) task.reject(overloaded(closingMessage))
     await Promise.all([this.#threads.close(), this.#processes.close()])
   }
 
@@ -112,64 +118,64 @@ export class WorkerPool {
   async #attempt(task: Task): Promise<void> {
     const { work } = task
     task.attempts++
-    task.begunAt ||= performance.now()
+    task.startedAt ||= performance.now()
     this.#running.add(task)
-    task.attempt = work.apart ? this.#processes.attempt(work, task.alone) : this.#threads.attempt(work)
-    const unwatch = this.#watch(task, task.attempt)
+    task.attempt = work.inProcess ? this.#processes.attempt(work, task.exclusive) : this.#threads.attempt(work)
+    const stopTimer = this.#enforceDeadline(task, task.attempt)
     try {
       const answer = await task.attempt.answer
       if ('result' in answer) task.resolve(answer.result)
-      else task.reject(new WorkFault(answer.fault))
-      this.#over(task)
+      else task.reject(new WorkError(answer.fault))
+      this.#release(task)
     } catch (error) {
-      this.#over(task)
-      const begun = task.attempt.begunAt() !== undefined
-      this.#failed(task, error instanceof WorkerFailed && !begun ? new NotStarted('a worker does not start') : error)
+      this.#release(task)
+      const begun = task.attempt.startedAt() !== undefined
+      this.#retryOrReject(task, error instanceof WorkerFailed && !begun ? new WorkerNotStarted('a worker does not start') : error)
     } finally {
-      unwatch()
+      stopTimer()
       this.#dispatch()
     }
   }
 
-  #over(task: Task): void {
+  #release(task: Task): void {
     this.#running.delete(task)
-    this.#queue.ended(task)
+    this.#queue.release(task)
   }
 
-  /** Ends what takes longer than it may, counted from its begin: the start of a worker is not the work's time. */
-  #watch(task: Task, attempt: Attempt): () => void {
+  /** Ends a work that exceeds its deadline. The deadline does not include the start of a worker. */
+  #enforceDeadline(task: Task, attempt: Attempt): () => void {
     const startedAt = performance.now()
     let timer: NodeJS.Timeout
-    const look = () => {
-      const begun = attempt.begunAt()
-      const until = begun === undefined ? startedAt + startMs : begun + task.work.deadlineMs
+    const check = () => {
+      const begun = attempt.startedAt()
+      const until = begun === undefined ? startedAt + startTimeoutMs : begun + task.work.deadlineMs
       const left = until - performance.now()
       if (left <= 0) attempt.end('hung')
-      else timer = setTimeout(look, Math.min(left, begun === undefined ? lookMs : 0x7fffffff))
+      else timer = setTimeout(check, Math.min(left, begun === undefined ? startPollMs : 0x7fffffff))
     }
-    look()
+    check()
     return () => clearTimeout(timer)
   }
 
-  #failed(task: Task, error: unknown): void {
+  #retryOrReject(task: Task, error: unknown): void {
     if (task.signal.aborted || this.#closed) return
     const again =
-      error instanceof NotStarted || (error instanceof WorkerFailed && (error.failure !== 'hung' || task.work.retryHung))
-    if (again && task.attempts < attempts) {
-      task.alone = error instanceof WorkerFailed && error.failure === 'out_of_memory'
-      task.work = { ...task.work, ...task.work.again }
-      this.#queue.addAgain(task)
+      error instanceof WorkerNotStarted || (error instanceof WorkerFailed && (error.failure !== 'hung' || task.work.retryHung))
+    if (again && task.attempts < maxAttempts) {
+      task.exclusive = error instanceof WorkerFailed && error.failure === 'out_of_memory'
+      task.work = { ...task.work, ...task.work.retry }
+      this.#queue.requeue(task)
       return
     }
-    const durationMs = Math.round(performance.now() - task.begunAt)
+    const durationMs = Math.round(performance.now() - task.startedAt)
     task.reject(error instanceof WorkerFailed ? new WorkerFailed(error.failure, durationMs) : error)
   }
 
-  /** The caller hears at once; the worker stops at its next step, or is ended. */
+  /** Rejects immediately. The worker stops at the next step of the work, or is ended. */
   #abandon(task: Task): void {
     this.#queue.remove(task)
     task.attempt?.cancel()
-    if (this.#running.has(task)) setTimeout(() => this.#running.has(task) && task.attempt?.end('hung'), cancelMs).unref()
+    if (this.#running.has(task)) setTimeout(() => this.#running.has(task) && task.attempt?.end('hung'), cancelTimeoutMs).unref()
     task.reject(task.signal.reason)
   }
 }

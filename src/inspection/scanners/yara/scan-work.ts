@@ -3,7 +3,7 @@ import type { WalkLimits } from '@assay/formats/walk'
 import { compiledModule } from '../../../platform/compiled-module.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
-import { NotStarted, type Work, WorkerFailed } from '../../workers/work.js'
+import { type Work, WorkerFailed, WorkerNotStarted } from '../../workers/work.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type ScanOptions, scannedOrThrow, type WorkerScan } from '../virus-scanner.js'
@@ -26,7 +26,7 @@ export class ScanWork {
   readonly #pool: WorkerPool
   readonly #options: ScanWorkOptions
   readonly #setup: EngineSetup
-  readonly #work: Pick<Work, 'module' | 'apart' | 'settings' | 'retryHung'>
+  readonly #work: Pick<Work, 'module' | 'inProcess' | 'settings' | 'retryHung'>
 
   constructor(pool: WorkerPool, options: ScanWorkOptions) {
     const { kind, operators, limits } = options
@@ -36,7 +36,7 @@ export class ScanWork {
     this.#work = {
       module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
       // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
-      apart: kind === 'native' && operators.length > 0,
+      inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,
       // A second attempt mostly takes as long, and other uploads wait for the worker.
       retryHung: false,
@@ -45,13 +45,13 @@ export class ScanWork {
 
   /** Processes for native code run in the sandbox, where the system has one. */
   get isSandboxed(): boolean {
-    return this.#work.apart
+    return this.#work.inProcess
   }
 
   /** For workers of another's: undefined where scans want processes of their own, or another module. */
   scanInWorker(): WorkerScan | undefined {
     const { deadlineOf, module } = this.#options
-    return this.#work.apart || module ? undefined : { setup: this.#setup, deadlineOf }
+    return this.#work.inProcess || module ? undefined : { setup: this.#setup, deadlineOf }
   }
 
   async describe(): Promise<EngineFacts> {
@@ -72,7 +72,7 @@ export class ScanWork {
     try {
       return await this.#pool.run<T>(work, signal)
     } catch (error) {
-      if (error instanceof NotStarted) throw scannerUnavailable(`Nothing can be scanned now: ${error.message}.`, error)
+      if (error instanceof WorkerNotStarted) throw scannerUnavailable(`Nothing can be scanned now: ${error.message}.`, error)
       if (!(error instanceof WorkerFailed)) throw error
       if (error.failure === 'hung') throw scannerUnavailable(`The scan was given up: it took longer than ${work.deadlineMs} ms.`)
       throw scannerUnavailable('The scan worker was lost over this file, twice.', error)
