@@ -270,7 +270,7 @@ type Answer = { tenant: string } & ({ refusals: Refusal[] } | { left: true } | {
  * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. No tenant's lock is held during
  * that wait. After an error the outcome of all groups is unknown.
  */
-export async function moveGroups(
+async function moveGroups(
   client: PoolClient,
   groups: ReadonlyMap<string, Entry[]>,
   lockTimeoutMs: number,
