@@ -48,7 +48,7 @@ function schemaTexts(source) {
 const tokens =
   /((?:^[ \t]*\/\/.*\n?)+|\/\/.*|\/\*[\s\S]*?\*\/)|('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`)|(?<=[=(,:!&|?;{}[]\s*)\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/|\b(most[A-Z]\w*)/gm
 const marks = /^\s*(\/\*\*?|\*\/?|\/\/)|\*\/$/gm
-const message = /^(?=.*[a-z]{3} [a-z])(?!.*\b(SELECT|INSERT|UPDATE|AS|SET) )\S+( \S+){3}/s
+const message = /^(?=.*[a-z]{3} [a-z])(?!.*\b(SELECT|INSERT|UPDATE|AS|SET|insert into) )\S+( \S+){3}/s
 
 function* sourceTexts(source) {
   for (const { index, 1: comment, 2: literal, 3: name } of source.matchAll(tokens)) {

@@ -15,7 +15,7 @@ export interface Refusal {
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
 
-/** What an attempt knows of its request. */
+/** Facts of a request that its attempts need. */
 export interface RequestFacts {
   readonly id: string
   readonly origin: Origin

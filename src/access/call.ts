@@ -129,7 +129,7 @@ export class Call implements RequestFacts {
     return this.attempts.get(key)
   }
 
-  /** Whether a root field has run: then the call log has, or will have, its row. */
+  /** True if a root field has run. The call log then has, or will have, its row. */
   get hasRootField(): boolean {
     return this.attempts.size > 0
   }

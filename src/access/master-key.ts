@@ -81,7 +81,7 @@ export class MasterKey {
 }
 
 /**
- * The key that MASTER_KEY gives, or the one in DATA_DIR/master.key, which is made on first use (the embedded default).
+ * Returns the key in MASTER_KEY, or the one in DATA_DIR/master.key, which the first use creates (the embedded default).
  * `previous`: keys that MASTER_KEY had before and that stored secrets may still be encrypted under.
  */
 export async function openMasterKey(options: {
@@ -113,7 +113,7 @@ export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
 async function makeKeyFile(dataDir: string, path: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const there = await readFile(path).catch(ignore('ENOENT'))
-  // link() refuses to replace: of two processes that start at once both then read the file of the one that was first.
+  // link() does not replace a file. If two processes start at the same time, both then read the file of the first.
   if (!there)
     await writeKeyFile(path, [randomBytes(keyBytes)], async (from, to) => void (await link(from, to).catch(ignore('EEXIST'))))
   await chmod(path, 0o600)

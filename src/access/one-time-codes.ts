@@ -15,7 +15,7 @@ export function totpForApp(secret: Buffer, label: string): { secret: string; uri
   return { secret: totp.secret.base32, uri: totp.toString() }
 }
 
-/** The step of time that the code is of, null where it is of none; half a minute of skew either way. */
+/** Returns the time step of a valid code, and null for an invalid one. Accepts a clock skew of 30 s in both directions. */
 export function totpStep(secret: Buffer, code: string, at = now()): number | null {
   const totp = new TOTP({ ...usual, secret: toSecret(secret) })
   const distance = totp.validate({ token: code, timestamp: at, window: 1 })

@@ -6,12 +6,12 @@ import { toSingleLine } from '../platform/text.js'
 import { ownIssuer, refuse } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
-/** What a token of the outside provider says of its user. */
+/** Claims about the user in a token of the external identity provider. */
 export interface OutsideUserFacts {
   issuer: string
   subject: string
   tenantId: string
-  /** Null where the token says nothing of scopes. */
+  /** Null if the token has no scopes claim. */
   scopes: Scope[] | null
   email: string | null
   name: string | null
@@ -31,8 +31,8 @@ export interface OutsideTokensOptions {
   jwksUrl: URL
   claims?: Partial<ClaimNames>
   /**
-   * The user of that issuer and subject, made where there is none yet; null where the tenant is unknown. Asked once for each
-   * token and process, and again when the user or its tenant changed. The scopes of its answer are what the user may do.
+   * Returns the user of that issuer and subject, and creates it if it does not exist. Returns null if the tenant is unknown.
+   * Called once per token and process, and again after the user or its tenant changed. The returned scopes are the user's scopes.
    */
   userOnFirstSight(facts: OutsideUserFacts): Promise<UserRecord | null>
 }
@@ -80,13 +80,13 @@ export class OutsideTokens {
       currentDate: currentTime(),
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)
-    // RFC 8725 §3.11: what such a key signs for another purpose (a logout token, a DPoP proof) is no access token.
+    // RFC 8725, section 3.11: the same key also signs logout tokens and DPoP proofs. These are not access tokens.
     if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is of another type.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
 
-  // What fails here but for a key that is not there is the provider's fault, and says nothing about the token.
+  // Only a missing key makes the token invalid. All other errors are errors of the provider.
   readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.#keys(header, token)
@@ -134,7 +134,7 @@ function getClaim(payload: JWTPayload, name: string): unknown {
   return at
 }
 
-// No control characters, which PostgreSQL in part refuses; no half surrogates, which it would make one and the same character.
+// PostgreSQL rejects some control characters, and converts all lone surrogates to the same character.
 const nonEmpty = (claim: unknown): string | null =>
   typeof claim === 'string' &&
   claim.trim() !== '' &&

@@ -99,7 +99,7 @@ export class RateLimits {
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
-  /** True if the address has sent as many failed credentials as it may, so that a further one is probably a guess, too. */
+  /** True if the address has reached the limit of failed credentials. A further credential is then probably a guess. */
   async hasFailedOften(ip: string): Promise<boolean> {
     return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }

@@ -31,11 +31,11 @@ export interface StoredSigningSecretsOptions {
   lifetimeSeconds: number | null
 }
 
-// How old the process's knowledge may be: while changes are heard, and while they are not.
+// Maximum age of the cached keys while notifications of changes arrive, and while they do not.
 const heardMs = 60_000
 const unheardMs = 500
 
-/** Keys of one purpose in the table `signing_keys`, encrypted under MASTER_KEY; made on first use, rotated without breaking what is out. */
+/** Keys of one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key. After a rotation, earlier signatures stay valid. */
 export class StoredSigningSecrets implements SigningSecrets {
   #known: KnownSigningKey[] = []
   #loadedAt = Number.NEGATIVE_INFINITY
@@ -127,7 +127,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }
 
-  // Of two replicas that start at once the second finds the key of the first.
+  // If two replicas start at the same time, the second finds the key of the first.
   async #makeFirst(): Promise<void> {
     await this.#locked(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [

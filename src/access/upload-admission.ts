@@ -68,7 +68,7 @@ interface Holder {
 
 /**
  * Limits concurrent uploads, each of which holds memory and a socket of this process. No tenant takes more than half
- * of the slots. A tenant with more than a quarter leaves as many free as it has, so that two busy tenants do not exclude a third one. No credential
+ * of the slots. A tenant that holds more than a quarter must leave the same number free, for a third tenant. No credential
  * takes more than half of its tenant's slots. The defaults are 256, 128 and 64.
  */
 export class UploadSlots {

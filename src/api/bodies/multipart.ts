@@ -7,7 +7,7 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { decodeFilename, hasOpenFile, PartHeaders } from './part-headers.js'
 import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
-/** What a body of multipart/form-data may contain, and the handlers of its parts. */
+/** Limits of a multipart/form-data body, and the handlers of its parts. */
 export interface MultipartOptions {
   spool: Spool
   idleMs: number

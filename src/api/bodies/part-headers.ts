@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Busboy } from 'busboy'
 
 /**
- * How busboy 1.6.0 reads the header of a part (lib/types/multipart.js): one parser for all parts of a form. busboy has no option for this,
+ * The parser of part headers in busboy 1.6.0 (lib/types/multipart.js). One parser reads all parts of a form. busboy has no option for this,
  * so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts fails if they change.
  */
 interface HeaderParser {
@@ -22,7 +22,7 @@ const wellFormed =
   /^[^\s;]+(?:[ \t]*;[ \t]*(?:[^\s=;"*]*\*=[^\s;]*|[^\s=;"*]+=(?:"(?:\\.|[^"\\])*"|[\w!#$%&'*+.^`|~-]+)))*[ \t]*$/
 
 /**
- * busboy rejects a form if the header of a part has a control character. The contract (section 4) strips them from file names
+ * busboy rejects a form if the header of a part has a control character. Assay removes them from file names
  * instead: inside quotes each one reaches busboy as a tab, which it accepts and `cleanFilename` strips. CR LF still ends a line.
  */
 export class PartHeaders {
@@ -64,7 +64,7 @@ export class PartHeaders {
 
   #read(chunk: Buffer, start: number, end: number): number {
     this.#isComplete = false
-    // What follows the header need not be copied.
+    // Only the header is copied, not the content behind it.
     const found = chunk.subarray(start, end).indexOf('\r\n\r\n')
     const stop = found < 0 ? end : start + found + 4
     const bytes = Buffer.from(chunk.subarray(start, stop))

@@ -12,7 +12,7 @@ export const IdempotencyKey = () =>
     description: 'Key of up to 255 characters. For 24 hours, a repeated request with the same key returns the stored response.',
   })
 
-/** A page of a list of files, of one context where that is wanted. */
+/** Arguments of a page of files, optionally of one context. */
 @ArgsType()
 export class ContextPageArgs extends PageArgs {
   @Field(() => String, { nullable: true, description: 'Returns only files of the context with this key.' })

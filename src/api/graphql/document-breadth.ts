@@ -1,13 +1,12 @@
 import { BREAK, type DocumentNode, Kind, type SelectionSetNode, visit } from 'graphql'
 
 /**
- * How much of a kind a document may have in one place. graphql-js compares fields of one name, fragments and operations each with
- * each, and words a fault with every node at fault: without these bounds validating a document holds the event loop for a tenth of
- * a second.
+ * Limits for repeated elements of a document. graphql-js compares all pairs of operations, fragments and fields with the same name.
+ * Its error messages list every invalid node. Without these limits, the validation of a document blocks the event loop for 100 ms.
  */
 const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
 
-/** What is too much, as an answer tells it. Looks at each node once, and is to be asked of documents whose depth is bounded. */
+/** Returns the message for the first limit that the document exceeds. Visits each node once. The caller must limit the depth. */
 export function findBreadthFault(document: DocumentNode): string | undefined {
   let literals = 0
   let fault: string | undefined
@@ -44,7 +43,7 @@ export function findBreadthFault(document: DocumentNode): string | undefined {
 
 const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects; give what is long as a variable`
 
-/** How often the most frequent name or fragment stands in one place, inline fragments being part of theirs. */
+/** Count of the most frequent name or fragment in one selection set. The content of inline fragments counts. */
 function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {

@@ -22,10 +22,10 @@ const maxSelections = 1_000
 export const maxRootFields = 20
 const maxIntrospections = 2
 const maxDirectives = 50
-/** Of braces, brackets and parentheses: a parser's stack. */
+/** Maximum depth of braces, brackets and parentheses, which limits the stack of the parser. */
 const maxNesting = 100
 const maxCharacters = 50_000
-/** Tokens of a document: what a parser may be given to chew on. */
+/** Maximum number of tokens of a parsed document. */
 export const maxTokens = 4_000
 
 const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
@@ -111,7 +111,7 @@ class Screen {
       const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
       if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.#refuse(`must be at most ${depth} levels deep`)
       if (size.selections > maxSelections)
-        this.#refuse(`must ask for at most ${maxSelections} fields, fragments counted where they are used`)
+        this.#refuse(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
       if (this.#fault) return tooMuch(this.#fault)
     }
     return undefined
@@ -168,7 +168,7 @@ class Screen {
     return size
   }
 
-  // What introspection lists is as long as the schema: one alias more of a list within a list multiplies it.
+  // Each list of the introspection is as long as the schema. An alias of a nested list multiplies the result.
   #repeats({ selections }: SelectionSetNode): boolean {
     return selections.some(
       (selection) =>

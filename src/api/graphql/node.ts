@@ -23,7 +23,7 @@ export const AsNodeId = (): PropertyDecorator =>
     description: 'ID of the object, unique across all types, for client caches.',
   })
 
-// By the prefix of their ids: the type, and the query that says who may see it.
+// Type per id prefix, and the query whose scope the caller needs.
 const nodeTypes = {
   file: { type: 'File', query: 'file' },
   ctx: { type: 'FileContext', query: 'context' },
@@ -37,7 +37,7 @@ const nodeTypes = {
 
 type NodePrefix = keyof typeof nodeTypes
 
-/** How each is found in the caller's tenant. All throw 404. */
+/** Loaders of nodes in the caller's tenant. Each throws `notFound` (404). */
 export type NodeFinders = Record<NodePrefix, (attempt: Attempt, id: string) => Promise<object>>
 
 const getPrefix = (id: unknown): NodePrefix | undefined =>

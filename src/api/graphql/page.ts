@@ -6,7 +6,7 @@ import { type IdPrefix, idAt, maxPages, momentAt } from '../../platform/ids.js'
 import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
 
-/** Which page (spec §2): 1-indexed, of 1 to 100 items. */
+/** Page number, counted from 1, and page size, 1 to 100. */
 @ArgsType()
 export class PageArgs {
   @Field(() => Int, { defaultValue: 1, description: 'Number of the page, counted from 1.' })
@@ -25,14 +25,14 @@ export class PageArgs {
   after?: string | null
 }
 
-/** Which page a list is asked for; `afterId`: what follows the item with this id. */
+/** The requested page. With `afterId`, the page starts after the item with this id. */
 export interface PagePlace<Id = string> {
   page: number
   pageSize: number
   afterId?: Id | undefined
 }
 
-/** A page's arguments with the id that its cursor stands for. */
+/** Arguments of a page, with the cursor decoded to an id. */
 export const toPagePlace = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePlace => ({
   page,
   pageSize,
@@ -43,7 +43,7 @@ export const toPagePlace = (prefix: IdPrefix, { page, pageSize, after }: PageArg
 const toSkipAndTake = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
-/** Where in the list, for connections: `first` items behind `after`, or the `last` before `before`. */
+/** Arguments of a connection: the `first` items after `after`, or the `last` items before `before`. */
 @ArgsType()
 export class ConnectionArgs {
   @Field(() => Int, {
@@ -76,7 +76,7 @@ export class ConnectionArgs {
   before?: string | null
 }
 
-/** Which items of a list, between two places of it: the first `limit`, or the last where `fromEnd`. */
+/** Range of a list between two positions: the first `limit` items, or the last ones if `fromEnd` is true. */
 export interface Stretch<Place = string> {
   limit: number
   fromEnd: boolean

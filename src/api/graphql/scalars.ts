@@ -18,7 +18,7 @@ function toLong(value: unknown): number {
   return value
 }
 
-/** A moment: ISO 8601 in UTC, with milliseconds and Z (contract §4). */
+/** A timestamp: ISO 8601 in UTC, with milliseconds and Z. */
 export const DateTimeScalar = new GraphQLScalarType<Date, string>({
   name: 'DateTime',
   description: 'A time in ISO 8601, in UTC with milliseconds and `Z`, such as `2026-01-31T12:00:00.000Z`.',

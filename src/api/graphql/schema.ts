@@ -16,7 +16,7 @@ export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): G
     validate: false,
     // It would run an introspection to see whether the schema is sound, which the first validation of a document asks, too.
     skipCheck: true,
-    // Where events come from is what a subscription runs on: its root value.
+    // Subscriptions read events from their root value, so that no topics are needed.
     pubSub: {
       publish: () => {},
       subscribe: () => {

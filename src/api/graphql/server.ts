@@ -131,12 +131,12 @@ const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? 
 
 const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
-/** Of a document: what is wrong with it shows in fewer, and each is worded at length. */
+/** Maximum number of reported errors per document. The messages are long, and few are enough to correct the document. */
 const maxErrors = 20
-// Of a document: what is shorter is parsed, validated and weighed in less than a millisecond each.
+// In characters. For a shorter document, parsing, validation and cost analysis take less than 1 ms each.
 const longDocument = 1_000
 
-/** Other calls have their turn between the stages of a long document, each of which may take some milliseconds. */
+/** Lets other calls run between the stages of a long document. Each stage may take some milliseconds. */
 const pause = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
@@ -151,14 +151,14 @@ function pausesPlugin(): ApolloServerPlugin<Call> {
   }
 }
 
-/** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
+/** Logs requests that fail before a resolver runs, such as an invalid document or variable. The call log contains them too. */
 function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({
       didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
         // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
         await pause(request)
-        // Without one, Apollo Server tells it.
+        // Apollo Server reports a missing operation.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(parts.schema, operation, request.variables ?? {})
         await pause(request)
@@ -182,7 +182,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   }
 }
 
-/** A document of the subscription is valid here too, and would be our fault where it is executed. */
+/** A subscription document is valid here too. Its execution would fail with an internal error. */
 function rejectSubscription(node: OperationDefinitionNode): void {
   if (node.operation !== 'subscription') return
   throw new GraphQLError('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.', {
@@ -191,5 +191,5 @@ function rejectSubscription(node: OperationDefinitionNode): void {
   })
 }
 
-// graphql-js repeats the value at fault, which may be a password that was given to the wrong variable: the caller has it, the log need not.
+// graphql-js repeats the invalid value. It may be a password in the wrong variable, so the log omits it.
 const withoutValues = (message: string): string => message.replace(/ got invalid value [\s\S]*$/, ' got an invalid value.')

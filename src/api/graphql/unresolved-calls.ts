@@ -5,7 +5,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import type { PublicError } from '../../platform/errors/errors.js'
 import { maxRootFields } from './document-limits.js'
 
-/** What never reaches a resolver (a document at fault, a variable, too much asked) is a call all the same (contract §5). */
+/** Logs a request that fails before a resolver runs, such as an invalid document or variable. */
 export async function logUnresolved(
   schema: GraphQLSchema,
   call: Call,

@@ -11,7 +11,7 @@ import { hasTooManyValues, losesDigitsMessage, maxJsonValues, numberThatLosesDig
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
-/** Of the map, which names a place in the variables for each file. */
+/** Maximum size of the form field `map`, which assigns each file to a variable. */
 const maxMapBytes = 10_000
 
 interface UploadRequestOptions {
@@ -54,7 +54,7 @@ class Expected {
       this.fail = reject
     })
     const name = part.then(({ filename }) => filename)
-    // A request may never ask for its file: that one failed is no fault by itself.
+    // A resolver may never read its file, so a failed file is not always an error.
     name.catch(() => {})
     this.incoming = new IncomingFile(name, async (limit) => {
       const least = () => Math.min(ceiling, limit())
@@ -133,7 +133,7 @@ class UploadRequest {
     expected.arrive({ filename: file.filename, received })
   }
 
-  /** What is asked, once: when the first file begins, or at the end where there is none. */
+  /** Parses the request once: at the first file, or at the end if there is no file. */
   #understood(): Promise<void> {
     this.#beginning ??= this.#understand()
     return this.#beginning

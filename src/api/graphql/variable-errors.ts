@@ -17,13 +17,12 @@ import {
 // Repeated in the message: what a client sent as a megabyte need not come back as one.
 const maxMessageLength = 500
 const maxReportedFaults = 10
-// Of a member or of an enum's value: no name that the schema knows is longer.
+// Maximum length of a member or enum value in a message. No name in the schema is longer.
 const maxNameLength = 100
 
 /**
- * Throws what is wrong with an operation's variables, up to ten faults in one error. Here and not in graphql-js's execution, which
- * words fifty of them, each with the whole value at fault, before anything else is served; or by graphql-query-complexity, which words
- * them all.
+ * Throws one error with up to ten problems of an operation's variables. graphql-js would report fifty, each with the whole invalid value,
+ * and block other requests in the meantime. graphql-query-complexity would report all of them.
  */
 export function rejectInvalidVariables(
   schema: GraphQLSchema,
@@ -74,7 +73,7 @@ function findFaults(
 }
 
 /**
- * With the same faults, but without names that are endless, and without ever more unknown members: graphql-js compares each
+ * Returns a value with the same errors, but with short names and few unknown members: graphql-js compares each
  * of them letter by letter with all that it could be.
  */
 function abridged(type: GraphQLInputType, value: unknown): unknown {
@@ -93,7 +92,7 @@ function abridged(type: GraphQLInputType, value: unknown): unknown {
   return Object.fromEntries(members)
 }
 
-// Never an object's members: with every fault of an object, all of it would be repeated.
+// Omits the members of an object: each error of an object would repeat all of them.
 const shown = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 

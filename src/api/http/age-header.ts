@@ -4,8 +4,8 @@ import { readings } from '../../platform/db/reading.js'
 const maxSeconds = 60
 
 /**
- * What a replica serves has `Age` (RFC 9111 section 5.1): how many seconds older it may be than the request. 0 unless the request allows
- * more by `Cache-Control: max-age`.
+ * Adds `Age` (RFC 9111, section 5.1) to responses from a read replica: the maximum age of the data in seconds, at the time of the request.
+ * It is 0 unless the request has `Cache-Control: max-age`.
  */
 export function addAgeHeader(request: IncomingMessage, response: ServerResponse, next: () => void): void {
   let maxMs = 0

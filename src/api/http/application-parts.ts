@@ -19,15 +19,15 @@ export interface ApplicationParts {
   security: SecurityTrail
   rest: RestHandler
   graphql: GraphqlHandler
-  /** Of the local store: a bucket serves its own. */
+  /** Downloads of the local store. A bucket serves its own downloads. */
   download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
-  /** Events as a stream; what is not asked for as one is left to REST. */
+  /** Event streams. REST serves all other requests for events. */
   events: RequestHandler
   log: RequestHandler
-  /** Where it is on. */
+  /** Undefined if the dashboard is disabled. */
   dashboard: ((app: Express) => void) | undefined
-  /** Uploads in several requests, and what they answer to OPTIONS. */
+  /** Resumable uploads, and their response to OPTIONS. */
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
   documentation: (app: Express) => void
   jwks(): Promise<unknown>
@@ -37,7 +37,7 @@ export interface ApplicationParts {
   /** Undefined where traces are not collected. */
   tracing: Tracing | undefined
   metricsElsewhere: boolean
-  /** Whether a replica of the database may serve lists. */
+  /** True if a read replica may serve lists. */
   readsFromReplica: boolean
   spool: Spool
   corsOrigins: string[]

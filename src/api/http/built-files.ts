@@ -1,12 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import type { Request, Response } from 'express'
 
-/** Where scripts/dashboard.mjs puts what it builds, also for a test that runs the source. */
+/** Output folder of scripts/dashboard.mjs. Tests that run the source use it too. */
 const folder = new URL('../../../dist/dashboard/public/', import.meta.url)
 
 const suffixes = { br: '.br', gzip: '.gz', identity: '' }
 
-/** The page's files as they were built, each also compressed: in memory, since they are few and small. */
+/** The built files of the dashboard, plain and compressed. They are few and small, so all stay in memory. */
 export class BuiltFiles {
   readonly #files: ReadonlyMap<string, Buffer>
 

@@ -17,7 +17,7 @@ import type { LocalStorage } from '../../platform/storage/local/local.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
 import { sendWholeFile, WrongSize } from './send-file.js'
 
-/** What the database knows of a file that is being downloaded. */
+/** Database row of a downloaded file. */
 export interface ServedFile {
   path: string
   originalFilename: string
@@ -29,13 +29,13 @@ export interface ServedFile {
 
 export interface DownloadOptions {
   storage: LocalStorage
-  /** The file that the URL is for, null where it is gone; throws where the URL died with its credential. */
+  /** Returns the file of the URL, and null if it is deleted. Throws if the credential of the URL was revoked. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
-  /** Throws where a URL that is of use once was used. */
+  /** Throws if a single-use URL was already used. */
   spend: (signed: SignedDownload) => Promise<void>
-  /** Calls `cut` where the file is no longer to be read while it is being sent; gives what ends that. */
+  /** Calls `cut` if the file becomes unavailable during the transfer. Returns a function that ends the watch. */
   watch: (signed: SignedDownload, cut: () => void) => () => void
-  /** For the log: by whose URL, from where, and how it ended. */
+  /** Reports the credential of the URL, the address and the outcome, for the log. */
   onDownload?: (download: Download) => void
 }
 
@@ -218,7 +218,7 @@ function describe(response: ServerResponse, file: ServedFile): void {
   for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
 }
 
-// 412 and 416 are answers to what the client's own header asked; the body has the shape of every other failure (contract §1).
+// 412 and 416 result from headers of the client. The body has the same shape as every other error.
 function refuse(response: Response, fault: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint }): void {
   const unsatisfiable = fault.status === 416
   const message = unsatisfiable

@@ -10,7 +10,7 @@ import type { ApplicationParts } from './application-parts.js'
 import { createCall, getTarget } from './caller.js'
 import { sendGraphqlPage } from './graphql-page.js'
 
-// What Apollo Sandbox needs of a browser; everything else stays shut.
+// Only the sources that Apollo Sandbox needs are allowed.
 const sandboxPolicy = [
   "default-src 'none'",
   "script-src 'unsafe-inline' https://embeddable-sandbox.cdn.apollographql.com",

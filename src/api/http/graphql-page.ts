@@ -25,7 +25,6 @@ export const sendGraphqlPage: RequestHandler = (request, response) => {
   return page.send(request, response.type('html'))
 }
 
-/** What the page is made of. */
 export function mountGraphqlPage(app: Express): void {
   for (const [file, content] of assets)
     app.get(`/graphql/${file}`, (request, response) =>

@@ -18,7 +18,7 @@ interface Dependencies {
   spool: { ready(): Promise<void> }
   /** Null if no scanner is configured. This is no outage: contexts that have their files scanned reject uploads. */
   scanner: VirusScanner | null
-  /** Whether the disk of the embedded database is full. Then uploads are rejected. */
+  /** True if the disk of the embedded database is full. Uploads are then rejected. */
   isDiskFull: () => boolean
   /** Number of processes behind the port that serve; undefined if there is only one. */
   processes?: (() => { running: number; of: number }) | undefined
@@ -35,7 +35,7 @@ const timeoutMs = 8_000
 // Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
 const maxAheadMs = 5_000
 
-/** Whether the service can do its work: each dependency is really used, at most once in five seconds. */
+/** Readiness of the service. Each check really uses its dependency, at most once in five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
@@ -75,7 +75,7 @@ export class Health {
     return { ready: Object.values(checks).every(({ status }) => status !== 'down'), checks }
   }
 
-  /** What is public of it: an address or a path is for the log alone. */
+  /** Returns the public part of a condition. Addresses and paths appear only in the log. */
   async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
       const condition = await inTime(check())
@@ -128,7 +128,7 @@ async function clockCondition(pool: Pool): Promise<Condition> {
 }
 
 async function storageCondition({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
-  if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are refused, files can be deleted' }
+  if (isDiskFull()) return { status: 'down', reason: 'the disk is full: uploads are rejected, files can be deleted' }
   await Promise.all([spool.ready(), storage.ready()])
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }

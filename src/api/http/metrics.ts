@@ -9,7 +9,7 @@ interface Siblings {
   allMetrics(): Promise<string>
 }
 
-/** Where the metrics that are read on request come from. */
+/** Sources of the metrics that are read on request. */
 interface Sources {
   poolSize: () => { total: number; idle: number; waiting: number }
   ledgerWaiting: () => number
@@ -24,7 +24,7 @@ interface Sources {
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** What `GET /metrics` shows. A registry of its own, so that two services in one process do not share figures. */
+/** Metrics of `GET /metrics`. Each instance has its own registry, so that two services in one process do not share values. */
 export class Metrics {
   readonly registry: Registry
   readonly calls: Counter<'operation' | 'status' | 'reason'>
@@ -92,7 +92,7 @@ export class Metrics {
     addGauges(registers, sources)
   }
 
-  /** What `GET /metrics` gives. */
+  /** Body of `GET /metrics`. */
   text(): Promise<string> {
     return this.#siblings?.allMetrics() ?? this.registry.metrics()
   }

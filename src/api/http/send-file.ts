@@ -65,13 +65,13 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
     const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
     if (bytesRead === 0) response.destroy()
-    // Where the client is gone the system may still hold the block: it is used no more.
+    // After a disconnect, the system may still read the block, so it is not reused.
     if (response.destroyed || !(await send(block.subarray(0, bytesRead), at === size))) return
   }
   if (free.length < maxKeptBlocks) free.push(block)
 }
 
-/** Sends a chunk; true when the system has taken it, false where the client is gone. */
+/** Sends a chunk. Resolves to true once the system has accepted it, and to false if the client disconnected. */
 function sender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
   let settle: (taken: boolean) => void = () => {}
   response.once('close', () => settle(false))

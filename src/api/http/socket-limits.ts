@@ -7,7 +7,7 @@ const maxUnsentBytes = 1024 * 1024
 // Messages, pings and pongs per connection and interval.
 const maxMessages = 60
 const intervalMs = 12_000
-// Of RFC 6455, section 7.4.1, and of graphql-transport-ws.
+// RFC 6455, section 7.4.1, and the protocol graphql-transport-ws define these codes.
 export const closeCodes = {
   goingAway: 1001,
   policyViolation: 1008,

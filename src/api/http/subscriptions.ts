@@ -30,12 +30,12 @@ import { UnauthenticatedSockets, type WaitingPlace } from './unauthenticated-soc
 interface Parts
   extends Pick<ApplicationParts, 'authenticate' | 'countRejectedCredential' | 'admission' | 'metrics' | 'security'> {
   schema: GraphQLSchema
-  /** What every subscription asks of its caller. */
+  /** Scope and limits of every subscription. */
   endpoint: Endpoint
-  /** The root value: where events come from. */
+  /** The root value, which provides the events. */
   source: object
   streams: LiveStreams
-  /** True while a credential is still good for it. */
+  /** True while the credential is valid for the subscription. */
   mayGoOn(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
   onFault(error: unknown): void
 }

@@ -13,7 +13,7 @@ const swaggerUi = dirname(createRequire(import.meta.url).resolve('swagger-ui-dis
 const ours = fileURLToPath(new URL('./docs', import.meta.url))
 const llmsText = Compressed.file(fileURLToPath(new URL('../../../llms.txt', import.meta.url)))
 
-/** What the page is made of, and nothing else of Swagger UI's package. */
+/** Files of the page. Other files of the Swagger UI package are not served. */
 const assets = new Map(
   Object.entries({
     'swagger-ui.css': swaggerUi,

@@ -135,10 +135,10 @@ export function exampleOf(named: NamedSchemas, schema: Json, name = ''): unknown
   }
 }
 
-/** What a parameter of that name may be; undefined where its schema says enough. */
+/** Example for a parameter of that name. Undefined if its schema is sufficient. */
 export const exampleNamed = (name: string): unknown => values[name]
 
-/** A request body: what is required, and what most callers would add. */
+/** Example of a request body with the required members and common optional ones. */
 export function exampleOfBody(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]

@@ -17,7 +17,7 @@ import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
 import { exampleNamed, exampleOf, exampleOfBody } from './examples.js'
 import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull } from './schemas.js'
 
-/** Where the parts go that several operations share. */
+/** Components that several operations share. */
 export interface Shared {
   schema: GraphQLSchema
   named: NamedSchemas
@@ -77,7 +77,7 @@ export class DescribedOperation {
           body: route.body,
           idempotent,
           judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
-          // Of an entity without entries the list is empty.
+          // An entity without entries has an empty list, not 404.
           named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
         }),
       },
@@ -109,7 +109,7 @@ export class DescribedOperation {
     }
   }
 
-  /** The schema of `data`: there in every success, while in GraphQL a root field that was refused is null. */
+  /** Schema of `data`. It is present in every success. In GraphQL, a rejected root field is null. */
   answer(): Json {
     const type = new GraphQLNonNull(getNullableType(this.field.type))
     return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)

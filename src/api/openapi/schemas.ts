@@ -46,11 +46,11 @@ const scalars: Record<string, Json> = {
 
 const idOf = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
-// By field of the GraphQL schema, whose scalars are wider than what is really answered.
+// Schemas per field. The scalars of the GraphQL schema allow more values than the service returns.
 const shapes: Record<string, Json> = {
   apiKeyId: idOf('key'),
   fileId: idOf('file'),
-  // As it was given, whatever that is.
+  // The id as sent by the client, also if it is malformed.
   'FileDeletion.fileId': {},
   contextId: idOf('ctx'),
   tenantId: idOf('ten'),
@@ -61,7 +61,7 @@ const shapes: Record<string, Json> = {
   downloadUrl: { format: 'uri' },
 }
 
-/** What a document answers, found by walking its selection set over the schema's types: aliases are the members' names. */
+/** Builds the response schema of a document from its selection set and the types of the schema. Aliases become member names. */
 export class AnswerSchemas {
   readonly #named: NamedSchemas
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>

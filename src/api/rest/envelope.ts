@@ -5,7 +5,7 @@ import { createCursor, maxPages } from '../../platform/ids.js'
 import { stringifyInTurns } from '../bodies/long-lists.js'
 import type { Route } from './routes.js'
 
-/** Answers as the specification wraps successes (spec §2). */
+/** Sends a success in the standard envelope. */
 export async function sendSuccess(response: ServerResponse, route: Route, data: unknown): Promise<void> {
   const body = {
     status: 'SUCCESS',
@@ -20,7 +20,7 @@ export async function sendSuccess(response: ServerResponse, route: Route, data: 
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
-/** Answers as contract §1 wraps failures: the one shape, or RFC 9457 where the client accepts that. */
+/** Sends an error in the standard envelope, or as RFC 9457 if the client accepts that. */
 export function sendError(
   request: IncomingMessage,
   response: ServerResponse,

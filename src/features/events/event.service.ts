@@ -21,7 +21,7 @@ export class EventService {
     return { data: events.map(toEvent), lastSequence }
   }
 
-  /** Batches of events as they are committed, until `signal` is aborted. */
+  /** Yields batches of events after each commit until `signal` is aborted. */
   async *follow({ tenantId }: Actor, { after, types }: EventsArgs, signal: AbortSignal): AsyncGenerator<JournalEvent[]> {
     for await (const { events } of this.#journal.follow({ tenantId, after, types: typesOf(types), signal }))
       if (events.length > 0) yield events

@@ -66,7 +66,7 @@ WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.file
 // Different weights, so that errors do not cancel each other out.
 const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
 
-// Hours add up to days, as far back as there are hours, and days to totals. Unfolded rows count in all three.
+// The sums of hours and days must match, for all days that have hours. So must the sums of days and totals. Each includes unfolded rows.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')

@@ -14,9 +14,9 @@ interface Taken {
 }
 
 /**
- * Deletes the blobs that are due in the garbage journal, in three steps and without a transaction during store I/O: marks the rows, so that
- * no upload can claim their paths any more; deletes the blobs; deletes the rows. Replicas take different rows. The rows of a killed replica
- * are due again after ten minutes.
+ * Deletes the blobs that are due in the garbage journal. No transaction is open during store I/O, so there are three steps. The first marks
+ * the rows, so that no upload can claim their paths. The second deletes the blobs, the third the rows. Replicas take different rows. The
+ * rows of a killed replica are due again after ten minutes.
  */
 export class Sweeper {
   readonly #pool: Pool

@@ -69,7 +69,7 @@ async function advance(
 }
 
 /**
- * Whether file `f` needs no scan in rescan `w`: it has a report with these signatures. A requested rescan repeats the scans that failed.
+ * SQL condition: file `f` needs no scan in rescan `w`, since it has a report with these signatures. A requested rescan repeats the scans that failed.
  * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
  * released these files.
  */

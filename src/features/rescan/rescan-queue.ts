@@ -39,7 +39,7 @@ interface ContextRow {
 }
 
 /**
- * Which files are scanned again, and by which replica. The position in each context is a row, and so is each file that a replica scans,
+ * Assigns the files of a rescan to replicas. The position in each context is a row, and so is each file that a replica scans,
  * leased by the database's clock. Replicas take turns at both. When a replica dies, another takes its files after their lease.
  */
 export class RescanQueue {

@@ -95,7 +95,7 @@ export class RescanService {
     return (await this.#newest(current)) ?? 'unknown'
   }
 
-  /** Whether no replica has seen newer signatures. */
+  /** True if no replica has seen newer signatures. */
   async isNewest(signatures: string): Promise<boolean> {
     return (await this.#newest(undefined)) === signatures
   }

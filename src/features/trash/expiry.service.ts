@@ -25,9 +25,9 @@ interface Due {
 }
 
 /**
- * Deletes files that are older than their context keeps them, and takes out of the trash for good what can no longer be restored. In small
- * batches, each judged under the tenant's lock by the policy and the holds as they are then, and each followed by a pause. Any replica
- * may do any batch: what one of them does, the next does not find.
+ * Deletes files beyond the retention of their context, and permanently deletes files whose time in the trash has ended. Works in small
+ * batches with a pause after each. The tenant's lock is held while a batch checks the current policy and holds. Any replica may process
+ * any batch. The next one no longer finds the processed files.
  */
 export class ExpiryService {
   readonly #db: Database

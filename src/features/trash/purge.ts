@@ -23,7 +23,7 @@ export const purgeDue = (
   { contextId, limit }: { contextId: string; limit: number },
 ): Promise<AuditRow[]> => removePermanently(tx, systemActor(tenantId), { table: 'trash', where: due, values: [contextId, limit] })
 
-// By the current policy and the database's clock at the start of the transaction.
+// Files that are due, by the current policy and the database's clock at the start of the transaction.
 const due = `t.file_id IN (SELECT d.file_id FROM trash d JOIN file_contexts p ON p.tenant_id = $1 AND p.context_id = d.context_id
   WHERE d.tenant_id = $1 AND d.context_id = $3 AND d.deleted_at <= now() - make_interval(days => p.trash_days)
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = d.file_id)

@@ -83,7 +83,7 @@ class DeliveryTurn {
     return this.#parts.stopping.aborted || performance.now() > this.#until
   }
 
-  /** Whether the turn continues with the next event. */
+  /** Returns true if the turn continues with the next event. */
   async #deliver(event: OutgoingEvent): Promise<boolean> {
     const { outbound, stopping } = this.#parts
     const { url } = this.#webhook

@@ -17,16 +17,16 @@ export interface Database {
   /** For lists, logs, statistics and exports, which a replica may serve; without one it is `pool`. */
   readonly reads: Queries
   readonly replica: ReadReplica | undefined
-  /** Whether what `pool` reads can still be lost in a crash. */
+  /** Reports whether rows that `pool` reads can still be lost in a crash. */
   readonly durability: Durability
-  /** Reads on the one, transactions on the other. */
+  /** Reads use the pool of readers, transactions the pool of writers. */
   readonly prisma: PrismaClient
   /**
-   * A connection of its own, outside the pool and without a limit on a statement's time: for LISTEN, exports and
-   * recounts. The caller handles its 'error' events where it stays open, and ends it.
+   * Opens a connection outside of the pool, without a statement time-out: for LISTEN, exports and recounts. The caller must end it,
+   * and must handle its 'error' events if it stays open.
    */
   dedicated(applicationName: string): Promise<pg.Client>
-  /** As `dedicated`, to a replica where there is one that may serve. */
+  /** Like `dedicated`, but connects to a read replica if one has the required data. */
   dedicatedReads(applicationName: string): Promise<pg.Client>
   close(): Promise<void>
 }
@@ -43,14 +43,14 @@ export interface DatabaseOptions {
 }
 
 const prismaNames = statementNames('prisma')
-// By default PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
+// PostgreSQL by default plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
-// The primary is there to serve: a replica that is away is not waited for.
+// If a replica is unavailable, the primary serves its reads.
 const replicaConnectMs = 1000
 // Five groups or changes of different tenants, two more of tenants that are locked, two that only add, and the fold.
 const maxWriters = 10
-// A transaction that waits longer for a lock makes room for others, and is tried again.
+// In milliseconds. A transaction that waits longer for a lock is rolled back and retried.
 const lockTimeoutMs = 1000
 
 /** Opens nothing yet: connections are made when they are wanted, and a database that is down fails each call within 5 s. */
@@ -107,7 +107,7 @@ export function createDatabase(
 
 interface PoolOptions {
   url: string
-  /** Whether `url` is a pooler in transaction mode. */
+  /** True if `url` is a pooler in transaction mode. */
   behindPooler: boolean
   limits: { statement_timeout: number; idle_in_transaction_session_timeout: number }
   max: number
@@ -219,9 +219,9 @@ const digits = (text: string, at: number, count: number): number => {
   return number
 }
 
-// What a session in UTC gives of our years, such as 2026-01-31 12:00:00.5+00: its digits are read for a fifth of what a parser of dates costs.
+// Format of a session in UTC, such as 2026-01-31 12:00:00.5+00. Reading its digits takes a fifth of the time of a date parser.
 const moment = (value: string): Date => {
-  // Date.UTC takes the years up to 99 for some of the last century.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999.
   if (value.length > 29 || value[10] !== ' ' || value[0] === '0' || !value.endsWith('+00')) return anyMoment(value) as Date
   const fraction = Math.min(3, value.length - 23)
   const milliseconds = fraction > 0 ? digits(value, 20, fraction) * 10 ** (3 - fraction) : 0

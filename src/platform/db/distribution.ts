@@ -13,7 +13,7 @@ export const referenceTables = [
   'service_state',
 ] as const
 
-/** What grows: each tenant's rows on one node, all tables alike. Every key of theirs begins with the tenant. */
+/** Growing tables. All rows of a tenant are on one node, and every key begins with the tenant. */
 export const distributedTables = [
   'tenant_heads',
   'files',
@@ -47,13 +47,13 @@ export const distributedTables = [
   'webhook_deliveries',
 ] as const
 
-/** What was done now; nothing where all had been done before. */
+/** Tables that this run distributed. Empty if all were distributed before. */
 export interface Distributed {
   reference: string[]
   distributed: string[]
 }
 
-/** Spreads the tables over the nodes of a Citus cluster; what is spread already is left alone. Throws where the extension is missing. */
+/** Distributes the tables to the nodes of a Citus cluster. Skips distributed tables. Throws if the extension is missing. */
 export async function distribute(client: pg.ClientBase): Promise<Distributed> {
   const { rowCount } = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
   if (rowCount === 0)

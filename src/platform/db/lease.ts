@@ -15,7 +15,7 @@ export interface Lease {
   seconds: number
 }
 
-/** SQL condition: nobody holds the row. */
+/** SQL condition: the row has no valid lease. */
 export const isLeaseFree = 'leased_until <= now()'
 
 /** SQL expression: end of a lease that begins now. */

@@ -30,7 +30,7 @@ export async function migrate(url: string, folder = ours): Promise<string[]> {
   })
 }
 
-/** Converts a database of the last pre-release version. Returns whether it was one: a converted database stays as it is. */
+/** Converts a database of the last pre-release version. Returns true if it converted the database. */
 export async function migrateFromPrerelease(url: string): Promise<boolean> {
   return withClient(url, async (client) => {
     await lock(client)

@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * How a migration runs. `transaction`: all of it and its row at once. `alone`: one statement that PostgreSQL refuses in a
- * transaction. `batches`: one statement, repeated until it changes no row, each time committed.
+ * Execution of a migration. `transaction`: all statements and its row in one transaction. `alone`: one statement that PostgreSQL rejects
+ * in a transaction. `batches`: one statement, repeated and committed until it changes no row.
  */
 export type MigrationMode = 'transaction' | 'alone' | 'batches'
 
@@ -29,7 +29,7 @@ export function readMigrations(folder: string): Migration[] {
 
 const markers: Record<string, MigrationMode> = { 'outside a transaction': 'alone', 'in batches': 'batches' }
 
-// A comment, so that Prisma's own command line takes the file as it is (prisma/migrations/README.md).
+// The mode is an SQL comment, so that Prisma's command line accepts the file (prisma/migrations/README.md).
 function modeOf(name: string, sql: string): MigrationMode {
   const asked = /^-- assay: *(.*)$/m.exec(sql)?.[1]?.trim()
   if (asked === undefined) return 'transaction'

@@ -4,8 +4,8 @@ import { StatementClient } from './statement-client.js'
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
 /**
- * A client for a pooler in transaction mode, where each transaction may run on another connection of the server: statements
- * have no names there, and `limits`, which its start-up would be refused for, are set in each transaction.
+ * A client for a pooler in transaction mode. Each transaction may run on another connection of the server, so statements have no names.
+ * Poolers reject `limits` as start-up parameters, so each transaction sets them.
  */
 export function pooledClient(limits: Record<string, number | undefined>): typeof pg.Client {
   const known = Object.entries(limits).filter(([, value]) => value !== undefined)

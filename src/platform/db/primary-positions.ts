@@ -11,9 +11,9 @@ export interface Position {
 const maxKept = 256
 const stepMs = 250
 
-/** What is known of the primary's log, by asking it: once for all that wait. */
+/** Positions of the primary's log with their times. One query serves all waiting callers. */
 export class PrimaryPositions {
-  /** Ascending in both. */
+  /** Sorted by position and by time. */
   readonly #known: Position[] = []
   readonly #ask: () => Promise<string>
   readonly #questions = new Batcher<void, Position>({

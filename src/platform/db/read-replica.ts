@@ -30,9 +30,9 @@ const identityStatement = {
 }
 
 /**
- * Reads from a streaming replica where it has all that was committed before the request came (or so much earlier as the request
- * allows), and else from the primary. By the position in the primary's log, since that holds whichever replica of the service wrote
- * what; asked on the connection that then reads, so that it holds for an address with several replicas behind it as well.
+ * Reads from a streaming replica if it has every commit before the request, and otherwise from the primary. A request may allow older data.
+ * The check compares positions in the primary's log, so that it covers the writes of all replicas of the service. It runs on the
+ * connection that then reads, so that it also holds for an address with several database replicas.
  */
 export class ReadReplica implements Queries {
   readonly #primary: pg.Pool
@@ -82,13 +82,13 @@ export class ReadReplica implements Queries {
     }
   }
 
-  /** Whether this connection to it has what the request may see, for what brings a connection of its own. */
+  /** True if the replica behind `client` has the data that the request needs. For callers with their own connection. */
   async mayServe(client: pg.Client): Promise<boolean> {
     await this.#verify(client)
     return this.#reaches(client, await this.#wanted())
   }
 
-  /** How far behind it is at most, in milliseconds; throws where it does not answer, or does not follow this primary. */
+  /** Maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
   async behindMs(): Promise<number> {
     const present = await this.#positions.since(performance.now())
     const position = positionOf(await this.#pool.query<Standing>(standingStatement))
@@ -129,7 +129,7 @@ export class ReadReplica implements Queries {
       const position = positionOf(await client.query<Standing>(standingStatement))
       if (position < wanted.lsn) continue
       const now = performance.now()
-      // What was known between may be forgotten by now: it has all that was committed before the wanted position.
+      // Later positions may have been discarded, but the replica has every commit before the wanted position.
       const age = Math.min(this.#positions.ageOf(position, now), now - wanted.at)
       reading?.served(Math.max(0, age - (now - (reading?.cameAt ?? 0))))
       return true

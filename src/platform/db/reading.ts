@@ -4,11 +4,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 export interface Reading {
   /** When it came, by the process's own count. */
   cameAt: number
-  /** What it reads may be older than that by so much. */
+  /** Maximum age of the data at the start of the request, in milliseconds. */
   maxAgeMs: number
-  /** Called each time that a replica has served it, with the age of what it read. */
+  /** Called after each read from a replica, with the age of the data. */
   served(ageMs: number): void
 }
 
-/** Which request the code that asks the database works for. Nothing enters it where there is no replica. */
+/** The request that the current code reads for. Not set if no read replica is configured. */
 export const readings = new AsyncLocalStorage<Reading>()

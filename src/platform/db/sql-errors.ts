@@ -1,7 +1,7 @@
 /**
- * What a failed statement means, by what can be done about it: `contention` was undone to end a deadlock and may be run again;
- * `missing_partition` wants the month's partition made; `duplicate` met a unique key; `hardship` is a server that is there and cannot
- * do it now; `unreachable` is one that is not there. `other` is the statement's own fault.
+ * Cause of a failed statement. `contention`: rolled back to end a deadlock, can be retried. `missing_partition`: the partition of the month
+ * must be created. `duplicate`: violates a unique key. `hardship`: the server is running, but cannot execute it now. `unreachable`: no
+ * connection to the server. `other`: the statement is invalid.
  */
 export type SqlFault = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 
@@ -33,7 +33,7 @@ export function sqlFault(error: unknown): SqlFault {
   return 'other'
 }
 
-/** True where the database, and not the request, is at fault. */
+/** True if the cause is the database, not the request. */
 export function isDatabaseOutage(error: unknown): boolean {
   const fault = sqlFault(error)
   return ['unreachable', 'hardship', 'locked', 'contention'].includes(fault)

@@ -7,8 +7,8 @@ type Ask = (statement: unknown, values?: unknown, answer?: Answer) => unknown
 const ask = (client: pg.Client, ...asked: Parameters<Ask>): unknown => (pg.Client.prototype.query as Ask).apply(client, asked)
 
 /**
- * A client with a promise and a `query_timeout` of its own for each statement. A function that is written into a property where it
- * is made, as pg's are, V8 makes outside of the young generation: it would keep the whole call until the next full collection.
+ * A client with its own promise and `query_timeout` per statement. V8 allocates a function that is assigned to a property, as in pg,
+ * outside of the young generation. It would keep the whole call in memory until the next full garbage collection.
  */
 export class StatementClient extends pg.Client {
   readonly #timeoutMs: number
@@ -40,7 +40,7 @@ export class StatementClient extends pg.Client {
     if (!this.#timeoutMs) return void ask(this, statement, values, answer)
     const timer = setTimeout(() => {
       answer(new Error('Query read timeout'))
-      // What it may yet answer is for no one: the connection is of no more use.
+      // A late response would belong to no statement, so the connection is closed.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
     }, this.#timeoutMs)

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** How to run PostgreSQL's programs, which reject root. */
+/** Account for PostgreSQL's programs, which reject root. */
 export interface Account {
   /** Precedes the program and its arguments. */
   prefix: string[]
@@ -19,7 +19,7 @@ const nobody = 65534
 
 const asUser = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server sees the user nobody, but the kernel sees root: no file changes its owner, and a folder below /root is accessible.
+// The server runs as the user `nobody`, but as root for the kernel. No file changes its owner, and folders below /root are accessible.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */

@@ -48,7 +48,7 @@ export function makeFolder(path: string, { options: { uid, gid } }: Account): vo
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)
 }
 
-/** Whether `data` is a database cluster of this version. Throws if it is not empty, but is something else. */
+/** True if `data` is a database cluster of this version, and false if it is empty. Throws if it contains something else. */
 export function isCluster(data: string, { postgres }: Programs): boolean {
   const [firstEntry] = existsSync(data) ? readdirSync(data) : []
   if (firstEntry === undefined) return false

@@ -120,7 +120,7 @@ export const diskFull = (folder: string, reason: string) =>
     `The disk of '${folder}' is full, so PostgreSQL cannot start. Free at least 64 MB, then start the service again. (${reason})`,
   )
 
-/** Whether the server at `url` accepts connections. */
+/** True if the server at `url` accepts connections. */
 export const isReady = (url: string): Promise<boolean> => succeeds(query(url, 'SELECT 1'))
 
 /** Runs a statement in the database that initdb creates. */
