@@ -10,7 +10,7 @@ import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
 
 /** A rejected credential. If the API key is known, the rejection is in the call log of its tenant. */
-export interface Refusal {
+export interface Rejection {
   error: AssayError
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
@@ -21,7 +21,7 @@ export interface RequestFacts {
   readonly origin: Origin
   readonly isHead: boolean
   readonly actor: Actor | undefined
-  readonly refusal: Refusal | undefined
+  readonly rejection: Rejection | undefined
   readonly idempotencyKey: string | undefined
   readonly responseHeaders: Record<string, string>
   readonly cost: RequestCost
@@ -95,8 +95,8 @@ export class Attempt {
 
   #row(): CallRow | undefined {
     const { operation } = this
-    const { actor, refusal, origin } = this.call
-    const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : refusal?.known
+    const { actor, rejection, origin } = this.call
+    const key = actor?.kind === 'api_key' ? { tenantId: actor.tenantId, apiKeyId: actor.id, name: actor.name } : rejection?.known
     if (!operation || !key) return undefined
     return {
       tenantId: key.tenantId,
@@ -185,7 +185,7 @@ export class Admission {
     const { call } = attempt
     if (error instanceof AssayError && httpStatus[error.code] === 503 && error.cause) this.#parts.onOutage(call.id, error)
     const reported = response ?? toPublicError(error)
-    this.#noteRefusal(call, reported)
+    this.noteRejection(call, reported)
     const entry = { ...attempt.fail(reported), ...toBlockedFile(attempt, reported) }
     // If even the row cannot be written, the client receives the first error.
     if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
@@ -193,7 +193,7 @@ export class Admission {
   }
 
   // A rejected credential is noted when it is rejected.
-  #noteRefusal({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
+  noteRejection({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
     if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
   }
@@ -206,9 +206,9 @@ function withOutcome(status: Attempt['outcome']['status'], error: unknown): unkn
 
 function rejectOverLimit({ responseHeaders }: RequestFacts, state: RateState): void {
   Object.assign(responseHeaders, rateLimitHeaders(state))
-  if (!state.refusal) return
+  if (!state.error) return
   responseHeaders['Retry-After'] = String(state.resetSeconds)
-  throw state.refusal
+  throw state.error
 }
 
 /** Throws 403 if the actor may not use the endpoint. */

@@ -32,7 +32,7 @@ export interface KnownCaller {
   isProven: boolean
 }
 
-interface Refused {
+interface Rejected {
   message: string
   why: RejectionReason
   known?: KnownCaller
@@ -43,9 +43,9 @@ interface Refused {
 export type Authentication =
   | { outcome: 'actor'; actor: Actor }
   /** 401 unauthenticated. */
-  | (Refused & { outcome: 'refused' })
+  | (Rejected & { outcome: 'rejected' })
   /** 403 forbidden: the credential is valid, but its tenant is suspended. */
-  | (Refused & { outcome: 'forbidden' })
+  | (Rejected & { outcome: 'forbidden' })
   /** No credential: 401 if the endpoint requires one. */
   | { outcome: 'none' }
 
@@ -78,10 +78,10 @@ export class Authenticator {
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
     if (presented === undefined) return this.#bySession(rawHeaders, origin)
-    if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
+    if ('error' in presented) return { outcome: 'rejected', why: 'header', message: presented.error }
     const { credential } = presented
     if (isToken(credential)) return this.#byToken(credential, origin)
-    if (logTokenForm.test(credential)) return { outcome: 'refused', why: 'log_share', message: isLogShareToken }
+    if (logTokenForm.test(credential)) return { outcome: 'rejected', why: 'log_share', message: isLogShareToken }
     return this.#byKey(credential, origin)
   }
 
@@ -89,11 +89,11 @@ export class Authenticator {
   async #bySession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readSessionCookie(rawHeaders)
     if (presented === undefined) return { outcome: 'none' }
-    if ('fault' in presented) return { outcome: 'refused', why: 'header', message: presented.fault }
+    if ('error' in presented) return { outcome: 'rejected', why: 'header', message: presented.error }
     const found = await this.#byToken(presented.session, origin)
     if (found.outcome === 'actor' && !found.actor.sessionId)
       return {
-        outcome: 'refused',
+        outcome: 'rejected',
         why: 'token_claims',
         message: 'The cookie contains no session of this service. Sign in again.',
       }
@@ -103,11 +103,11 @@ export class Authenticator {
   async #byKey(secret: string, origin: Origin): Promise<Authentication> {
     const { keys, loadApiKey, onKeyUsed } = this.#parts
     const key = await keys.get(fingerprint(secret), () => loadApiKey(hashSecret(secret)))
-    if (!key) return { outcome: 'refused', why: 'key_unknown', message: 'This API key is unknown.' }
+    if (!key) return { outcome: 'rejected', why: 'key_unknown', message: 'This API key is unknown.' }
     if (key.tenantStatus !== 'active')
       return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownKey(key) }
-    const fault = findKeyFault(key, now())
-    if (fault) return { outcome: 'refused', ...fault, known: toKnownKey(key) }
+    const error = findKeyError(key, now())
+    if (error) return { outcome: 'rejected', ...error, known: toKnownKey(key) }
     onKeyUsed(key.apiKeyId)
     const { tenantId, apiKeyId: id, name, scopes, contexts } = key
     return { outcome: 'actor', actor: { tenantId, kind: 'api_key', id, name, email: null, scopes, contexts, ...origin } }
@@ -123,13 +123,13 @@ export class Authenticator {
         const owner = await error.findOwner()
         return owner && toKnownUser(owner.user, owner.isProven)
       }
-      return { outcome: 'refused', why: error.why, message: error.message, find }
+      return { outcome: 'rejected', why: error.why, message: error.message, find }
     }
     const { user, sessionId, issuer } = record
     if (user.tenantStatus !== 'active')
       return { outcome: 'forbidden', why: 'tenant_suspended', message: suspendedTenant, known: toKnownUser(user) }
     if (user.status !== 'active')
-      return { outcome: 'refused', why: 'user_disabled', message: 'This user is disabled.', known: toKnownUser(user) }
+      return { outcome: 'rejected', why: 'user_disabled', message: 'This user is disabled.', known: toKnownUser(user) }
     const { tenantId, userId: id, name, email, scopes, secondFactorDue } = user
     const actor: Actor = { tenantId, kind: 'user', id, name, email, scopes, contexts: null, ...origin, issuer }
     return { outcome: 'actor', actor: { ...actor, ...(sessionId && { sessionId }), ...(secondFactorDue && { secondFactorDue }) } }
@@ -154,7 +154,7 @@ const toKnownUser = ({ tenantId, userId: id, name, email }: UserRecord, isProven
   isProven,
 })
 
-function findKeyFault(key: ApiKeyRecord, now: number): Pick<Refused, 'why' | 'message'> | undefined {
+function findKeyError(key: ApiKeyRecord, now: number): Pick<Rejected, 'why' | 'message'> | undefined {
   if (key.status !== 'active') return { why: 'key_disabled', message: `This API key is ${key.status}.` }
   if (key.expiresAt && key.expiresAt.getTime() <= now) return { why: 'key_expired', message: 'This API key has expired.' }
   if (key.graceEndsAt && key.graceEndsAt.getTime() <= now)
@@ -162,20 +162,20 @@ function findKeyFault(key: ApiKeyRecord, now: number): Pick<Refused, 'why' | 'me
   return undefined
 }
 
-function readCredential(rawHeaders: readonly string[]): { credential: string } | { fault: string } | undefined {
+function readCredential(rawHeaders: readonly string[]): { credential: string } | { error: string } | undefined {
   let value: string | undefined
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!
     if (name.length !== 13 || name.toLowerCase() !== 'authorization') continue
-    if (value !== undefined) return { fault: 'The request has two Authorization headers. Send one.' }
+    if (value !== undefined) return { error: 'The request has two Authorization headers. Send one.' }
     value = rawHeaders[at + 1]!
   }
   if (value === undefined) return undefined
-  if (value.length > maxTokenBytes + 16) return { fault: `The Authorization header is longer than ${maxTokenBytes} bytes.` }
+  if (value.length > maxTokenBytes + 16) return { error: `The Authorization header is longer than ${maxTokenBytes} bytes.` }
   const bearer = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(value)
   return bearer
     ? { credential: bearer[1]! }
-    : { fault: 'Malformed Authorization header. Send `Authorization: Bearer <API key or token>`.' }
+    : { error: 'Malformed Authorization header. Send `Authorization: Bearer <API key or token>`.' }
 }
 
 // API keys contain no dot.

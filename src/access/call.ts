@@ -1,6 +1,6 @@
 import type { Actor, Origin } from '../platform/actor.js'
 import { type FieldError, unauthenticated } from '../platform/errors/errors.js'
-import { type Admission, Attempt, type Refusal, type RequestFacts } from './admission.js'
+import { type Admission, Attempt, type Rejection, type RequestFacts } from './admission.js'
 import type { Endpoint } from './endpoint.js'
 import { RequestCost } from './request-cost.js'
 
@@ -10,7 +10,7 @@ interface CallFacts {
   origin: Origin
   isHead?: boolean
   actor?: Actor | undefined
-  refusal?: Refusal | undefined
+  rejection?: Rejection | undefined
   /** Creates the signal of the call when it is first used. */
   signal: () => AbortSignal
 }
@@ -24,9 +24,9 @@ export class Call implements RequestFacts {
   /** The request's method is HEAD: the client receives the status and the headers only. */
   readonly isHead: boolean
   readonly actor: Actor | undefined
-  readonly refusal: Refusal | undefined
+  readonly rejection: Rejection | undefined
   /** Invalid fields found while the input was coerced. They are reported together with those that validation finds. */
-  inputFaults: FieldError[] = []
+  inputErrors: FieldError[] = []
   /** The request's name of an argument: `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
   idempotencyKey: string | undefined
@@ -46,7 +46,7 @@ export class Call implements RequestFacts {
     this.origin = facts.origin
     this.isHead = facts.isHead ?? false
     this.actor = facts.actor
-    this.refusal = facts.refusal
+    this.rejection = facts.rejection
     this.makeSignal = facts.signal
   }
 
@@ -55,7 +55,7 @@ export class Call implements RequestFacts {
   }
 
   requireActor(): Actor {
-    if (this.refusal) throw this.refusal.error
+    if (this.rejection) throw this.rejection.error
     if (!this.actor) throw unauthenticated('Missing credential. Send `Authorization: Bearer <API key or token>`.')
     return this.actor
   }

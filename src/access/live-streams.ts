@@ -14,8 +14,11 @@ export class LiveStreams {
   readonly #open = new Set<AbortController>()
   #isEnding = false
 
-  /** Takes a slot of the tenant. The signal ends the stream; `mayGoOn` is called every second. Throws 429 at the limit of the tenant, and 503 at the total limit. */
-  enter({ tenantId }: Pick<Actor, 'tenantId'>, mayGoOn: () => Promise<boolean>): { signal: AbortSignal; leave: () => void } {
+  /** Takes a slot of the tenant. The signal ends the stream; `isCredentialValid` is called every second. Throws 429 at the limit of the tenant, and 503 at the total limit. */
+  enter(
+    { tenantId }: Pick<Actor, 'tenantId'>,
+    isCredentialValid: () => Promise<boolean>,
+  ): { signal: AbortSignal; leave: () => void } {
     if (this.#isEnding) throw overloaded('The process is shutting down. Connect again.')
     const free = this.#slots.enter(tenantId)
     const abort = new AbortController()
@@ -30,9 +33,9 @@ export class LiveStreams {
     const check = () => {
       timer = setTimeout(async () => {
         // If the check fails, the stream ends.
-        const goesOn = await mayGoOn().catch(() => false)
+        const isValid = await isCredentialValid().catch(() => false)
         if (abort.signal.aborted) return
-        if (goesOn) check()
+        if (isValid) check()
         else leave()
       }, betweenChecksMs).unref()
     }

@@ -47,7 +47,7 @@ export class MasterKey {
     if (envelope.length < headerBytes || envelope[0] !== version)
       throw new Error(`${label}: not an envelope of version ${version}.`)
     const head = envelope.subarray(0, 1 + idBytes)
-    const key = await this.#keyOf(head.subarray(1), label)
+    const key = await this.findKey(head.subarray(1), label)
     const iv = envelope.subarray(head.length, head.length + ivBytes)
     const decipher = createDecipheriv('aes-256-gcm', key.encryption, iv, { authTagLength: tagBytes })
     decipher.setAAD(Buffer.concat([head, Buffer.from(label)]))
@@ -68,7 +68,7 @@ export class MasterKey {
   }
 
   // Another process may have changed DATA_DIR/master.key since we read it.
-  async #keyOf(id: Buffer, label: string): Promise<KnownKey> {
+  async findKey(id: Buffer, label: string): Promise<KnownKey> {
     const known = this.#keys.find((key) => key.id.equals(id))
     if (known) return known
     if (this.#reread) this.#keys = (await this.#reread()).map(knownKey)

@@ -3,7 +3,7 @@ import { isScope, type Scope } from '../platform/actor.js'
 import { currentTime, now } from '../platform/clock.js'
 import { AssayError, overloaded } from '../platform/errors/errors.js'
 import { toSingleLine } from '../platform/text.js'
-import { ownIssuer, refuse } from './sessions.js'
+import { ownIssuer, throwRejectedToken } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
 /** Claims about the user in a token of the external identity provider. */
@@ -63,7 +63,7 @@ export class OutsideTokens {
   /** Returns the user of the token. Throws RejectedToken, or an AssayError if the keys of the provider cannot be fetched. */
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verified(token)
-    const facts = this.#factsOf(payload)
+    const facts = this.toFacts(payload)
     const user = await this.#options.userOnFirstSight(facts)
     if (!user) throw new RejectedToken('token_claims', 'The tenant of this token does not exist.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
@@ -79,7 +79,7 @@ export class OutsideTokens {
       requiredClaims: ['exp', 'iat', 'sub'],
       currentDate: currentTime(),
     }
-    const { payload, protectedHeader } = await jwtVerify(token, this.#keyOf, rules).catch(refuseUnlessOurs)
+    const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwRejectedUnlessOwnError)
     // RFC 8725, section 3.11: the same key also signs logout tokens and DPoP proofs. These are not access tokens.
     if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is of another type.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
@@ -87,7 +87,7 @@ export class OutsideTokens {
   }
 
   // Only a missing key makes the token invalid. All other errors are errors of the provider.
-  readonly #keyOf: JWTVerifyGetKey = async (header, token) => {
+  readonly findKey: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.#keys(header, token)
     } catch (error) {
@@ -96,7 +96,7 @@ export class OutsideTokens {
     }
   }
 
-  #factsOf(payload: JWTPayload): OutsideUserFacts {
+  toFacts(payload: JWTPayload): OutsideUserFacts {
     const text = (name: string) => nonEmpty(getClaim(payload, name))
     const subject = nonEmpty(payload.sub)
     const tenantId = text(this.#claims.tenant)
@@ -119,9 +119,9 @@ export class OutsideTokens {
 const isAccessTokenType = (type: string | undefined): boolean =>
   type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
 
-function refuseUnlessOurs(error: unknown): never {
+function throwRejectedUnlessOwnError(error: unknown): never {
   if (error instanceof AssayError) throw error
-  return refuse(error)
+  return throwRejectedToken(error)
 }
 
 function getClaim(payload: JWTPayload, name: string): unknown {

@@ -10,7 +10,7 @@ const minPasswordLength = 8
 const maxPasswordBytes = 512
 
 /** Message if a new password is not acceptable. */
-export function passwordFault(password: string): string | undefined {
+export function findPasswordError(password: string): string | undefined {
   if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
   if (isCommonPassword(password)) return 'must be none of the common ones'

@@ -15,7 +15,7 @@ export interface RateState {
   resetSeconds: number
   windowSeconds: number
   /** The 429 to throw if the limit is exceeded. Not thrown here, because its response contains these values too. */
-  refusal?: AssayError
+  error?: AssayError
 }
 
 export interface RateLimitsOptions {
@@ -63,10 +63,10 @@ export class RateLimits {
     if (ofKey.count > perMinute) {
       // The rejected call was not executed: it must not use the limit of the tenant's other keys.
       await this.#counters.tenant.add(tenantId, -1)
-      return { ...key, refusal: tooManyCalls('this credential', key) }
+      return { ...key, error: tooManyCalls('this credential', key) }
     }
     const tenant = toState('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
-    if (ofTenant.count > tenant.limit) return { ...tenant, refusal: tooManyCalls('this tenant', tenant) }
+    if (ofTenant.count > tenant.limit) return { ...tenant, error: tooManyCalls('this tenant', tenant) }
     return tenant.remaining < key.remaining ? tenant : key
   }
 
@@ -86,7 +86,7 @@ export class RateLimits {
     await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])
     const left = exceeded === key ? key.limit - ofKey.count : tenant.limit - ofTenant.count
     const state = { ...exceeded, remaining: Math.max(0, left + calls) }
-    return { ...state, refusal: tooExpensive({ ...request, calls }, state) }
+    return { ...state, error: tooExpensive({ ...request, calls }, state) }
   }
 
   /**

@@ -9,7 +9,7 @@ const sign = { name: 'x-assay-request', value: 'dashboard' }
  * The token in the dashboard's cookie, from `request.rawHeaders`. Browsers send a cookie with requests of any page, so it counts only with
  * a header that neither forms nor other origins can send.
  */
-export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { fault: string } | undefined {
+export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { error: string } | undefined {
   const found: string[] = []
   let isSigned = false
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -20,9 +20,9 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
   if (!isSigned || found.length === 0) return undefined
   // A page on a sibling host can set a second cookie. It is unknown which one belongs to the user.
   if (found.length > 1)
-    return { fault: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
+    return { error: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
   const session = found[0]!
-  if (session.length > maxTokenBytes) return { fault: `The cookie '${sessionCookie}' is longer than ${maxTokenBytes} bytes.` }
+  if (session.length > maxTokenBytes) return { error: `The cookie '${sessionCookie}' is longer than ${maxTokenBytes} bytes.` }
   return { session }
 }
 

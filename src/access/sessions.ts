@@ -44,7 +44,7 @@ export class Sessions {
     try {
       return await this.#verify(token)
     } catch (error) {
-      if (error instanceof RejectedToken) error.findOwner = () => this.#ownerOf(token, error.why !== 'token_signature')
+      if (error instanceof RejectedToken) error.findOwner = () => this.findOwner(token, error.why !== 'token_signature')
       throw error
     }
   }
@@ -60,7 +60,7 @@ export class Sessions {
     return { user: session.user, sessionId: session.sessionId, issuer: ownIssuer, validUntil }
   }
 
-  async #ownerOf(token: string, isProven: boolean): Promise<TokenOwner | null> {
+  async findOwner(token: string, isProven: boolean): Promise<TokenOwner | null> {
     const { sid } = decodeJwt(token)
     const session = isId('ses', sid) ? await this.#options.load(sid) : null
     return session && { user: session.user, isProven }
@@ -91,14 +91,14 @@ export class Sessions {
       requiredClaims: ['exp', 'sub', 'sid', 'tid'],
       currentDate: currentTime(),
     }
-    return (await jwtVerify(token, parseKeyPair(key).publicKey, rules).catch(refuse)).payload
+    return (await jwtVerify(token, parseKeyPair(key).publicKey, rules).catch(throwRejectedToken)).payload
   }
 }
 
 /** Converts jose's errors into rejections that state what is wrong with the token, and nothing else. */
-export function refuse(error: unknown): never {
+export function throwRejectedToken(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
-  if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', claimFault(error))
+  if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', toClaimMessage(error))
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
     throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')
   if (error instanceof errors.JOSEAlgNotAllowed)
@@ -108,12 +108,12 @@ export function refuse(error: unknown): never {
   throw new RejectedToken('token_malformed', 'This token is malformed.')
 }
 
-const claimFaults: Record<string, string> = {
+const claimMessages: Record<string, string> = {
   nbf: 'This token is not valid yet.',
   iat: 'This token is not valid yet.',
   iss: 'This token is from another issuer.',
   aud: 'This token is for another audience.',
 }
 
-const claimFault = ({ claim, reason }: errors.JWTClaimValidationFailed) =>
-  (reason === 'missing' ? undefined : claimFaults[claim]) ?? `The claim '${claim}' of this token is missing or wrong.`
+const toClaimMessage = ({ claim, reason }: errors.JWTClaimValidationFailed) =>
+  (reason === 'missing' ? undefined : claimMessages[claim]) ?? `The claim '${claim}' of this token is missing or wrong.`

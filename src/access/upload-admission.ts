@@ -36,11 +36,11 @@ export class UploadAdmission {
       )
     const least = Number(headers['content-length'] ?? 0) - multipartSlack
     if (least > this.ceiling) throw this.largerThanAny()
-    if (!dryRun && least > 0) await this.#refuseBeyondQuota(actor, least)
+    if (!dryRun && least > 0) await this.assertWithinQuota(actor, least)
     return this.#limits.slots.take(actor)
   }
 
-  async #refuseBeyondQuota(actor: Actor, least: number): Promise<void> {
+  async assertWithinQuota(actor: Actor, least: number): Promise<void> {
     const remaining = await this.#limits.tenantRemaining(actor)
     if (least <= remaining) return
     // A key that is restricted to certain contexts must not learn the usage of the tenant.
@@ -87,7 +87,7 @@ export class UploadSlots {
 
   /** Takes a slot, or throws 429. Returns the function that releases it once. */
   take(holder: Holder): () => void {
-    this.#refuse(holder)
+    this.assertFree(holder)
     this.#all++
     add(this.#byTenant, holder.tenantId, 1)
     add(this.#byCredential, holder.id, 1)
@@ -101,7 +101,7 @@ export class UploadSlots {
     }
   }
 
-  #refuse({ tenantId, id }: Holder): void {
+  assertFree({ tenantId, id }: Holder): void {
     const own = this.#byCredential.get(id) ?? 0
     if (own >= this.#max.credential) throw tooMany(`this credential already has ${own}, the maximum`)
     const held = this.#byTenant.get(tenantId) ?? 0

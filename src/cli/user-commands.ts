@@ -1,5 +1,5 @@
-import { passwordFault } from '../access/passwords.js'
-import { findFaults } from '../api/graphql/rules.js'
+import { findPasswordError } from '../access/passwords.js'
+import { findFieldErrors } from '../api/graphql/rules.js'
 import type { Services } from '../features/services.js'
 import { InviteUserInput, type User } from '../features/users/user.types.js'
 import { systemActor } from '../platform/actor.js'
@@ -38,7 +38,7 @@ export const userCommands: Record<string, Command> = {
       const actor = systemActor((await services.tenants.get(systemActor(String(values.tenant)))).tenantId)
       const { userId, email } = await services.users.getByEmail(actor, String(values.email))
       const password = typeof values.password === 'string' ? values.password : undefined
-      const passwordError = password === undefined ? undefined : passwordFault(password)
+      const passwordError = password === undefined ? undefined : findPasswordError(password)
       if (passwordError) throw new UsageError(`--password ${passwordError}.`)
       if (values['remove-second-factor']) await services.secondFactors.reset(actor, userId)
       if (password !== undefined) await services.users.setPassword(actor, userId, password)
@@ -71,7 +71,7 @@ export const userCommands: Record<string, Command> = {
 }
 
 function assertValid(input: InviteUserInput): void {
-  const errors = findFaults(input)
+  const errors = findFieldErrors(input)
   if (errors.length === 0) return
   const sentences = errors.map(({ field, message }) => `--${field} ${message}`)
   throw new UsageError(`${sentences.join('; ')}.`)

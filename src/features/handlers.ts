@@ -74,11 +74,11 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const graphql = await openGraphql({
     schema,
     explorer: config.graphqlExplorer,
-    onFault: faultLogger(parts, 'A GraphQL request failed because of an internal error.'),
+    onError: createErrorLogger(parts, 'A GraphQL request failed because of an internal error.'),
   })
   const callers = createCallers(parts)
   const health = createHealth(parts)
-  const streams = { schema, streams: new LiveStreams(), mayGoOn: createCredentialCheck(identity) }
+  const streams = { schema, streams: new LiveStreams(), isCredentialValid: createCredentialCheck(identity) }
   const subscriptions = createSubscriptions(parts, callers, streams)
   const { app, listener, getAddress } = createApplication({
     ...callers,
@@ -118,7 +118,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   }
 }
 
-const faultLogger =
+const createErrorLogger =
   ({ logger }: HandlerParts, message: string) =>
   (error: unknown): void =>
     logger.error({ err: error }, message)
@@ -138,12 +138,12 @@ function createCallers(parts: HandlerParts) {
 interface Streams {
   schema: GraphQLSchema
   streams: LiveStreams
-  mayGoOn(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
+  isCredentialValid(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
 }
 
 /** Checks whether the credential of an open stream of events is still valid. */
 const createCredentialCheck =
-  (identity: Services['identity']): Streams['mayGoOn'] =>
+  (identity: Services['identity']): Streams['isCredentialValid'] =>
   async (rawHeaders, origin) => {
     const found = await identity.authenticate(rawHeaders, origin)
     if (found.outcome !== 'actor') return false
@@ -157,16 +157,20 @@ const createSubscriptions = (parts: HandlerParts, callers: Callers, streams: Str
     ...streams,
     endpoint: eventsEndpoint,
     source: { events: parts.services.events.subscribe.bind(parts.services.events) } satisfies EventSource,
-    onFault: faultLogger(parts, 'A GraphQL subscription failed because of an internal error.'),
+    onError: createErrorLogger(parts, 'A GraphQL subscription failed because of an internal error.'),
   })
 
-const createEventHandler = (parts: HandlerParts, { createCall }: Callers, { mayGoOn, ...streams }: Streams): RequestHandler =>
+const createEventHandler = (
+  parts: HandlerParts,
+  { createCall }: Callers,
+  { isCredentialValid, ...streams }: Streams,
+): RequestHandler =>
   createEventStream({
     ...parts.services,
     ...streams,
     createCall,
-    mayGoOn: (request) => mayGoOn(request.rawHeaders, { ip: '', userAgent: '' }),
-    onFault: faultLogger(parts, 'An event stream failed because of an internal error.'),
+    isCredentialValid: (request) => isCredentialValid(request.rawHeaders, { ip: '', userAgent: '' }),
+    onError: createErrorLogger(parts, 'An event stream failed because of an internal error.'),
   })
 
 const createRest = (parts: HandlerParts, schema: GraphQLSchema): ApplicationParts['rest'] =>
@@ -177,7 +181,7 @@ const createRest = (parts: HandlerParts, schema: GraphQLSchema): ApplicationPart
       const context = await parts.services.contexts.findOnce(actor, contextKey)
       return context?.status === 'active' ? context : undefined
     },
-    onFault: faultLogger(parts, 'A REST request failed because of an internal error.'),
+    onError: createErrorLogger(parts, 'A REST request failed because of an internal error.'),
   })
 
 async function createDashboard(
@@ -229,7 +233,7 @@ function createExportHandler(parts: HandlerParts, schema: GraphQLSchema, { creat
     schema,
     database,
     createCall,
-    onFault: faultLogger(parts, 'An export failed after it had started.'),
+    onError: createErrorLogger(parts, 'An export failed after it had started.'),
   })
 }
 
@@ -251,7 +255,7 @@ function createResumableHandlers(parts: HandlerParts, { createCall }: Callers): 
         if (context?.scanForViruses) await scanner.prove()
       },
       createCall,
-      onFault: faultLogger(parts, 'A resumable upload failed because of an internal error.'),
+      onFault: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
     }),
   }
 }

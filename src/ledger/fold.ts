@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { sqlFault } from '../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { inTransaction } from '../platform/db/transaction.js'
 import { deltaBuckets, usageColumns } from './counters.js'
 
@@ -108,7 +108,7 @@ export class Fold {
         await this.#fold(tenants)
       } catch (error) {
         for (const tenantId of tenants) this.#tenants.add(tenantId)
-        if (sqlFault(error) !== 'locked' || tenants.length === 1) throw error
+        if (getSqlErrorKind(error) !== 'locked' || tenants.length === 1) throw error
         // A row of one tenant is locked. The other tenants do not wait for it.
         for (const tenantId of tenants)
           await this.#fold([tenantId]).then(

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg'
-import { sqlFault } from '../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable } from '../platform/errors/errors.js'
 import type { Entry } from './entry.js'
 import { ensurePartitionsOn } from './partitions.js'
@@ -150,7 +150,7 @@ export async function commitGroup(
       if (!isRejection(error)) throw error
       cause = error
     }
-    const fault = sqlFault(cause)
+    const fault = getSqlErrorKind(cause)
     if (fault === 'locked') throw new LockedOut('Another transaction holds a lock.', { cause })
     if (attempt < maxAttempts && fault === 'contention') continue
     if (attempt < maxAttempts && fault === 'missing_partition') {
@@ -178,6 +178,6 @@ function isRejection(error: unknown): boolean {
 }
 
 export const unavailable = (error: unknown) =>
-  error instanceof AssayError || sqlFault(error) === 'unreachable'
+  error instanceof AssayError || getSqlErrorKind(error) === 'unreachable'
     ? error
     : databaseUnavailable('The database did not store this call. Retry later.', error)

@@ -1,6 +1,6 @@
 import type { Database } from '../platform/db/client.js'
 import type { Prisma } from '../platform/db/generated/client.js'
-import { sqlFault } from '../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { outcomeUnknown } from '../platform/errors/errors.js'
 import { traced } from '../platform/telemetry/tracing.js'
 import { AppendLane } from './append-lane.js'
@@ -147,8 +147,8 @@ export class Ledger {
           { maxWait: 5_000, timeout: 10_000 },
         )
       } catch (error) {
-        if (isCommitting && sqlFault(error) === 'unreachable') throw outcomeUnknown(error)
-        if (sqlFault(error) !== 'contention' || attempt === maxAttempts) throw error
+        if (isCommitting && getSqlErrorKind(error) === 'unreachable') throw outcomeUnknown(error)
+        if (getSqlErrorKind(error) !== 'contention' || attempt === maxAttempts) throw error
       }
     }
   }

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg'
-import { sqlFault } from '../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { databaseUnavailable, outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { faultPoint } from '../platform/fault-points.js'
 import { idTime, newId } from '../platform/ids.js'
@@ -151,7 +151,7 @@ export class MoveLane {
       await change.run()
       tenant.locked = false
     } catch (error) {
-      if (sqlFault(error) === 'locked') requeueLocked(tenant, [change], error)
+      if (getSqlErrorKind(error) === 'locked') requeueLocked(tenant, [change], error)
       else change.reject(error)
     }
   }

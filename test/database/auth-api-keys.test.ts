@@ -69,7 +69,7 @@ describe('an API key', () => {
     await world.change('api_key', key.id, sql)
     here.forget('api_key', key.id)
     const known = { tenantId, kind: 'api_key', id: key.id, name: 'Key' }
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message, known })
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', message, known })
   })
 
   test('that expires in the cache is rejected from that time on', async () => {
@@ -77,14 +77,14 @@ describe('an API key', () => {
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
     setClock(Date.now() + 3_700_000)
     try {
-      expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', message: 'This API key has expired.' })
+      expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', message: 'This API key has expired.' })
     } finally {
       setClock(Date.now())
     }
   })
 
-  test('that does not exist is rejected and not identified', async () => {
-    expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'refused', message: 'This API key is unknown.' })
+  test('that nobody has is refused, and known to nobody', async () => {
+    expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'rejected', message: 'This API key is unknown.' })
   })
 
   test('of a suspended tenant is forbidden, and works again after the tenant resumes', async () => {
@@ -112,7 +112,7 @@ describe('an API key', () => {
       key.id,
     ])
     here.forget('api_key', key.id)
-    expect(await present(here, key.secret)).toMatchObject({ outcome: 'refused', known: { id: key.id } })
+    expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', known: { id: key.id } })
     expect(await present(here, fresh)).toMatchObject({ outcome: 'actor' })
   })
 })
@@ -120,12 +120,12 @@ describe('an API key', () => {
 describe('the Authorization header', () => {
   test.each([
     ['none at all', [], 'none'],
-    ['two valid headers', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'refused'],
-    ['Basic', ['Authorization', 'Basic dTpw'], 'refused'],
-    ['no scheme', ['Authorization', 'KEY'], 'refused'],
-    ['nothing after the scheme', ['Authorization', 'Bearer '], 'refused'],
-    ['two credentials in one', ['Authorization', 'Bearer KEY, Bearer KEY'], 'refused'],
-    ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'refused'],
+    ['two of them, though both are right', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'rejected'],
+    ['Basic', ['Authorization', 'Basic dTpw'], 'rejected'],
+    ['no scheme', ['Authorization', 'KEY'], 'rejected'],
+    ['nothing after the scheme', ['Authorization', 'Bearer '], 'rejected'],
+    ['two credentials in one', ['Authorization', 'Bearer KEY, Bearer KEY'], 'rejected'],
+    ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'rejected'],
     ['the scheme in any case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
   ])('%s', async (_, headers, outcome) => {
     const key = await world.apiKey(tenantId)
@@ -144,7 +144,7 @@ describe('two replicas', () => {
     // While trusted, the cache is used, so that a rejection proves that the notification arrived.
     await waitUntil(async () => {
       const { outcome } = await present(there, key.secret)
-      return there.listener.trusted() && outcome === 'refused'
+      return there.listener.trusted() && outcome === 'rejected'
     })
   })
 
@@ -157,9 +157,9 @@ describe('two replicas', () => {
     link.cut()
     await waitUntil(() => !there.listener.trusted())
     await world.pool.query(disable, [key.id])
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 
   describe('a replica that was paused for seconds reads pending notifications and keeps its connection', () => {
@@ -210,10 +210,10 @@ describe('two replicas', () => {
     link.goMute()
     await world.change('api_key', key.id, disable)
     await sleep(trustMs)
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     link.heal()
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 })
 
@@ -229,7 +229,7 @@ describe('changes that a replica missed', () => {
     await waitUntil(() => !there.listener.trusted())
     link.heal()
     await waitUntil(() => there.listener.trusted())
-    expect(await present(there, key.secret)).toMatchObject({ outcome: 'refused' })
+    expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
   })
 })
 

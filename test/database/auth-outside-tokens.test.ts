@@ -100,7 +100,7 @@ describe('an external provider', () => {
     ['of a tenant that is no text', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
     ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
   ])('%s', async (_, change, message) => {
-    expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'refused', message })
+    expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
   })
 
   test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('accepts type %s as access tokens', async (typ) => {
@@ -109,7 +109,7 @@ describe('an external provider', () => {
 
   test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('rejects type %j, even with a valid key', async (typ) => {
     const message = 'This token is of another type.'
-    expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'refused', message })
+    expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'rejected', message })
   })
 
   test('accepts a skew of 60 s in both directions', async () => {

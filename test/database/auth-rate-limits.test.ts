@@ -29,7 +29,7 @@ const outcomes = async (count: number, work: () => Promise<unknown>) => {
   for (let call = 0; call < count; call++) {
     seen.push(
       await work().then(
-        (state) => (state as { refusal?: { code: string } } | undefined)?.refusal?.code ?? 'passed',
+        (state) => (state as { error?: { code: string } } | undefined)?.error?.code ?? 'passed',
         (error: { code: string }) => error.code,
       ),
     )
@@ -47,7 +47,7 @@ describe('calls', () => {
       expect(await limits.call(actor('key_1'))).toMatchObject({
         policy: 'key',
         remaining: 0,
-        refusal: { retryAfter: expect.any(Number), details: { retry_after: expect.any(Number) } },
+        error: { retryAfter: expect.any(Number), details: { retry_after: expect.any(Number) } },
       })
       expect(await limits.call(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))

@@ -53,8 +53,8 @@ describe('sign-in with a password', () => {
     expect(await present(there, token)).toMatchObject({ outcome: 'actor' })
     await world.change('session', sessionId, 'update sessions set revoked_at = now() where session_id = $1')
     here.forget('session', sessionId)
-    expect(await present(here, token)).toMatchObject({ outcome: 'refused', message: 'This session has ended. Sign in again.' })
-    await waitUntil(async () => (await present(there, token)).outcome === 'refused')
+    expect(await present(here, token)).toMatchObject({ outcome: 'rejected', message: 'This session has ended. Sign in again.' })
+    await waitUntil(async () => (await present(there, token)).outcome === 'rejected')
   })
 
   test('rejects a disabled user, and forbids a suspended tenant', async () => {
@@ -63,7 +63,7 @@ describe('sign-in with a password', () => {
     await present(here, token)
     await world.change('user', userId, "update users set status = 'disabled' where user_id = $1")
     here.forget('user', userId)
-    expect(await present(here, token)).toMatchObject({ outcome: 'refused', message: 'This user is disabled.' })
+    expect(await present(here, token)).toMatchObject({ outcome: 'rejected', message: 'This user is disabled.' })
     await world.change('tenant', tenant, "update tenants set status = 'suspended' where tenant_id = $1")
     here.forget('tenant', tenant)
     expect(await present(here, token)).toMatchObject({ outcome: 'forbidden' })
@@ -84,7 +84,7 @@ describe('sign-in with a password', () => {
     await here.signing.session.rotate({ leaked: true })
     here.forget('signing_key', '')
     expect(await present(here, token)).toMatchObject({
-      outcome: 'refused',
+      outcome: 'rejected',
       message: 'This token was signed with an unknown key.',
     })
     expect((await ofSessions()).length).toBe(1)
@@ -159,17 +159,17 @@ describe('forged tokens of the service', () => {
     ['of no session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
     ['of a session that is no id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
   ])('%s', async (_, change, message) => {
-    expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'refused', message })
+    expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'rejected', message })
   })
 
   test('alg none is rejected', async () => {
     const user = await world.session(tenantId)
     const token = new UnsecuredJWT(claims(user)).setExpirationTime('1h').encode()
-    expect(await present(here, token)).toMatchObject({ outcome: 'refused' })
+    expect(await present(here, token)).toMatchObject({ outcome: 'rejected' })
     const [, payload] = token.split('.')
     for (const alg of ['none', 'None', 'NONE', '']) {
       const header = Buffer.from(JSON.stringify({ alg, kid: (await here.signing.session.current()).id })).toString('base64url')
-      expect(await present(here, `${header}.${payload}.x`)).toMatchObject({ outcome: 'refused' })
+      expect(await present(here, `${header}.${payload}.x`)).toMatchObject({ outcome: 'rejected' })
     }
   })
 
@@ -185,7 +185,7 @@ describe('forged tokens of the service', () => {
     for (const form of forms) {
       const token = await forged({}, { alg: 'HS256', kid: id }, Buffer.from(form))
       expect(await present(here, token)).toMatchObject({
-        outcome: 'refused',
+        outcome: 'rejected',
         message: 'This token is signed in a way that is not accepted.',
       })
     }
@@ -194,13 +194,13 @@ describe('forged tokens of the service', () => {
   test('a foreign key is rejected under an unknown kid, under a known kid, and without one', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
-    const unknown = { outcome: 'refused', message: 'This token was signed with an unknown key.' }
+    const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: 'sig_00000000000000000000000000' }, mine))).toMatchObject(
       unknown,
     )
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: "' or true --" }, mine))).toMatchObject(unknown)
     expect(await present(here, await forged({}, { alg: 'EdDSA' }, mine))).toMatchObject(unknown)
-    const wrong = { outcome: 'refused', message: 'The signature of this token is wrong.' }
+    const wrong = { outcome: 'rejected', message: 'The signature of this token is wrong.' }
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 
@@ -214,7 +214,7 @@ describe('forged tokens of the service', () => {
 
   test('100 KB of token, and malformed tokens are rejected', async () => {
     const before = world.queries.count
-    expect(await present(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({ outcome: 'refused' })
+    expect(await present(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({ outcome: 'rejected' })
     for (const junk of [
       'a.b.c',
       '..',
@@ -223,7 +223,7 @@ describe('forged tokens of the service', () => {
       `${Buffer.from('null').toString('base64url')}.e30.x`,
       '.'.repeat(8000),
     ]) {
-      expect(await present(here, junk)).toMatchObject({ outcome: 'refused' })
+      expect(await present(here, junk)).toMatchObject({ outcome: 'rejected' })
     }
     expect(world.queries.count).toBe(before)
   })

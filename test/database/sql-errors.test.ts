@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { toPublicError } from '../../src/access/public-error.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
-import { isDatabaseOutage, sqlFault } from '../../src/platform/db/sql-errors.js'
+import { getSqlErrorKind, isDatabaseOutage } from '../../src/platform/db/sql-errors.js'
 import { AssayError, storageUnavailable } from '../../src/platform/errors/errors.js'
 import { type TestDatabase, testDatabase } from '../support/database.js'
 
@@ -30,7 +30,7 @@ test('a statement that PostgreSQL cancels is an outage, through pg and through P
     failureOf(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
     failureOf(database.prisma.$transaction((tx) => tx.$executeRaw`SELECT pg_sleep(60)`)),
   ])
-    expect([sqlFault(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
+    expect([getSqlErrorKind(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })
 
 test('a transaction that exceeds its time-out is an outage', async () => {
@@ -64,12 +64,12 @@ test('a unique violation is a duplicate, and an invalid statement is an internal
   const patient = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
   await patient.prisma.tenant.create({ data: row })
-  expect(sqlFault(await failureOf(patient.prisma.tenant.create({ data: row })))).toBe('duplicate')
+  expect(getSqlErrorKind(await failureOf(patient.prisma.tenant.create({ data: row })))).toBe('duplicate')
   const insert = 'INSERT INTO tenants SELECT * FROM tenants'
-  expect(sqlFault(await failureOf(patient.pool.query(insert)))).toBe('duplicate')
-  expect(sqlFault(await failureOf(patient.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
+  expect(getSqlErrorKind(await failureOf(patient.pool.query(insert)))).toBe('duplicate')
+  expect(getSqlErrorKind(await failureOf(patient.prisma.$executeRawUnsafe(insert)))).toBe('duplicate')
   const wrong = await failureOf(patient.pool.query('SELECT 1 / 0'))
-  expect([sqlFault(wrong), isDatabaseOutage(wrong), told(wrong)]).toEqual(['other', false, 'internal_server_error'])
+  expect([getSqlErrorKind(wrong), isDatabaseOutage(wrong), told(wrong)]).toEqual(['other', false, 'internal_server_error'])
   await patient.close()
 })
 

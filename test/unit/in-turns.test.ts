@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { execute, parse } from 'graphql'
 import { hasTooManyValues, maxJsonValues } from '../../src/api/bodies/json.js'
 import { createList, stringifyInTurns } from '../../src/api/bodies/long-lists.js'
-import { findBreadthFault } from '../../src/api/graphql/document-breadth.js'
+import { findBreadthError } from '../../src/api/graphql/document-breadth.js'
 
 /** Number of event loop turns during `work`. */
 async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: number }> {
@@ -86,7 +86,7 @@ describe('number of values of a body', () => {
 })
 
 describe('the breadth of a document', () => {
-  const fault = (text: string) => findBreadthFault(parse(text))
+  const fault = (text: string) => findBreadthError(parse(text))
   const many = (count: number, make: (at: number) => string) => Array.from({ length: count }, (_, at) => make(at)).join(' ')
 
   test.each<[string, (count: number) => string, number]>([

@@ -9,9 +9,9 @@ const operation = (types: Record<string, string>) =>
     variables: Object.entries(types).map(([name, type]) => ({ name, type: typeFromAST(schema, parseType(type) as never) })),
   }) as unknown as Operation
 
-const coerce = (type: string, value: unknown, from: RawValue['from'] = 'json', nullIsFault = false) => {
-  const { variables, faults } = coerceVariables(operation({ v: type }), new Map([['v', { value, from }]]), { nullIsFault })
-  return faults.length > 0 ? 'fault' : variables.v
+const coerce = (type: string, value: unknown, from: RawValue['from'] = 'json', rejectsNull = false) => {
+  const { variables, errors } = coerceVariables(operation({ v: type }), new Map([['v', { value, from }]]), { rejectsNull })
+  return errors.length > 0 ? 'fault' : variables.v
 }
 
 describe('numbers', () => {
@@ -54,16 +54,16 @@ test.each([
 
 test('omits values that are omitted, so that schema defaults apply, and null unless it is invalid', () => {
   const types = operation({ a: 'Int', b: 'String' })
-  expect(coerceVariables(types, new Map(), { nullIsFault: false })).toEqual({ variables: {}, faults: [] })
+  expect(coerceVariables(types, new Map(), { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
   const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])
-  expect(coerceVariables(types, nothing, { nullIsFault: false })).toEqual({ variables: {}, faults: [] })
-  expect(coerceVariables(types, nothing, { nullIsFault: true }).faults).toEqual([{ field: 'a', message: 'must not be null' }])
+  expect(coerceVariables(types, nothing, { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
+  expect(coerceVariables(types, nothing, { rejectsNull: true }).errors).toEqual([{ field: 'a', message: 'must not be null' }])
 })
 
 test('reports a missing required value, and substitutes one so that the document still runs', () => {
   const types = operation({ a: 'Int!', b: '[String!]!', c: 'Colour!', d: 'JSONObject!', e: 'String!', f: 'Boolean!' })
-  const { variables, faults } = coerceVariables(types, new Map(), { nullIsFault: false })
-  expect(faults.map(({ field, message }) => `${field} ${message}`)).toEqual(
+  const { variables, errors } = coerceVariables(types, new Map(), { rejectsNull: false })
+  expect(errors.map(({ field, message }) => `${field} ${message}`)).toEqual(
     ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name} is required`),
   )
   expect(Object.keys(variables)).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])

@@ -7,11 +7,11 @@ import { BREAK, type DocumentNode, Kind, type SelectionSetNode, visit } from 'gr
 const limits = { operations: 20, fragments: 50, variables: 100, arguments: 50, sameName: 50, literals: 1_000 }
 
 /** Returns the message for the first limit that the document exceeds. Visits each node once. The caller must limit the depth. */
-export function findBreadthFault(document: DocumentNode): string | undefined {
+export function findBreadthError(document: DocumentNode): string | undefined {
   let literals = 0
-  let fault: string | undefined
+  let error: string | undefined
   const refuse = (message: string) => {
-    fault = message
+    error = message
     return BREAK
   }
   const definitions = (kind: Kind) => document.definitions.filter((node) => node.kind === kind).length
@@ -38,10 +38,10 @@ export function findBreadthFault(document: DocumentNode): string | undefined {
       if ((literals += fields.length) > limits.literals) return refuse(tooManyLiterals)
     },
   })
-  return fault
+  return error
 }
 
-const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects; give what is long as a variable`
+const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects; send long values as variables`
 
 /** Count of the most frequent name or fragment in one selection set. The content of inline fragments counts. */
 function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {

@@ -13,7 +13,7 @@ import {
 } from 'graphql'
 import { type CostRequest, computeCost, maxCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { findBreadthFault } from './document-breadth.js'
+import { findBreadthError } from './document-breadth.js'
 
 const maxDepth = 12
 /** The standard introspection query unwraps types nine times. */
@@ -31,29 +31,28 @@ export const maxTokens = 4_000
 const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
 
 /**
- * Refuses a document that would cost more to understand than it may. Before graphql-js validates it, because two of its rules
- * run out of stack on fragments in circles, and others grow with the square of what is repeated. Each part of the document is
- * looked at once, whatever it multiplies to. Gives the parsed document, for the log of what is refused; undefined where it cannot be parsed.
+ * Rejects a document that is too expensive to process. Runs before the validation by graphql-js: two of its rules overflow the stack on
+ * cyclic fragments, and others take quadratic time on repeated elements. Visits each node once. Returns the parsed document for the call
+ * log, and undefined if it cannot be parsed.
  */
 export function screenDocument(text: string): {
   document: DocumentNode | undefined
-  fault: ReturnType<typeof tooMuch> | undefined
+  error: ReturnType<typeof tooMuch> | undefined
 } {
-  const fault = findTokenFault(text)
-  if (fault) return { document: undefined, fault }
+  const error = findTokenError(text)
+  if (error) return { document: undefined, error }
   try {
     const document = parse(text, { maxTokens: maxTokens, noLocation: true })
-    const broad = findBreadthFault(document)
-    return { document, fault: broad === undefined ? new Screen(document).fault() : tooMuch(broad) }
+    const broad = findBreadthError(document)
+    return { document, error: broad === undefined ? new Screen(document).findError() : tooMuch(broad) }
   } catch {
-    // Apollo Server parses it again, and tells what is wrong.
-    return { document: undefined, fault: undefined }
+    // Apollo Server parses it again, and reports the syntax error.
+    return { document: undefined, error: undefined }
   }
 }
 
-function findTokenFault(text: string): ReturnType<typeof tooMuch> | undefined {
-  if (text.length > maxCharacters)
-    return tooMuch(`must have at most ${maxCharacters} characters; give what is long as a variable`)
+function findTokenError(text: string): ReturnType<typeof tooMuch> | undefined {
+  if (text.length > maxCharacters) return tooMuch(`must have at most ${maxCharacters} characters; send long values as variables`)
   const lexer = new Lexer(new Source(text))
   let nesting = 0
   let directives = 0
@@ -87,7 +86,7 @@ class Screen {
   readonly #fragments = new Map<string, FragmentDefinitionNode>()
   readonly #sizes = new Map<string, Size>()
   readonly #open = new Set<string>()
-  #fault: string | undefined
+  #error: string | undefined
 
   constructor(document: DocumentNode) {
     this.#document = document
@@ -95,36 +94,36 @@ class Screen {
       if (node.kind === Kind.FRAGMENT_DEFINITION) this.#fragments.set(node.name.value, node)
   }
 
-  fault(): ReturnType<typeof tooMuch> | undefined {
+  findError(): ReturnType<typeof tooMuch> | undefined {
     for (const node of this.#document.definitions) {
       if (node.kind !== Kind.OPERATION_DEFINITION && node.kind !== Kind.FRAGMENT_DEFINITION) continue
-      const size = this.#sizeOf(node.selectionSet)
+      const size = this.measure(node.selectionSet)
       if (
         node.kind === Kind.FRAGMENT_DEFINITION &&
         node.typeCondition.name.value.startsWith('__') &&
         this.#repeats(node.selectionSet)
       )
-        this.#refuse(onceEach)
-      if (size.introspections > maxIntrospections) this.#refuse(`must ask for the schema at most ${maxIntrospections} times`)
+        this.reject(onceEach)
+      if (size.introspections > maxIntrospections) this.reject(`must ask for the schema at most ${maxIntrospections} times`)
       if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > maxRootFields)
-        this.#refuse(`must ask for at most ${maxRootFields} root fields`)
+        this.reject(`must ask for at most ${maxRootFields} root fields`)
       const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
-      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.#refuse(`must be at most ${depth} levels deep`)
+      if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.reject(`must be at most ${depth} levels deep`)
       if (size.selections > maxSelections)
-        this.#refuse(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
-      if (this.#fault) return tooMuch(this.#fault)
+        this.reject(`must request at most ${maxSelections} fields. Each use of a fragment counts`)
+      if (this.#error) return tooMuch(this.#error)
     }
     return undefined
   }
 
-  #refuse(message: string): void {
-    this.#fault ??= message
+  reject(message: string): void {
+    this.#error ??= message
   }
 
-  #sizeOf({ selections }: SelectionSetNode, level = 0): Size {
-    if (this.#fault) return nothing
+  measure({ selections }: SelectionSetNode, level = 0): Size {
+    if (this.#error) return nothing
     if (level > maxNesting) {
-      this.#refuse(`must be nested at most ${maxNesting} deep`)
+      this.reject(`must be nested at most ${maxNesting} deep`)
       return nothing
     }
     const sizes = selections.map((selection) => this.#sizeOfOne(selection, level))
@@ -139,10 +138,10 @@ class Screen {
 
   #sizeOfOne(selection: SelectionNode, level: number): Size {
     if (selection.kind === Kind.FRAGMENT_SPREAD) return this.#sizeOfSpread(selection.name.value, level)
-    const inner = selection.selectionSet ? this.#sizeOf(selection.selectionSet, level + 1) : nothing
+    const inner = selection.selectionSet ? this.measure(selection.selectionSet, level + 1) : nothing
     if (selection.kind === Kind.INLINE_FRAGMENT) return { ...inner, selections: inner.selections + 1 }
     const introspects = selection.name.value === '__schema' || selection.name.value === '__type'
-    if (introspects && selection.selectionSet && this.#repeats(selection.selectionSet)) this.#refuse(onceEach)
+    if (introspects && selection.selectionSet && this.#repeats(selection.selectionSet)) this.reject(onceEach)
     return {
       depth: inner.depth + 1,
       selections: inner.selections + 1,
@@ -157,11 +156,11 @@ class Screen {
     const known = this.#sizes.get(name)
     if (known) return known
     if (this.#open.has(name)) {
-      this.#refuse(`must not have fragments in circles ('${name.slice(0, 100)}')`)
+      this.reject(`must not have fragments in circles ('${name.slice(0, 100)}')`)
       return nothing
     }
     this.#open.add(name)
-    const inner = this.#sizeOf(fragment.selectionSet, level + 1)
+    const inner = this.measure(fragment.selectionSet, level + 1)
     this.#open.delete(name)
     const size = { ...inner, selections: inner.selections + 1 }
     this.#sizes.set(name, size)

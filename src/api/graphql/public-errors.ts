@@ -10,7 +10,7 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
     ...(formatted.path && { path: formatted.path }),
     ...(formatted.locations && { locations: formatted.locations }),
   }
-  if (isInputFault(formatted, cause)) {
+  if (isInputError(formatted, cause)) {
     const message = isIntrospection(formatted) ? introspectionDisabled : formatted.message
     const known = formatted.extensions?.details as Record<string, unknown> | undefined
     const details = known ?? { fields: [{ field: variableIn(message) ?? 'query', message }] }
@@ -20,7 +20,7 @@ export function formatError(formatted: GraphQLFormattedError, error: unknown): G
 }
 
 /** True for unexpected errors, which are logged completely. */
-export const isOurFault = (error: unknown): boolean => {
+export const isInternalError = (error: unknown): boolean => {
   const cause = unwrapResolverError(error)
   // An error without a path is in the document or its variables. No resolver has run.
   if (isOfGraphql(cause) && (cause.path === undefined || cause.extensions.code !== undefined)) return false
@@ -42,7 +42,7 @@ const inputCodes = new Set([
   'PERSISTED_QUERY_NOT_SUPPORTED',
 ])
 
-const isInputFault = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
+const isInputError = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
 
 // Apollo Server's own message names an option of its constructor, which an operator does not have.

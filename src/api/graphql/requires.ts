@@ -16,7 +16,7 @@ export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, en
     const { context: call, info } = data
     const endpoint = endpointOf?.(data) ?? declared
     if (access === 'public') return next()
-    if (more.orNull && !call.actor && !call.refusal) return null
+    if (more.orNull && !call.actor && !call.rejection) return null
     if (!info.path.prev) return call.run(String(info.path.key), endpoint, next)
     requireAccess(call.requireActor(), endpoint)
     return next()

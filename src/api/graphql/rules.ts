@@ -143,37 +143,37 @@ const cleaned =
   }
 
 /** Finds values of an input object that the configuration does not allow. */
-export type FaultsOf = (input: object) => FieldError[]
+export type FindErrors = (input: object) => FieldError[]
 
 /** The validation function of the schema. */
 export const argumentValidator =
-  (faultsOfSettings?: FaultsOf): ValidatorFn =>
+  (findSettingsErrors?: FindErrors): ValidatorFn =>
   (value, type, { context }) =>
-    validateArguments(context as Call, value, type, faultsOfSettings)
+    validateArguments(context as Call, value, type, findSettingsErrors)
 
 /** Throws one error for all invalid arguments, named as in the request. */
-export function validateArguments(call: Call, value: unknown, type: unknown, faultsOfSettings: FaultsOf = () => []): void {
-  // A scalar has no rules of its own. The faults of all arguments are reported with the object that contains them.
+export function validateArguments(call: Call, value: unknown, type: unknown, findSettingsErrors: FindErrors = () => []): void {
+  // A scalar has no rules of its own. The errors of all arguments are reported with the object that contains them.
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
-  const faults = call.inputFaults.map((fault) => withRange(fault, value, requestName))
-  for (const fault of isInput ? [...findFaults(value), ...faultsOfSettings(value)] : findFaults(value)) {
-    const field = requestName(fault.field)
-    if (!faults.some((known) => known.field === field)) faults.push({ ...fault, field })
+  const errors = call.inputErrors.map((error) => withRange(error, value, requestName))
+  for (const error of isInput ? [...findFieldErrors(value), ...findSettingsErrors(value)] : findFieldErrors(value)) {
+    const field = requestName(error.field)
+    if (!errors.some((known) => known.field === field)) errors.push({ ...error, field })
   }
-  if (faults.length > 0) throw badUserInput(faults)
+  if (errors.length > 0) throw badUserInput(errors)
 }
 
 /** For a value that is no number of the field's type (too long, negative, a fraction, text): states the field's own range. */
-function withRange(fault: FieldError, input: object, requestName: (field: string) => string): FieldError {
-  if (fault.value === undefined) return fault
+function withRange(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
+  if (error.value === undefined) return error
   for (const [field, { rules }] of declaredFor(input)) {
-    const range = requestName(field) === fault.field && rules.find(({ isRange }) => isRange)
+    const range = requestName(field) === error.field && rules.find(({ isRange }) => isRange)
     if (range)
-      return { ...fault, message: isWholeText(fault.value) ? range.message : range.message.replace('be', 'be a whole number') }
+      return { ...error, message: isWholeText(error.value) ? range.message : range.message.replace('be', 'be a whole number') }
   }
-  return fault
+  return error
 }
 
 const isWholeText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
@@ -185,15 +185,15 @@ function* declaredFor(value: object): Generator<[string, FieldRules]> {
 }
 
 /** Finds the first broken rule of each field, also of inherited ones. Cleans text first. */
-export function findFaults(value: object): FieldError[] {
-  const faults: FieldError[] = []
+export function findFieldErrors(value: object): FieldError[] {
+  const errors: FieldError[] = []
   const object = value as Record<string, unknown>
   for (const [field, { rules, clean, isLeftOut }] of declaredFor(value)) {
     if (isLeftOut(object[field])) continue
     if (clean) object[field] = clean(object[field])
     const broken = rules.find(({ judge }) => !judge(object[field]))
-    if (!broken || faults.some((known) => known.field === field)) continue
-    faults.push({
+    if (!broken || errors.some((known) => known.field === field)) continue
+    errors.push({
       field,
       message: broken.message,
       ...(broken.isRange && typeof object[field] === 'number' && { value: object[field] }),
@@ -201,8 +201,8 @@ export function findFaults(value: object): FieldError[] {
   }
   for (const [field, member] of Object.entries(value))
     if (isObject(member) && declared.has(Object.getPrototypeOf(member)))
-      faults.push(...findFaults(member).map((fault) => ({ ...fault, field: `${field}.${fault.field}` })))
-  return faults
+      errors.push(...findFieldErrors(member).map((error) => ({ ...error, field: `${field}.${error.field}` })))
+  return errors
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)

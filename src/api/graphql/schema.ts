@@ -2,17 +2,17 @@ import 'reflect-metadata'
 import { type GraphQLSchema, getNullableType, isObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { buildSchemaSync, type NonEmptyArray } from 'type-graphql'
 import type { Endpoint } from '../../access/endpoint.js'
-import { argumentValidator, type FaultsOf } from './rules.js'
+import { argumentValidator, type FindErrors } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
 /** Builds the schema from the instances of the resolvers. The map of the instances is type-graphql's container. */
-export function buildSchema(resolvers: object[], faultsOfSettings?: FaultsOf): GraphQLSchema {
+export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors): GraphQLSchema {
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   const schema = buildSchemaSync({
     resolvers: [...instances.keys()] as NonEmptyArray<new () => object>,
     // type-graphql creates the classes of field resolvers itself and does not request them here.
     container: instances,
-    validateFn: argumentValidator(faultsOfSettings),
+    validateFn: argumentValidator(findSettingsErrors),
     validate: false,
     // It would run an introspection to see whether the schema is sound, which the first validation of a document asks, too.
     skipCheck: true,

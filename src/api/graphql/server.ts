@@ -10,14 +10,14 @@ import { RequestCost } from '../../access/request-cost.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { stringifyInTurns } from '../bodies/long-lists.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from './document-limits.js'
-import { formatError, isOurFault } from './public-errors.js'
+import { formatError, isInternalError } from './public-errors.js'
 import { logUnresolved } from './unresolved-calls.js'
 import { rejectInvalidVariables } from './variable-errors.js'
 
 export interface GraphqlParts {
   schema: GraphQLSchema
   explorer: boolean
-  onFault(error: unknown, call: Call): void
+  onError(error: unknown, call: Call): void
 }
 
 /** Answers a GraphQL request whose body is parsed and whose caller is known. */
@@ -37,7 +37,7 @@ export async function openGraphql(
     allowBatchedHttpRequests: false,
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: maxTokens },
-    validationOptions: { maxErrors: maxErrors },
+    validationOptions: { maxErrors },
     // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
     maxRecursiveSelections: true,
     formatError,
@@ -88,11 +88,11 @@ async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: 
   if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
     throw badUserInput([{ field: 'operationName', message: `must be at most ${maxOperationNameLength} characters` }])
   if (typeof query !== 'string') return
-  const { document, fault } = screenDocument(query)
-  if (!fault) return
+  const { document, error } = screenDocument(query)
+  if (!error) return
   if (document)
-    await logUnresolved(schema, call, document, typeof operationName === 'string' ? operationName : null, toPublicError(fault))
-  throw fault
+    await logUnresolved(schema, call, document, typeof operationName === 'string' ? operationName : null, toPublicError(error))
+  throw error
 }
 
 async function answer(
@@ -169,14 +169,14 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
         })
       },
       didEncounterErrors: async ({ contextValue: call, document, errors, request }) => {
-        for (const error of errors) if (isOurFault(error)) parts.onFault(error.originalError ?? error, call)
+        for (const error of errors) if (isInternalError(error)) parts.onError(error.originalError ?? error, call)
         if (call.hasRootField || !document) return
         const reported = errors[0] ? formatError(errors[0].toJSON(), errors[0]) : undefined
-        const fault =
+        const error =
           reported?.extensions?.code === 'BAD_USER_INPUT'
             ? { code: 'bad_user_input' as const, message: withoutValues(reported.message), details: {} }
             : toPublicError(errors[0]?.originalError ?? errors[0])
-        await logUnresolved(parts.schema, call, document, request.operationName, fault)
+        await logUnresolved(parts.schema, call, document, request.operationName, error)
       },
     }),
   }

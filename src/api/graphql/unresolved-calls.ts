@@ -11,11 +11,11 @@ export async function logUnresolved(
   call: Call,
   document: DocumentNode,
   operationName: string | null | undefined,
-  fault: PublicError,
+  error: PublicError,
 ): Promise<void> {
   // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
   for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, maxRootFields)) {
-    if (getOperation(endpoint)) await call.admission.failed(call.begin(key, endpoint), fault, fault)
+    if (getOperation(endpoint)) await call.admission.failed(call.begin(key, endpoint), error, error)
   }
 }
 

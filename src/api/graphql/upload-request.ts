@@ -109,8 +109,8 @@ class UploadRequest {
   }
 
   #onField(name: string, value: string, truncated: boolean): void {
-    const fault = findFieldFault(name, value, truncated)
-    if (fault) throw fault
+    const error = findFieldError(name, value, truncated)
+    if (error) throw error
     if ((name === 'operations' || name === 'map') && !this.#beginning) this.#texts.push({ name, value })
   }
 
@@ -153,7 +153,7 @@ class UploadRequest {
   }
 }
 
-function findFieldFault(name: string, value: string, truncated: boolean): AssayError | undefined {
+function findFieldError(name: string, value: string, truncated: boolean): AssayError | undefined {
   if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
   if (name === 'map' && value.length > maxMapBytes) return broken(`'map' is longer than ${maxMapBytes} bytes`)
   if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${maxJsonValues} values`)

@@ -16,7 +16,7 @@ import {
 
 // Repeated in the message: what a client sent as a megabyte need not come back as one.
 const maxMessageLength = 500
-const maxReportedFaults = 10
+const maxReportedErrors = 10
 // Maximum length of a member or enum value in a message. No name in the schema is longer.
 const maxNameLength = 100
 
@@ -29,24 +29,24 @@ export function rejectInvalidVariables(
   operation: OperationDefinitionNode,
   variables: Record<string, unknown>,
 ): void {
-  const faults: string[] = []
+  const errors: string[] = []
   for (const definition of operation.variableDefinitions ?? []) {
-    if (faults.length > maxReportedFaults) break
+    if (errors.length > maxReportedErrors) break
     const isProvided = Object.hasOwn(variables, definition.variable.name.value)
-    faults.push(...findFaults(schema, definition, isProvided ? variables[definition.variable.name.value] : undefined))
+    errors.push(...findVariableErrors(schema, definition, isProvided ? variables[definition.variable.name.value] : undefined))
   }
-  if (faults.length === 0) return
-  const messages = faults.slice(0, maxReportedFaults)
-  if (faults.length > maxReportedFaults) messages.push('Further errors are omitted.')
+  if (errors.length === 0) return
+  const messages = errors.slice(0, maxReportedErrors)
+  if (errors.length > maxReportedErrors) messages.push('Further errors are omitted.')
   throw new GraphQLError(messages.map(shortened).join(' '), {
     nodes: operation.variableDefinitions ?? null,
     extensions: { code: 'BAD_USER_INPUT', http: { status: 400 } },
   })
 }
 
-const enough = Symbol('enough faults')
+const enough = Symbol('enough errors')
 
-function findFaults(
+function findVariableErrors(
   schema: GraphQLSchema,
   { variable, type: node, defaultValue }: VariableDefinitionNode,
   value: unknown,
@@ -58,18 +58,18 @@ function findFaults(
     return isNonNullType(type) && !defaultValue ? [`Variable "$${name}" of required type "${print(node)}" was not provided.`] : []
   if (value === null)
     return isNonNullType(type) ? [`Variable "$${name}" of non-null type "${print(node)}" must not be null.`] : []
-  const faults: string[] = []
+  const errors: string[] = []
   try {
     coerceInputValue(abridged(type, value), type, (path, wrong, { message }) => {
       const at =
         path.length > 0 ? ` at "${name}${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')}"` : ''
-      faults.push(`Variable "$${name}" got invalid value ${shown(wrong)}${at}; ${message}`)
-      if (faults.length > maxReportedFaults) throw enough
+      errors.push(`Variable "$${name}" got invalid value ${shown(wrong)}${at}; ${message}`)
+      if (errors.length > maxReportedErrors) throw enough
     })
   } catch (error) {
     if (error !== enough) throw error
   }
-  return faults
+  return errors
 }
 
 /**
@@ -87,7 +87,7 @@ function abridged(type: GraphQLInputType, value: unknown): unknown {
   let unknown = 0
   for (const [name, member] of Object.entries(value)) {
     if (Object.hasOwn(fields, name)) members.push([name, abridged(fields[name]!.type, member)])
-    else if (++unknown <= maxReportedFaults + 1) members.push([name.slice(0, maxNameLength), null])
+    else if (++unknown <= maxReportedErrors + 1) members.push([name.slice(0, maxNameLength), null])
   }
   return Object.fromEntries(members)
 }

@@ -195,18 +195,18 @@ function sendFailure({ logger }: ApplicationParts, error: unknown, request: Iden
 }
 
 function rejectBadFraming(request: Request, response: Response, next: NextFunction): void {
-  const fault = getFramingFault(request)
-  if (!fault) {
+  const error = findFramingError(request)
+  if (!error) {
     next()
     return
   }
   // The following bytes of the connection may or may not be part of this request.
   response.shouldKeepAlive = false
-  next(badUserInput([fault]))
+  next(badUserInput([error]))
 }
 
 /** For a request that a proxy may frame differently: one request for the proxy is another one for the service. */
-function getFramingFault({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
+function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
   // RFC 9112, section 3.2. Node.js's own check is disabled, because its response has no body.
   let hosts = 0
   for (let at = 0; at < rawHeaders.length; at += 2)

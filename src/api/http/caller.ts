@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import type { Express } from 'express'
-import type { Refusal } from '../../access/admission.js'
+import type { Rejection } from '../../access/admission.js'
 import type { KnownCaller } from '../../access/authenticate.js'
 import { Call } from '../../access/call.js'
 import type { SecurityTrail } from '../../access/security-trail.js'
@@ -56,13 +56,13 @@ export async function authenticateCall(
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
   // Rejecting a known key is cheap. All other rejections are limited per address.
-  if (found.known?.kind !== 'api_key' && found.outcome === 'refused') await parts.countRejectedCredential(origin.ip)
+  if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
   if (known) noteRejection(parts.security, known, found.message, origin)
-  const error = found.outcome === 'refused' ? unauthenticated(found.message) : forbidden(found.message)
+  const error = found.outcome === 'rejected' ? unauthenticated(found.message) : forbidden(found.message)
   const key = known?.kind === 'api_key' && { tenantId: known.tenantId, apiKeyId: known.id, name: known.name }
-  const refusal: Refusal = key ? { error, known: key } : { error }
-  return new Call({ ...facts, refusal })
+  const rejection: Rejection = key ? { error, known: key } : { error }
+  return new Call({ ...facts, rejection })
 }
 
 function noteRejection(

@@ -140,7 +140,7 @@ async function sendAny(
     const { status, headers } = error as Error & { status?: number; headers?: Record<string, string> }
     if (response.headersSent) return response.destroy()
     for (const name of descriptiveHeaders) response.removeHeader(name)
-    if (status === 412 || status === 416) return refuse(response, { status, headers, size: file.sizeBytes })
+    if (status === 412 || status === 416) return sendRejection(response, { status, headers, size: file.sizeBytes })
     next(status === 404 ? notFound('file', fileId) : error)
   })
 }
@@ -219,15 +219,18 @@ function describe(response: ServerResponse, file: ServedFile): void {
 }
 
 // 412 and 416 result from headers of the client. The body has the same shape as every other error.
-function refuse(response: Response, fault: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint }): void {
-  const unsatisfiable = fault.status === 416
+function sendRejection(
+  response: Response,
+  error: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint },
+): void {
+  const unsatisfiable = error.status === 416
   const message = unsatisfiable
-    ? `The range is outside the file, which has ${fault.size} bytes.`
+    ? `The range is outside the file, which has ${error.size} bytes.`
     : 'The file does not match the precondition.'
   const header = unsatisfiable ? 'range' : 'precondition'
   response
-    .status(fault.status)
-    .set(fault.headers ?? {})
+    .status(error.status)
+    .set(error.headers ?? {})
     .json(
       errorBody(
         { code: 'bad_user_input', message, details: { fields: [{ field: header, message }] } },

@@ -61,7 +61,7 @@ function receive({ spool }: ApplicationParts, request: Request, response: Respon
 // https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types: the first where a client takes anything.
 const answerTypes = ['application/json', 'application/graphql-response+json']
 
-/** Answers a fault that comes before Apollo Server has the call, as it would. */
+/** Sends an error that occurs before Apollo Server receives the call, in its format. */
 export function sendGraphqlError(request: Request, response: Response, error: PublicError): void {
   response
     .type(request.accepts(answerTypes) || answerTypes[0]!)

@@ -19,8 +19,8 @@ export class WrongSize extends Error {
 }
 
 /**
- * Answers with the whole file, which has `size` bytes. `begin` is called when that is certain, and before anything is sent. Throws what the file
- * system throws, and `WrongSize`, while nothing is sent; later faults and a client that is gone end the answer.
+ * Sends the whole file, which has `size` bytes. Calls `begin` after the file was opened and before the first byte. Throws errors of the file
+ * system throws, and `WrongSize`, before the first byte. Later errors and disconnects end the response.
  */
 export async function sendWholeFile(
   response: ServerResponse,

@@ -42,25 +42,25 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
   // Other expectations may be ignored (RFC 9110, section 10.1.1). Node.js would respond with 417 and no JSON.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   // Without a listener, Node.js closes the connection without a response.
-  server.on('connect', (_request, socket) => refuse({ code: 'CONNECT' }, socket as Socket))
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(error, socket as Socket))
+  server.on('connect', (_request, socket) => reject({ code: 'CONNECT' }, socket as Socket))
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => reject(error, socket as Socket))
   return server
 }
 
-const faults: Record<string, [status: number, message: string, code?: ErrorCode]> = {
+const errors: Record<string, [status: number, message: string, code?: ErrorCode]> = {
   CONNECT: [405, 'CONNECT is not allowed here.', 'method_not_allowed'],
   HPE_HEADER_OVERFLOW: [431, `The request line and the headers have more than ${maxHeaderBytes} bytes.`],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request headers were not received in time.'],
 }
 
-function refuse(error: { code?: string }, socket: Socket): void {
+function reject(error: { code?: string }, socket: Socket): void {
   // As Node.js's own handler does: a started response must not be followed by another one.
   const answering = (socket as { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent
   if (!socket.writable || answering || error.code === 'ECONNRESET') {
     socket.destroy()
     return
   }
-  const [status, message, code = 'bad_user_input'] = faults[error.code ?? ''] ?? [400, 'Malformed HTTP request.']
+  const [status, message, code = 'bad_user_input'] = errors[error.code ?? ''] ?? [400, 'Malformed HTTP request.']
   const requestId = newId('req')
   const body = JSON.stringify(errorBody({ code, message, details: { fields: [{ field: 'request', message }] } }, requestId))
   const head = [

@@ -20,7 +20,7 @@ import { cleanUserAgent, type Origin } from '../../platform/actor.js'
 import { badUserInput, overloaded } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { computeCostWithinLimit, maxTokens, screenDocument } from '../graphql/document-limits.js'
-import { formatError, isOurFault } from '../graphql/public-errors.js'
+import { formatError, isInternalError } from '../graphql/public-errors.js'
 import { rejectInvalidVariables } from '../graphql/variable-errors.js'
 import type { ApplicationParts } from './application-parts.js'
 import { authenticateCall, type GetAddress } from './caller.js'
@@ -36,8 +36,8 @@ interface Parts
   source: object
   streams: LiveStreams
   /** True while the credential is valid for the subscription. */
-  mayGoOn(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
-  onFault(error: unknown): void
+  isCredentialValid(rawHeaders: readonly string[], origin: Origin): Promise<boolean>
+  onError(error: unknown): void
 }
 
 interface Connection {
@@ -100,7 +100,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
 }
 
 function openConnection(
-  { onFault }: Parts,
+  { onError }: Parts,
   { protocol, unauthenticated }: { protocol: Protocol; unauthenticated: UnauthenticatedSockets },
   client: Omit<Connection, 'place'>,
 ): void {
@@ -132,7 +132,7 @@ function openConnection(
       onMessage: (handle) =>
         onMessage((text) =>
           handle(text).catch((error) => {
-            onFault(error)
+            onError(error)
             end(socket, closeCodes.internal, 'Internal error. Connect again.')
           }),
         ),
@@ -151,8 +151,8 @@ const tooManyWaiting = 'Too many connections without a credential. Connect again
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 
-function reportErrors({ onFault }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
-  for (const error of errors) if (isOurFault(error)) onFault(error)
+function reportErrors({ onError }: Parts, errors: readonly GraphQLError[]): GraphQLFormattedError[] {
+  for (const error of errors) if (isInternalError(error)) onError(error)
   return errors.map((error) => formatError(error.toJSON(), error))
 }
 
@@ -170,7 +170,7 @@ async function connect(
     const actor = call.requireActor()
     requireAccess(actor, parts.endpoint)
     if (ended.signal.aborted) return false
-    const stream = parts.streams.enter(actor, () => parts.mayGoOn(rawHeaders, origin))
+    const stream = parts.streams.enter(actor, () => parts.isCredentialValid(rawHeaders, origin))
     ended.signal.addEventListener('abort', stream.leave)
     stream.signal.addEventListener('abort', () => end(socket, closeCodes.forbidden, 'The credential is no longer valid.'))
     extra.call = call
@@ -196,11 +196,11 @@ async function subscribe(
   try {
     if (Object.keys(subscriptions).length > maxSubscriptions)
       throw overloaded(`A connection can have at most ${maxSubscriptions} subscriptions.`)
-    const { fault } = screenDocument(query)
-    if (fault) throw fault
+    const { error } = screenDocument(query)
+    if (error) throw error
     const document = parse(query, { maxTokens: maxTokens })
-    const faults = validate(schema, document, undefined, { maxErrors: maxErrors })
-    if (faults.length > 0) return faults.map(asValidationError)
+    const errors = validate(schema, document, undefined, { maxErrors })
+    if (errors.length > 0) return errors.map(asValidationError)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
       throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])

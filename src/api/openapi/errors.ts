@@ -1,7 +1,7 @@
 import { blockReasons, type PolicyRejection, policyRejections } from '../../platform/errors/block-reasons.js'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 import { httpStatus } from '../../platform/errors/errors.js'
-import { exampleOf } from './examples.js'
+import { toExample } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
 
 /** Error codes that every operation can return. */
@@ -51,7 +51,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
 }
 
 /** Properties of a route that determine its error codes. */
-export interface Refusable {
+export interface OperationFacts {
   operation: string
   body?: 'json' | 'multipart' | undefined
   idempotent: boolean
@@ -61,7 +61,7 @@ export interface Refusable {
 }
 
 /** Error codes that a route can return, in the order of their status. */
-export function codesOf({ operation, body, idempotent, judged, named }: Refusable): ErrorCode[] {
+export function getCodes({ operation, body, idempotent, judged, named }: OperationFacts): ErrorCode[] {
   const codes = new Set<ErrorCode>([...always, ...(ofOperation[operation] ?? [])])
   if (judged || body || idempotent) codes.add('bad_user_input')
   if (named) codes.add('not_found')
@@ -103,7 +103,7 @@ function response(named: NamedSchemas, status: number, codes: ErrorCode[]): Json
       ...((status === 429 || status === 503) && { 'Retry-After': header('Retry-After') }),
     },
     content: {
-      'application/json': { schema: envelope(named, codes), example: exampleOf(named, envelope(named, codes)) },
+      'application/json': { schema: envelope(named, codes), example: toExample(named, envelope(named, codes)) },
       'application/problem+json': { schema: problem(status, codes) },
     },
   }
@@ -153,7 +153,7 @@ const problem = (status: number, codes: ErrorCode[]): Json => ({
   description: 'The error in the format of RFC 9457.',
 })
 
-const fieldFaults: Json = object({
+const fieldErrors: Json = object({
   fields: {
     type: 'array',
     minItems: 1,
@@ -173,7 +173,7 @@ const whole: Json = { type: 'integer', format: 'int64' }
 
 // Members that are always present are required if they have a single form. The others are present if they apply.
 const details: Partial<Record<ErrorCode, Json>> = {
-  bad_user_input: fieldFaults,
+  bad_user_input: fieldErrors,
   method_not_allowed: known({ allowed: { type: 'array', items: text } }),
   invalid_extension: known({
     extension: { ...text, description: 'Extension of the file name, without the dot.' },

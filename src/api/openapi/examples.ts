@@ -111,18 +111,18 @@ const values: Record<string, unknown> = {
 }
 
 /** An answer as the schema describes it, with plausible values. */
-export function exampleOf(named: NamedSchemas, schema: Json, name = ''): unknown {
+export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown {
   // `metadata` is an object of the caller's in one place and a number of calls in another; a `reason` is there in one and may be null in another.
   if (Object.hasOwn(values, name) && fits(schema, values[name])) return values[name]
-  if (typeof schema.$ref === 'string') return exampleOf(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
+  if (typeof schema.$ref === 'string') return toExample(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
   if ('const' in schema) return schema.const
   if ('default' in schema) return schema.default
   const [first] = ((schema.oneOf ?? schema.anyOf ?? []) as Json[]).values()
-  if (first) return exampleOf(named, first, name)
+  if (first) return toExample(named, first, name)
   if (Array.isArray(schema.enum)) return schema.enum[0]
   switch ([schema.type].flat()[0]) {
     case 'array':
-      return [exampleOf(named, schema.items as Json)]
+      return [toExample(named, schema.items as Json)]
     case 'object':
       return members(named, schema, () => true)
     case 'boolean':
@@ -149,7 +149,7 @@ const members = (named: NamedSchemas, { properties = {} }: Json, wanted: (name: 
   Object.fromEntries(
     Object.entries(properties as Record<string, Json>)
       .filter(([name]) => wanted(name))
-      .map(([name, schema]) => [name, exampleOf(named, schema, name)]),
+      .map(([name, schema]) => [name, toExample(named, schema, name)]),
   )
 
 const fits = ({ type, anyOf }: Json, value: unknown): boolean => {

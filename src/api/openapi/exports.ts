@@ -36,7 +36,7 @@ function describe(list: DescribedOperation, summary: string, operationId: string
           'text/csv': { schema: { type: 'string', description: 'One line per item of the list, after a header line.' } },
         },
       },
-      ...list.refusals({ operation: operationId, idempotent: false, judged: true, named: false }),
+      ...list.errorResponses({ operation: operationId, idempotent: false, judged: true, named: false }),
     },
   }
 }

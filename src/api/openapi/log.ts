@@ -71,6 +71,6 @@ const describe = (
   parameters,
   responses: {
     200: { description, headers: successHeaders, content: { [contentType]: { schema } } },
-    ...shares.refusals({ operation: operationId, idempotent: false, judged: false, named: parameters.length > 0 }),
+    ...shares.errorResponses({ operation: operationId, idempotent: false, judged: false, named: parameters.length > 0 }),
   },
 })

@@ -20,11 +20,11 @@ export function openApiDocument(schema: GraphQLSchema): Json {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = (paths[apiPrefix + route.path] ??= {})
-    path[route.method.toLowerCase()] = { tags: [tagOf(route.path)], ...describedBy(route.operation).describe(route) }
+    path[route.method.toLowerCase()] = { tags: [getTag(route.path)], ...describedBy(route.operation).describe(route) }
   }
   const streams = { ...describeExports(describedBy), ...describeLog(describedBy('ListLogShares')) }
   for (const [path, operation] of Object.entries(streams))
-    paths[apiPrefix + path] = { get: { tags: [tagOf(path)], ...operation } }
+    paths[apiPrefix + path] = { get: { tags: [getTag(path)], ...operation } }
   return {
     openapi: '3.1.0',
     info: {
@@ -71,7 +71,7 @@ const tags: Record<string, string> = {
   tenant: 'The tenant that the credential belongs to.',
 }
 
-const tagOf = (path: string): string => path.split('/')[1]!
+const getTag = (path: string): string => path.split('/')[1]!
 
 const bearer: Json = {
   type: 'http',

@@ -13,8 +13,8 @@ import {
 import type { Endpoint } from '../../access/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
-import { codesOf, type ErrorResponses, type Refusable } from './errors.js'
-import { exampleNamed, exampleOf, exampleOfBody } from './examples.js'
+import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
+import { exampleNamed, exampleOfBody, toExample } from './examples.js'
 import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull } from './schemas.js'
 
 /** Components that several operations share. */
@@ -72,7 +72,7 @@ export class DescribedOperation {
       ...(route.body && { requestBody: this.#body(route, others) }),
       responses: {
         [String(route.status ?? 200)]: this.#success(route, envelope(route, this.answer()), idempotent),
-        ...this.refusals({
+        ...this.errorResponses({
           operation: this.name,
           body: route.body,
           idempotent,
@@ -115,8 +115,8 @@ export class DescribedOperation {
     return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
   }
 
-  refusals(facts: Refusable): Record<string, Json> {
-    return this.#shared.errors.of(codesOf(facts))
+  errorResponses(facts: OperationFacts): Record<string, Json> {
+    return this.#shared.errors.of(getCodes(facts))
   }
 
   /** The argument, or the field of an argument, that a variable is put into: `pageSize`, `input.maxFileSizeMb`. */
@@ -138,7 +138,7 @@ export class DescribedOperation {
         : 'The operation succeeded, and `data` contains its result.',
       headers: route.listedBy === undefined ? successHeaders : { ...successHeaders, Link: { $ref: '#/components/headers/Link' } },
       content: {
-        'application/json': { schema, example: exampleOf(this.#shared.named, schema) },
+        'application/json': { schema, example: toExample(this.#shared.named, schema) },
         ...(route.streams && {
           'text/event-stream': {
             schema: {

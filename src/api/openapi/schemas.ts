@@ -44,18 +44,18 @@ const scalars: Record<string, Json> = {
   Upload: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' },
 }
 
-const idOf = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
+const toIdSchema = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
 // Schemas per field. The scalars of the GraphQL schema allow more values than the service returns.
 const shapes: Record<string, Json> = {
-  apiKeyId: idOf('key'),
-  fileId: idOf('file'),
+  apiKeyId: toIdSchema('key'),
+  fileId: toIdSchema('file'),
   // The id as sent by the client, also if it is malformed.
   'FileDeletion.fileId': {},
-  contextId: idOf('ctx'),
-  tenantId: idOf('ten'),
-  callId: idOf('call'),
-  auditId: idOf('aud'),
+  contextId: toIdSchema('ctx'),
+  tenantId: toIdSchema('ten'),
+  callId: toIdSchema('call'),
+  auditId: toIdSchema('aud'),
   apiKey: { pattern: '^assay_[A-Za-z0-9_-]{43}$' },
   checksum: { pattern: '^sha256:[0-9a-f]{64}$' },
   downloadUrl: { format: 'uri' },

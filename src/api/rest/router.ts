@@ -16,7 +16,7 @@ export interface RestParts {
   spool: Spool
   contextRules: ContextRules
   /** Called with unexpected errors. */
-  onFault(error: unknown, call: Call): void
+  onError(error: unknown, call: Call): void
 }
 
 /** Handles one REST request below /api/v1. */
@@ -47,7 +47,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
       await sendSuccess(response, route, data)
     } catch (error) {
       const reported = toPublicError(error)
-      if (reported.code === 'internal_server_error') parts.onFault(error, call)
+      if (reported.code === 'internal_server_error') parts.onError(error, call)
       if (response.headersSent || response.destroyed) return
       setHeaders(response, call)
       sendError(request, response, reported, call.id)
@@ -95,22 +95,22 @@ async function answer(
   // An endpoint without arguments has no validation that would report invalid fields.
   const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
-  if (takesNothing && (mayHoldMembers || call.inputFaults.length > 0))
+  if (takesNothing && (mayHoldMembers || call.inputErrors.length > 0))
     return call.withBody(operation.endpoint, async () => {
       if (mayHoldMembers) await readMembers(restRequest)
-      if (call.inputFaults.length > 0) throw badUserInput(call.inputFaults)
+      if (call.inputErrors.length > 0) throw badUserInput(call.inputErrors)
       return runWith(queryValues)
     })
   return runWith(queryValues)
 }
 
 async function run({ call, operation, response, route }: RestRequest, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
-  const { variables, faults } = coerceVariables(operation, raw, {
-    nullIsFault: route.method === 'PATCH',
+  const { variables, errors } = coerceVariables(operation, raw, {
+    rejectsNull: route.method === 'PATCH',
     nullable: route.nullable,
   })
-  for (const fault of faults) if (!call.inputFaults.some(({ field }) => field === fault.field)) call.inputFaults.push(fault)
-  if (call.inputFaults.length === 0) call.cost.value = operation.getCost(variables)
+  for (const error of errors) if (!call.inputErrors.some(({ field }) => field === error.field)) call.inputErrors.push(error)
+  if (call.inputErrors.length === 0) call.cost.value = operation.getCost(variables)
   if (call.cost.isExpensive) response.once('close', () => call.cost.clientLeave())
   return operation.run(call, variables)
 }

@@ -26,7 +26,7 @@ interface UploadFormOptions {
 /** A REST upload: one file and a few small fields, in any order. The file streams into the spool. */
 export class UploadForm {
   readonly values = new Map<string, RawValue>()
-  readonly faults: FieldError[] = []
+  readonly errors: FieldError[] = []
   /** True if the file exceeded a limit: the rest of the body was not read. */
   cut = false
   readonly #options: UploadFormOptions
@@ -57,7 +57,7 @@ export class UploadForm {
       limits,
       onField: (name, value, truncated) => this.#onField(name, value, truncated),
       onFile: (file) => this.#onFile(file, (error) => body.stop(error)),
-      onTooMany: () => this.#fault('body', `must be one file and at most ${limits.fields} fields`),
+      onTooMany: () => this.#addError('body', `must be one file and at most ${limits.fields} fields`),
       broken: (why) =>
         badUserInput([{ field: 'body', message: `must be a well-formed multipart/form-data body (${why.slice(0, 100)})` }]),
     })
@@ -70,22 +70,22 @@ export class UploadForm {
       await this.dispose()
       throw error
     }
-    if (this.#files === 0 && !this.faults.some(({ field }) => field === 'file')) this.#fault('file', 'is required')
+    if (this.#files === 0 && !this.errors.some(({ field }) => field === 'file')) this.#addError('file', 'is required')
   }
 
   #onFile(file: FilePart, stop: (error?: unknown) => void): void {
     if (file.name !== 'file') {
       // Browsers send a value with its own content type as a Blob with a file name.
-      if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.#fieldOf(file, file.name))
+      if (file.name !== undefined && this.#options.fields.includes(file.name)) this.#pending.push(this.readField(file, file.name))
       else {
-        this.#refuseUnknown(file.name)
+        this.rejectUnknown(file.name)
         file.skip()
       }
       return
     }
     this.#files++
     if (this.#files > 1 || !file.filename) {
-      this.#fault('file', this.#files > 1 ? 'must be given once' : 'must have a file name')
+      this.#addError('file', this.#files > 1 ? 'must be given once' : 'must have a file name')
       file.skip()
       return
     }
@@ -102,16 +102,16 @@ export class UploadForm {
     this.values.set('file', { value: incoming, from: 'text' })
   }
 
-  async #fieldOf(file: FilePart, name: string): Promise<void> {
+  async readField(file: FilePart, name: string): Promise<void> {
     const { value, truncated } = await file.text()
     this.#onField(name, value, truncated)
   }
 
   #onField(name: string | undefined, value: string, truncated: boolean): void {
-    if (name === 'file') this.#fault('file', 'must be a file, with a file name')
-    else if (name === undefined || !this.#options.fields.includes(name)) this.#refuseUnknown(name)
-    else if (this.values.has(name)) this.#fault(name, 'must be given once')
-    else if (truncated) this.#fault(name, `must be at most ${limits.fieldSize} bytes`)
+    if (name === 'file') this.#addError('file', 'must be a file, with a file name')
+    else if (name === undefined || !this.#options.fields.includes(name)) this.rejectUnknown(name)
+    else if (this.values.has(name)) this.#addError(name, 'must be given once')
+    else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#keep(name, value)
   }
 
@@ -134,25 +134,25 @@ export class UploadForm {
       const value = JSON.parse(text)
       const inexact = numberThatLosesDigits(text)
       if (inexact) {
-        this.#fault(name, losesDigitsMessage(inexact))
+        this.#addError(name, losesDigitsMessage(inexact))
         return { value: {}, from: 'json' }
       }
       // In other requests null means omitted, but a part that was sent is not omitted.
       if (value !== null) return { value, from: 'json' }
     } catch {}
-    this.#fault(name, 'must be a JSON object')
+    this.#addError(name, 'must be a JSON object')
     return { value: {}, from: 'json' }
   }
 
-  #refuseUnknown(name: string | undefined): void {
-    const [fault] = name
+  rejectUnknown(name: string | undefined): void {
+    const [error] = name
       ? unknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
       : [{ field: 'body', message: 'must name each of its parts' }]
-    if (fault) this.#fault(fault.field, fault.message)
+    if (error) this.#addError(error.field, error.message)
   }
 
-  #fault(field: string, message: string): void {
-    if (!this.faults.some((fault) => fault.field === field)) this.faults.push({ field, message })
+  #addError(field: string, message: string): void {
+    if (!this.errors.some((error) => error.field === field)) this.errors.push({ field, message })
   }
 }
 
@@ -186,7 +186,7 @@ export async function readUpload<T>(
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()
-    call.inputFaults.push(...form.faults)
+    call.inputErrors.push(...form.errors)
     return await work(form.values)
   } finally {
     await form.dispose()

@@ -39,7 +39,7 @@ export async function readMembers({ request, response, call, operation, route }:
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) if (Object.hasOwn(members, name)) raw.set(name, { value: members[name], from: 'json' })
-  call.inputFaults.push(...unknownNames(Object.keys(members), known, 'a member of this request'))
+  call.inputErrors.push(...unknownNames(Object.keys(members), known, 'a member of this request'))
   return raw
 }
 
@@ -49,10 +49,10 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) call.inputFaults.push({ field: name, message: 'must be given once' })
+    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be given once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
-  call.inputFaults.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
+  call.inputErrors.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
   return raw
 }
 
@@ -63,16 +63,16 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
 export function coerceVariables(
   operation: Operation,
   raw: ReadonlyMap<string, RawValue>,
-  { nullIsFault, nullable = [] }: { nullIsFault: boolean; nullable?: readonly string[] | undefined },
-): { variables: Record<string, unknown>; faults: FieldError[] } {
+  { rejectsNull, nullable = [] }: { rejectsNull: boolean; nullable?: readonly string[] | undefined },
+): { variables: Record<string, unknown>; errors: FieldError[] } {
   const variables: Record<string, unknown> = {}
-  const faults: FieldError[] = []
+  const errors: FieldError[] = []
   for (const { name, type } of operation.variables) {
     const input = raw.get(name)
-    if (input === undefined || input.value === undefined || (input.value === null && !nullIsFault)) {
+    if (input === undefined || input.value === undefined || (input.value === null && !rejectsNull)) {
       // Omitted, so that the default of the schema applies.
       if (!isNonNullType(type)) continue
-      faults.push({ field: name, message: 'is required' })
+      errors.push({ field: name, message: 'is required' })
       variables[name] = createPlaceholder(type)
       continue
     }
@@ -80,39 +80,39 @@ export function coerceVariables(
       variables[name] = null
       continue
     }
-    const result = input.value === null ? { fault: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, input)
+    const result = input.value === null ? { error: 'must not be null' } : coerce(getNullableType(type) as GraphQLInputType, input)
     if ('value' in result) {
       variables[name] = result.value
       continue
     }
-    faults.push(...faultsIn(result).map((fault) => within(name, fault)))
+    errors.push(...toFieldErrors(result).map((error) => within(name, error)))
     if (isNonNullType(type)) variables[name] = createPlaceholder(type)
   }
-  return { variables, faults }
+  return { variables, errors }
 }
 
-/** `fault` is the fault of this value; `rejected` is a value in the place of a number. */
-type Coerced = { value: unknown } | { fault: string; rejected?: string | number | undefined } | { faults: FieldError[] }
+/** `error` describes this value. `rejected` is a value that is not a valid number. */
+type Coerced = { value: unknown } | { error: string; rejected?: string | number | undefined } | { errors: FieldError[] }
 
-const faultsIn = (result: Exclude<Coerced, { value: unknown }>): FieldError[] => {
-  if ('faults' in result) return result.faults
-  const { fault: message, rejected } = result
+const toFieldErrors = (result: Exclude<Coerced, { value: unknown }>): FieldError[] => {
+  if ('errors' in result) return result.errors
+  const { error: message, rejected } = result
   return [{ field: '', message, ...(rejected !== undefined && { value: rejected }) }]
 }
 
-const within = (name: string, { field, ...fault }: FieldError): FieldError => ({
+const within = (name: string, { field, ...error }: FieldError): FieldError => ({
   field: field ? `${name}.${field}` : name,
-  ...fault,
+  ...error,
 })
 
 function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
-  if (isNonNullType(type)) return value === null ? { fault: 'must not be null' } : coerce(type.ofType, { value, from })
+  if (isNonNullType(type)) return value === null ? { error: 'must not be null' } : coerce(type.ofType, { value, from })
   if (isListType(type)) return coerceList(type.ofType, from === 'text' && typeof value === 'string' ? value.split(',') : value)
   if (isEnumType(type)) {
     const names = type.getValues().map(({ name }) => name)
     return typeof value === 'string' && names.includes(value)
       ? { value }
-      : { fault: `must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}` }
+      : { error: `must be ${names.length > 1 ? 'one of ' : ''}${names.join(', ')}` }
   }
   if (isInputObjectType(type)) return coerceObject(type, value)
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
@@ -120,26 +120,26 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
 
 /** A nested object. Its members have snake_case names, and null is a value that the schema validates. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: 'must be a JSON object' }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
-  const faults = unknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
+  const errors = unknownNames(Object.keys(value), [...fields.keys()], 'a member of it')
   const members: Record<string, unknown> = {}
   for (const [name, field] of fields) {
     const member = (value as Record<string, unknown>)[name]
     if (!Object.hasOwn(value, name) || member === undefined) continue
     const result = member === null ? { value: null } : coerce(getNullableType(field.type), { value: member, from: 'json' })
     if ('value' in result) members[field.name] = result.value
-    else faults.push(...faultsIn(result).map((fault) => within(name, fault)))
+    else errors.push(...toFieldErrors(result).map((error) => within(name, error)))
   }
-  return faults.length > 0 ? { faults } : { value: members }
+  return errors.length > 0 ? { errors } : { value: members }
 }
 
 function coerceList(item: GraphQLInputType, value: unknown): Coerced {
-  if (!Array.isArray(value)) return { fault: 'must be an array' }
+  if (!Array.isArray(value)) return { error: 'must be an array' }
   const items = value.map((member) => coerce(item, { value: member, from: 'json' }))
-  const fault = items.find((member) => 'fault' in member)
-  return fault && 'fault' in fault
-    ? { fault: `must be an array whose every member ${fault.fault}` }
+  const error = items.find((member) => 'error' in member)
+  return error && 'error' in error
+    ? { error: `must be an array whose every member ${error.error}` }
     : { value: items.map((member) => ('value' in member ? member.value : null)) }
 }
 
@@ -152,22 +152,22 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN) : value
     return typeof number === 'number' && Number.isInteger(number) && Math.abs(number) <= 2_147_483_647
       ? { value: number }
-      : { fault: 'must be a whole number of at most 2147483647', rejected: rejectedNumber(value) }
+      : { error: 'must be a whole number of at most 2147483647', rejected: rejectedNumber(value) }
   },
   Long: (value, from) => {
     const number = from === 'text' ? (typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN) : value
     return Number.isSafeInteger(number)
       ? { value: number }
-      : { fault: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: rejectedNumber(value) }
+      : { error: `must be a whole number of at most ${Number.MAX_SAFE_INTEGER}`, rejected: rejectedNumber(value) }
   },
   Boolean: (value, from) => {
     const known = from === 'text' ? { true: true, false: false }[String(value)] : value
-    return typeof known === 'boolean' ? { value: known } : { fault: 'must be true or false' }
+    return typeof known === 'boolean' ? { value: known } : { error: 'must be true or false' }
   },
-  String: (value) => (typeof value === 'string' ? { value } : { fault: 'must be text' }),
+  String: (value) => (typeof value === 'string' ? { value } : { error: 'must be text' }),
   JSONObject: (value) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { fault: 'must be a JSON object' },
-  Upload: (value) => (value instanceof IncomingFile ? { value } : { fault: 'must be a file' }),
+    typeof value === 'object' && value !== null && !Array.isArray(value) ? { value } : { error: 'must be a JSON object' },
+  Upload: (value) => (value instanceof IncomingFile ? { value } : { error: 'must be a file' }),
 }
 
 const noFile = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
@@ -180,19 +180,19 @@ function createPlaceholder(type: GraphQLInputType): unknown {
 }
 
 // Each is part of the message and of the details, and is stored in the call log.
-const maxFaults = 50
+const maxErrors = 50
 
 /** Reports each unknown name with the closest known name, at most 50. */
 export function unknownNames(names: Iterable<string>, known: readonly string[], what: string): FieldError[] {
-  const faults: FieldError[] = []
+  const errors: FieldError[] = []
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
-    if (faults.length >= maxFaults) break
+    if (errors.length >= maxErrors) break
     // The whole list is reported once.
-    const hint = nearest(name, known) ?? (faults.length === 0 ? among(known) : '')
-    faults.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
+    const hint = nearest(name, known) ?? (errors.length === 0 ? among(known) : '')
+    errors.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
   }
-  return faults
+  return errors
 }
 
 function nearest(name: string, known: readonly string[]): string | undefined {

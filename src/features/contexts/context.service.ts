@@ -5,7 +5,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, maySeeContext } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { sqlFault } from '../../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
@@ -74,7 +74,7 @@ export class FileContextService {
         return { result: context, entry: { audit: [toAudit(actor, 'created', row, details)], answer: answer?.(context) } }
       })
     } catch (error) {
-      if (sqlFault(error) === 'duplicate')
+      if (getSqlErrorKind(error) === 'duplicate')
         throw conflict(`Context '${input.contextKey}' already exists. Choose another key.`, { context_key: input.contextKey })
       throw error
     }

@@ -17,8 +17,8 @@ interface Parts {
   streams: LiveStreams
   createCall(request: Request): Promise<Call>
   /** True while the request's credential is still good for it. */
-  mayGoOn(request: Request): Promise<boolean>
-  onFault(error: unknown): void
+  isCredentialValid(request: Request): Promise<boolean>
+  onError(error: unknown): void
 }
 
 const beatMs = 15_000
@@ -41,7 +41,7 @@ async function answer(parts: Parts, operation: Operation, request: Request, resp
   try {
     const { args, stream } = await call.run('data', eventsEndpoint, async ({ actor }) => {
       const args = read(call, operation, request)
-      return { args, stream: parts.streams.enter(actor, () => parts.mayGoOn(request)) }
+      return { args, stream: parts.streams.enter(actor, () => parts.isCredentialValid(request)) }
     })
     response.once('close', stream.leave)
     response.set(call.responseHeaders).set({
@@ -62,25 +62,25 @@ function read(call: Call, operation: Operation, request: Request): EventPageArgs
   const { query } = getTarget(request)
   const raw = new Map<string, RawValue>()
   const known = operation.variables.map(({ name }) => name)
-  const faults: FieldError[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
+  const errors: FieldError[] = unknownNames([...query.keys()], known, 'a query parameter of this endpoint')
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
+    if (values.length > 1) errors.push({ field: name, message: 'must be given once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
   // The last event that a reconnecting browser has received.
   const last = request.headers['last-event-id']
   if (typeof last === 'string' && last !== '') raw.set('after', { value: last, from: 'text' })
-  const coerced = coerceVariables(operation, raw, { nullIsFault: false })
-  for (const fault of coerced.faults) if (!faults.some(({ field }) => field === fault.field)) faults.push(fault)
-  call.inputFaults = faults
+  const coerced = coerceVariables(operation, raw, { rejectsNull: false })
+  for (const error of coerced.errors) if (!errors.some(({ field }) => field === error.field)) errors.push(error)
+  call.inputErrors = errors
   const args = Object.assign(new EventPageArgs(), { after: 0, limit: 100, ...coerced.variables })
   validateArguments(call, args, EventPageArgs)
   return args
 }
 
 async function send(
-  { events, onFault }: Parts,
+  { events, onError }: Parts,
   { call, args, signal }: { call: Call; args: EventPageArgs; signal: AbortSignal },
   response: Response,
 ): Promise<void> {
@@ -95,7 +95,7 @@ async function send(
     }
   } catch (error) {
     if (!['ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE'].includes((error as { code?: string }).code ?? '') && !isTimeout(error))
-      onFault(error)
+      onError(error)
     response.destroy()
   } finally {
     clearInterval(beat)

@@ -3,7 +3,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import { validateArguments } from '../../api/graphql/rules.js'
 import type { JournalEvent, JournalService } from '../../ledger/journal.service.js'
 import type { Actor } from '../../platform/actor.js'
-import { type Event, type EventPage, type EventPageArgs, EventsArgs, typesOf } from './event.types.js'
+import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventTypes } from './event.types.js'
 
 /** Required scope. */
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
@@ -17,13 +17,13 @@ export class EventService {
   }
 
   async page({ tenantId }: Actor, { after, limit, types }: EventPageArgs): Promise<EventPage> {
-    const { events, lastSequence } = await this.#journal.page({ tenantId, after, limit, types: typesOf(types) })
+    const { events, lastSequence } = await this.#journal.page({ tenantId, after, limit, types: toEventTypes(types) })
     return { data: events.map(toEvent), lastSequence }
   }
 
   /** Yields batches of events after each commit until `signal` is aborted. */
   async *follow({ tenantId }: Actor, { after, types }: EventsArgs, signal: AbortSignal): AsyncGenerator<JournalEvent[]> {
-    for await (const { events } of this.#journal.follow({ tenantId, after, types: typesOf(types), signal }))
+    for await (const { events } of this.#journal.follow({ tenantId, after, types: toEventTypes(types), signal }))
       if (events.length > 0) yield events
   }
 

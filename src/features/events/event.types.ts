@@ -32,7 +32,7 @@ const maxTypes = 50
 const isType = (value: unknown): boolean => value === '*' || kinds.includes(value as string) || known.includes(value as EventType)
 
 /** The types that names and kinds such as `file.*` stand for; null for all. */
-export const typesOf = (names: readonly string[] | null | undefined): EventType[] | null =>
+export const toEventTypes = (names: readonly string[] | null | undefined): EventType[] | null =>
   !names || names.includes('*')
     ? null
     : known.filter((type) => names.includes(type) || names.includes(`${type.slice(0, type.indexOf('.'))}.*`))

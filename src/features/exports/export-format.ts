@@ -22,7 +22,7 @@ export const writers: Record<ExportFormat, Writer> = {
     head: (columns) => columns.join(',') + newline,
     rows: (rows, columns) =>
       stringify(
-        rows.map((row) => columns.map((column) => cellOf(row[column]))),
+        rows.map((row) => columns.map((column) => toCell(row[column]))),
         // The library quotes only its own line ending, but readers accept all of them.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
@@ -34,7 +34,7 @@ export const writers: Record<ExportFormat, Writer> = {
   },
 }
 
-const cellOf = (value: unknown): string =>
+const toCell = (value: unknown): string =>
   value === null || value === undefined
     ? ''
     : value instanceof Date

@@ -19,7 +19,7 @@ export class ExportList<Args extends object> {
   constructor(schema: GraphQLSchema, operation: string, args: new () => Args) {
     this.#operation = loadOperations(schema).get(operation)!
     this.#args = args
-    this.#fields = fieldsOf(this.#operation.document)
+    this.#fields = getFields(this.#operation.document)
     this.columns = this.#fields.map(({ column }) => column)
   }
 
@@ -31,14 +31,14 @@ export class ExportList<Args extends object> {
   /** Filters of the query string, without paging. Throws a 400 that lists all invalid parameters. */
   read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
     const raw = new Map<string, RawValue>()
-    const faults: FieldError[] = []
+    const errors: FieldError[] = []
     const format = query.get('format') ?? 'ndjson'
     if (!exportFormats.some((known) => known === format))
-      faults.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
+      errors.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
     // Clients that copy the list's query string may send paging parameters.
     const known = ['format', ...filters]
-    faults.push(
+    errors.push(
       ...unknownNames(
         [...query.keys()].filter((name) => !paging.includes(name)),
         known,
@@ -48,12 +48,12 @@ export class ExportList<Args extends object> {
     for (const name of filters) {
       const values = query.getAll(name)
       if (values.length === 0) continue
-      if (values.length > 1) faults.push({ field: name, message: 'must be given once' })
+      if (values.length > 1) errors.push({ field: name, message: 'must be given once' })
       raw.set(name, { value: values[0], from: 'text' })
     }
-    const coerced = coerceVariables(this.#operation, raw, { nullIsFault: false })
-    for (const fault of coerced.faults) if (!faults.some(({ field }) => field === fault.field)) faults.push(fault)
-    call.inputFaults = faults
+    const coerced = coerceVariables(this.#operation, raw, { rejectsNull: false })
+    for (const error of coerced.errors) if (!errors.some(({ field }) => field === error.field)) errors.push(error)
+    call.inputErrors = errors
     call.requestName = this.#operation.requestName
     const args = Object.assign(new this.#args(), { page: 1, pageSize: 1 })
     for (const [path, name] of this.#operation.requestNames)
@@ -68,7 +68,7 @@ export class ExportList<Args extends object> {
 }
 
 /** Fields of an item that the document selects, in `data` of `data`. */
-function fieldsOf(document: DocumentNode): { column: string; field: string }[] {
+function getFields(document: DocumentNode): { column: string; field: string }[] {
   const fragments = new Map<string, FragmentDefinitionNode>()
   let set: SelectionSetNode | undefined
   for (const node of document.definitions) {

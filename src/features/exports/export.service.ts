@@ -24,7 +24,7 @@ interface Parts {
   auditLogs: AuditLogService
   createCall(request: Request): Promise<Call>
   /** Called if an export fails after its response has begun. */
-  onFault(error: unknown): void
+  onError(error: unknown): void
 }
 
 /** A list that can be exported. `batches` yields its rows, newest first. */
@@ -87,7 +87,7 @@ async function answer<Args extends object>(
 }
 
 async function send<Args extends object>(
-  { database, onFault }: Parts,
+  { database, onError }: Parts,
   { name, list, batches }: Exported<Args>,
   { args, format }: { args: Args; format: keyof typeof writers },
   attempt: Attempt,
@@ -112,7 +112,7 @@ async function send<Args extends object>(
   } catch (error) {
     if (!response.headersSent) throw error
     // The response has begun, so only the log can report the error. A disconnected client is no error.
-    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onFault(error)
+    if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onError(error)
     response.destroy()
   } finally {
     await connection.end().catch(() => {})

@@ -55,14 +55,14 @@ export class HoldService {
   put(actor: Actor, fileId: string, reason: string): Promise<Hold> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
-      const file = await fileOf(tx, actor, fileId)
+      const file = await lockFile(tx, actor, fileId)
       const isNew = file.reason !== reason
       if (isNew)
         await tx.$executeRaw`INSERT INTO holds (tenant_id, file_id, reason, held_by, held_by_type, held_at)
           VALUES (${tenantId}, ${fileId}, ${reason}, ${actor.id}, ${actor.kind}, clock_timestamp())
           ON CONFLICT (tenant_id, file_id) DO UPDATE SET reason = excluded.reason, held_by = excluded.held_by, held_by_type = excluded.held_by_type, held_at = excluded.held_at`
       const hold = await tx.hold.findUniqueOrThrow({ where: { tenantId_fileId: { tenantId, fileId } } })
-      return { result: hold, entry: isNew ? { audit: [auditOf(actor, fileId, file, { change: 'held', reason })] } : [] }
+      return { result: hold, entry: isNew ? { audit: [toAuditRow(actor, fileId, file, { change: 'held', reason })] } : [] }
     })
   }
 
@@ -70,15 +70,18 @@ export class HoldService {
   lift(actor: Actor, fileId: string): Promise<{ fileId: string }> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
-      const file = await fileOf(tx, actor, fileId)
+      const file = await lockFile(tx, actor, fileId)
       const { count } = await tx.hold.deleteMany({ where: { tenantId, fileId } })
       if (count === 0) throw notFound('hold', fileId)
-      return { result: { fileId }, entry: { audit: [auditOf(actor, fileId, file, { change: 'unheld', reason: file.reason })] } }
+      return {
+        result: { fileId },
+        entry: { audit: [toAuditRow(actor, fileId, file, { change: 'unheld', reason: file.reason })] },
+      }
     })
   }
 }
 
-async function fileOf(tx: Transaction, actor: Actor, fileId: string): Promise<HeldFile> {
+async function lockFile(tx: Transaction, actor: Actor, fileId: string): Promise<HeldFile> {
   if (!isId('file', fileId)) throw notFound('file', fileId)
   const [file] = await tx.$queryRaw<HeldFile[]>`
     SELECT f.original_filename, c.context_key, h.reason FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
@@ -88,5 +91,5 @@ async function fileOf(tx: Transaction, actor: Actor, fileId: string): Promise<He
   return file
 }
 
-const auditOf = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
+const toAuditRow = (actor: Actor, fileId: string, file: HeldFile, details: Record<string, unknown>): AuditRow =>
   toFileAudit(actor, 'updated', { fileId, originalFilename: file.original_filename, contextKey: file.context_key }, details)

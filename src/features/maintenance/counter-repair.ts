@@ -80,7 +80,7 @@ WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)
 ON CONFLICT (tenant_id, context_id, uploaded_by, content_type) DO UPDATE SET files = excluded.files
 RETURNING 'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_type || ': ' || files AS what`
 
-const sumsOf = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
+const toSums = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 
 /** Sets the counters of a grain that differ from `sound`, among the rows of `within`. */
 const counters = (
@@ -107,13 +107,13 @@ const hours = counters('hour', callColumns, {
 })
 
 const days = counters('day', usageColumns, {
-  sound: `SELECT subject, date_trunc('day', bucket, 'UTC') AS bucket, ${sumsOf(usageColumns)} FROM usage_counters
+  sound: `SELECT subject, date_trunc('day', bucket, 'UTC') AS bucket, ${toSums(usageColumns)} FROM usage_counters
     WHERE tenant_id = $1 AND grain = 'hour' AND bucket >= $2 GROUP BY 1, 2`,
   within: 'bucket >= $2',
 })
 
 const sums = counters('total', usageColumns, {
-  sound: `SELECT subject, to_timestamp(0) AS bucket, ${sumsOf(usageColumns)} FROM usage_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
+  sound: `SELECT subject, to_timestamp(0) AS bucket, ${toSums(usageColumns)} FROM usage_counters WHERE tenant_id = $1 AND grain = 'day' GROUP BY 1`,
   within: 'true',
 })
 

@@ -35,7 +35,7 @@ export async function journalDrift(
   let drift = 0
   for (const { tenant_id } of rows) {
     const check = async () => {
-      const head = await headOf(client, tenant_id)
+      const head = await readHead(client, tenant_id)
       return !head ? 0 : whole ? driftOfAll(client, head) : driftOfEnd(client, head)
     }
     drift += await inTransactionOn(client, check, readOnlySnapshot)
@@ -43,7 +43,7 @@ export async function journalDrift(
   return drift
 }
 
-async function headOf(client: ClientBase, tenantId: string): Promise<Head | undefined> {
+async function readHead(client: ClientBase, tenantId: string): Promise<Head | undefined> {
   const { rows } = await client.query<Head>(
     'SELECT tenant_id AS "tenantId", journal_length::float8 AS length, journal_frontier AS frontier FROM tenant_heads WHERE tenant_id = $1',
     [tenantId],
@@ -52,16 +52,16 @@ async function headOf(client: ClientBase, tenantId: string): Promise<Head | unde
 }
 
 async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
-  const nodes = await nodesOf(client, head.tenantId)
+  const nodes = await readNodes(client, head.tenantId)
   const tree = new Tree((level, place, hash) => {
     if (!nodes.get(`${level}/${place}`)?.equals(hash)) drift++
     nodes.delete(`${level}/${place}`)
   })
   let drift = 0
   let before: Row | undefined
-  for await (const row of rowsOf(client, head.tenantId, 0)) {
+  for await (const row of readRows(client, head.tenantId, 0)) {
     drift += row.sequence - (before?.sequence ?? 0) - 1
-    drift += faultsOf(row, before)
+    drift += countErrors(row, before)
     tree.add(hashLeaf(row.entry))
     before = row
   }
@@ -79,9 +79,9 @@ async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
   let drift = 0
   let before: Row | undefined
   const from = Math.max(0, length - tileWidth)
-  for await (const row of rowsOf(client, tenantId, from)) {
+  for await (const row of readRows(client, tenantId, from)) {
     drift += row.sequence - (before?.sequence ?? from) - 1
-    drift += faultsOf(row, before)
+    drift += countErrors(row, before)
     before = row
   }
   drift += Math.abs(length - (before?.sequence ?? from))
@@ -100,13 +100,13 @@ async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
 }
 
 /** Number of errors in one row: event, leaf, time. */
-function faultsOf(row: Row, before: Row | undefined): number {
+function countErrors(row: Row, before: Row | undefined): number {
   const isLeaf = row.leaf.equals(hashLeaf(row.entry))
   const isLater = !before || row.occurred_at >= before.occurred_at
-  return Number(!isEventOf(row)) + Number(!isLeaf) + Number(!isLater)
+  return Number(!isValidEvent(row)) + Number(!isLeaf) + Number(!isLater)
 }
 
-function isEventOf({ entry, sequence, event_id, type, occurred_at }: Row): boolean {
+function isValidEvent({ entry, sequence, event_id, type, occurred_at }: Row): boolean {
   try {
     const event = JSON.parse(entry)
     const { data } = event
@@ -116,7 +116,7 @@ function isEventOf({ entry, sequence, event_id, type, occurred_at }: Row): boole
   }
 }
 
-async function* rowsOf(client: ClientBase, tenantId: string, from: number): AsyncGenerator<Row> {
+async function* readRows(client: ClientBase, tenantId: string, from: number): AsyncGenerator<Row> {
   for (let after = from; ; ) {
     const { rows } = await client.query<Row>(
       `SELECT sequence::float8, event_id, type, occurred_at, entry, leaf FROM journal
@@ -129,7 +129,7 @@ async function* rowsOf(client: ClientBase, tenantId: string, from: number): Asyn
   }
 }
 
-async function nodesOf(client: ClientBase, tenantId: string): Promise<Map<string, Buffer>> {
+async function readNodes(client: ClientBase, tenantId: string): Promise<Map<string, Buffer>> {
   const { rows } = await client.query<{ level: number; place: string; hash: Buffer }>(
     'SELECT level, place, hash FROM journal_nodes WHERE tenant_id = $1',
     [tenantId],

@@ -136,8 +136,8 @@ export class StorageHealth {
   async *#rows(start: string, prefix: string): AsyncGenerator<FileRow> {
     for (let after = start; ; ) {
       const { rows } = await this.#database.pool.query<FileRow>(
-        `SELECT * FROM (${rowsOf('files')} UNION ALL ${rowsOf('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
-        [tenantOf(after), after, rowsAtOnce],
+        `SELECT * FROM (${toRowsStatement('files')} UNION ALL ${toRowsStatement('trash')}) held ORDER BY tenant_id, blob_path LIMIT $3`,
+        [getTenantId(after), after, rowsAtOnce],
       )
       for (const row of rows) {
         if (!row.blob_path.startsWith(prefix)) return
@@ -157,13 +157,13 @@ export class StorageHealth {
 
   async #missing(row: FileRow): Promise<Finding | undefined> {
     if (!(await this.#isKept(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
-    return (await this.#isKept(row.blob_path)) ? findingOf('file_without_blob', row) : undefined
+    return (await this.#isKept(row.blob_path)) ? toFinding('file_without_blob', row) : undefined
   }
 
   async #unowned(blob: StoredBlob): Promise<Finding | undefined> {
     const { rows } = await this.#database.pool.query(
       `${keptStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
-      [tenantOf(blob.path), blob.path],
+      [getTenantId(blob.path), blob.path],
     )
     if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
     return { kind: 'blob_without_file', blobPath: blob.path, fileId: null, tenantId: null }
@@ -173,13 +173,13 @@ export class StorageHealth {
     const digest = size === row.size_bytes && read ? await this.#digest(row.blob_path) : row.checksum
     if (digest === undefined) return this.#unreadable(row)
     const sound = size === row.size_bytes && digest === row.checksum
-    return sound || !(await this.#isKept(row.blob_path)) ? undefined : findingOf('corrupted', row)
+    return sound || !(await this.#isKept(row.blob_path)) ? undefined : toFinding('corrupted', row)
   }
 
   /** Listed, and not given to a reader: gone meanwhile, or a store that does not hold what it shows. */
   async #unreadable(row: FileRow): Promise<Finding | undefined> {
     if ((await this.#storage.size(row.blob_path)) === null) return this.#missing(row)
-    return (await this.#isKept(row.blob_path)) ? findingOf('corrupted', row) : undefined
+    return (await this.#isKept(row.blob_path)) ? toFinding('corrupted', row) : undefined
   }
 
   async #digest(path: string): Promise<string | undefined> {
@@ -194,22 +194,22 @@ export class StorageHealth {
   }
 
   async #isKept(blobPath: string): Promise<boolean> {
-    const values = [tenantOf(blobPath), blobPath]
+    const values = [getTenantId(blobPath), blobPath]
     const { rowCount } = await this.#database.pool.query(keptStatement, values)
     return (rowCount ?? 0) > 0
   }
 }
 
 /** A file in the trash has its blob still. */
-const rowsOf = (table: 'files' | 'trash') =>
+const toRowsStatement = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const keptStatement =
   'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
 
 /** Every path of ours begins with its tenant: the order of paths is that of tenants and paths. */
-const tenantOf = (path: string): string => path.split('/')[0]!
+const getTenantId = (path: string): string => path.split('/')[0]!
 
-const findingOf = (kind: Finding['kind'], row: FileRow): Finding => ({
+const toFinding = (kind: Finding['kind'], row: FileRow): Finding => ({
   kind,
   blobPath: row.blob_path,
   fileId: row.file_id,

@@ -75,7 +75,7 @@ async function admitted(parts: Parts, request: Request, response: Response, answ
 async function readersCall(parts: Parts, request: Request, token: string): Promise<Call> {
   const { callId: id, address: ip } = request as Request & IdentifiedRequest
   const origin = { ip, userAgent: '' }
-  const reader = await parts.logShares.readerOf(token, { isSuspect: await parts.hasFailedOften(ip) })
+  const reader = await parts.logShares.findReader(token, { isSuspect: await parts.hasFailedOften(ip) })
   if (!reader) {
     await parts.countRejectedCredential(origin.ip)
     throw unauthenticated('This token of a log is unknown, revoked or expired.')

@@ -62,7 +62,7 @@ export class LogShareService {
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {
         result: { shareId, token: `log_${bare(tenantId)}_${bare(shareId)}_${secret}`, expiresAt },
-        entry: { audit: [auditOf(actor, 'created', shareId, { change: 'log_shared', days })] },
+        entry: { audit: [toAuditRow(actor, 'created', shareId, { change: 'log_shared', days })] },
       }
     })
   }
@@ -78,7 +78,7 @@ export class LogShareService {
       const share = isId('shr', shareId) ? await tx.logShare.findFirst({ where: { tenantId, shareId } }) : null
       if (!share) throw notFound('share', shareId)
       await tx.logShare.deleteMany({ where: { tenantId, shareId } })
-      return { result: share, entry: { audit: [auditOf(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
+      return { result: share, entry: { audit: [toAuditRow(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
     })
   }
 
@@ -86,7 +86,7 @@ export class LogShareService {
    * Undefined if the token is unknown, revoked or expired. `isSuspect` applies to tokens from addresses that have sent many failed
    * credentials. They wait for a lookup together, at most one per second: guesses cost the database next to nothing, and a valid token passes.
    */
-  async readerOf(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
+  async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []
     if (!tenant || !share || !secret) return undefined
     const lookups = isSuspect ? this.#suspectLookups : this.#lookups
@@ -114,7 +114,7 @@ export class LogShareService {
 
 const bare = (id: string): string => id.slice(id.indexOf('_') + 1)
 
-const auditOf = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>): AuditRow => ({
+const toAuditRow = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>): AuditRow => ({
   actor,
   tenantId: actor.tenantId,
   auditType: 'tenant',

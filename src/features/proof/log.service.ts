@@ -74,7 +74,7 @@ export class LogService {
   }
 
   /** The reason why the log did not grow from a stored checkpoint, as a sentence. Undefined if it did. */
-  async faultAgainst(note: string): Promise<string | undefined> {
+  async findNoteError(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)
     if (!kept || !checkpoint) return 'This is no checkpoint of a log; keep what GET /log/checkpoint answers, byte for byte.'

@@ -76,7 +76,7 @@ export class ReceiptService {
       checkpoint: note,
       proof: proof.map((hash) => hash.toString('base64')),
     }
-    const receipt = { iss: this.#publicUrl, iat: Math.floor(now() / 1000), tenant_id: tenantId, ...claimsOf(verdict), log }
+    const receipt = { iss: this.#publicUrl, iat: Math.floor(now() / 1000), tenant_id: tenantId, ...toClaims(verdict), log }
     return { receipt: await signReceipt(receipt, { id: key.id, privateKey: parseKeyPair(key).privateKey }) }
   }
 
@@ -105,7 +105,7 @@ export class ReceiptService {
 }
 
 /** Claims of a receipt about a verdict: those of the journal entry, and the validated file. */
-function claimsOf({ subject, type, entry, checks }: Verdict) {
+function toClaims({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
   const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)
   const whole = (name: string): number | null => (typeof data[name] === 'number' ? data[name] : null)
@@ -119,13 +119,13 @@ function claimsOf({ subject, type, entry, checks }: Verdict) {
     outcome: type === 'file.accepted' ? ('accepted' as const) : ('rejected' as const),
     reason: text('reason'),
     checks: checks?.checks ?? [],
-    engine: checks?.engine ? engineOf(checks.engine) : null,
+    engine: checks?.engine ? toEngine(checks.engine) : null,
     uploaded_by: text('uploaded_by'),
     uploaded_at: idTime(subject).toISOString(),
   }
 }
 
-const engineOf = ({ name, version, signaturesVersion, signaturesDate }: EngineIdentity) => ({
+const toEngine = ({ name, version, signaturesVersion, signaturesDate }: EngineIdentity) => ({
   name,
   version,
   signatures_version: signaturesVersion,

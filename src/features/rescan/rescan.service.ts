@@ -157,10 +157,10 @@ export class RescanService {
 
 function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
   // Files that were deleted in the meantime were not scanned.
-  return { ...row, status: statusOf({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
+  return { ...row, status: getStatus({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
 }
 
-function statusOf({
+function getStatus({
   isScanning,
   startedAt,
   finishedAt,

@@ -2,7 +2,7 @@ import { newApiKeySecret } from '../../access/secrets.js'
 import { scopes, systemActor } from '../../platform/actor.js'
 import type { Config } from '../../platform/config/config.js'
 import type { Database } from '../../platform/db/client.js'
-import { sqlFault } from '../../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import type { FirstRun } from '../../platform/processes/application.js'
 import type { ApiKeyService } from '../api-keys/api-key.service.js'
 import type { UserService } from '../users/user.service.js'
@@ -32,7 +32,7 @@ export async function bootstrap(
     const secret = configuredSecret ?? newApiKeySecret()
     // A start that was killed may have created the key with the configured secret.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
-      if (!configuredSecret || sqlFault(error) !== 'duplicate') throw error
+      if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error
     })
     const { user, password } = await services.users.create(actor, {
       email: adminEmail,

@@ -109,7 +109,7 @@ export class ExpiryService {
       const batch = await this.#paced(goOn, () =>
         this.#ledger.change(tenantId, async (tx) => {
           const rows = await tx.$queryRawUnsafe<OldFile[]>(oldFiles, tenantId, contextId, after)
-          const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => deletionOf(tenantId, row))
+          const entry = rows.filter((row) => row.is_due && !row.is_kept).map((row) => toDeletion(tenantId, row))
           faultPoint('expiry.deleting')
           const isOver = rows.length < filesAtOnce || !rows.at(-1)!.is_due
           return { result: { count: entry.length, next: isOver ? undefined : rows.at(-1)!.file_id }, entry }
@@ -152,7 +152,7 @@ SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes
 FROM files f JOIN file_contexts c ON c.tenant_id = $1 AND c.context_id = f.context_id
 WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id > $3 AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT ${filesAtOnce}`
 
-const deletionOf = (tenantId: string, row: OldFile): Entry => ({
+const toDeletion = (tenantId: string, row: OldFile): Entry => ({
   deletion: {
     actor: systemActor(tenantId),
     file: {

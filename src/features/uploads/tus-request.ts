@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Metadata } from '@tus/server'
 import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json.js'
 import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
-import { findFaults } from '../../api/graphql/rules.js'
+import { findFieldErrors } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
 import { cleanFilename } from '../../platform/text.js'
 import { UploadFileArgs } from '../files/file.types.js'
@@ -128,7 +128,7 @@ function parseDescription(uploadMetadata: string, faults: FieldError[]): Descrip
   }
   described.context = given.context ?? ''
   if (typeof given.metadata === 'string') described.metadata = readMetadata(given.metadata, faults)
-  faults.push(...findFaults(Object.assign(new UploadFileArgs(), described)))
+  faults.push(...findFieldErrors(Object.assign(new UploadFileArgs(), described)))
   return described
 }
 

@@ -48,7 +48,7 @@ async function begin(
 
 async function end({ signIns, createCall }: SessionHandlerParts, request: Request, response: Response, secure: boolean) {
   const call = await createCall(request)
-  if (call.refusal) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
+  if (call.rejection) response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))
   if (!(await signIns.signOut(call.requireActor())))
     throw unauthenticated('This credential has no session. Only a session token or cookie can sign out.')
   response.setHeader('Set-Cookie', sessionCookieHeader({ secure }))

@@ -4,7 +4,7 @@ import type { SessionRecord, UserRecord } from '../../access/token-record.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
-import { sqlFault } from '../../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
 import { userAudit } from './user-row.js'
@@ -44,7 +44,7 @@ export const findOrCreateOutsideUser =
       try {
         await ledger.change(tenantId, (tx) => create(tx, facts))
       } catch (error) {
-        if (sqlFault(error) !== 'duplicate' || attempt === 5) throw error
+        if (getSqlErrorKind(error) !== 'duplicate' || attempt === 5) throw error
       }
       const created = await find(pool, facts)
       if (created) return created

@@ -5,7 +5,7 @@ import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
-import { sqlFault } from '../../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
 import { normalizeEmail } from '../../platform/text.js'
@@ -51,7 +51,7 @@ export class UserService {
       })
       return { user, password: generated }
     } catch (error) {
-      if (sqlFault(error) === 'duplicate') throw conflict(`User '${email}' already exists in this tenant.`, { email })
+      if (getSqlErrorKind(error) === 'duplicate') throw conflict(`User '${email}' already exists in this tenant.`, { email })
       throw error
     }
   }

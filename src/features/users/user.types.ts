@@ -1,5 +1,5 @@
 import { ArgsType, Field, ID, InputType, ObjectType } from 'type-graphql'
-import { passwordFault } from '../../access/passwords.js'
+import { findPasswordError } from '../../access/passwords.js'
 import { createEnum } from '../../api/graphql/enum.js'
 import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { PageArgs, pageType } from '../../api/graphql/page.js'
@@ -95,7 +95,7 @@ export class Me {
 
 const Password = () =>
   Rule(
-    (value) => typeof value === 'string' && passwordFault(value) === undefined,
+    (value) => typeof value === 'string' && findPasswordError(value) === undefined,
     'must have at least 8 characters and at most 512 bytes, and must not be a common password',
   )
 

@@ -3,7 +3,7 @@ import type { Ledger } from '../../ledger/ledger.js'
 import type { Origin } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
-import { sqlFault } from '../../platform/db/sql-errors.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
 import { unauthenticated } from '../../platform/errors/errors.js'
 import { idTime, isId, newId } from '../../platform/ids.js'
 import { createSession } from './session.service.js'
@@ -50,7 +50,7 @@ export class WelcomeService {
         return { result: undefined, entry: { audit: [await createSession(tx, user, origin, session)] } }
       })
     } catch (error) {
-      if (sqlFault(error) === 'duplicate') throw invalidLink()
+      if (getSqlErrorKind(error) === 'duplicate') throw invalidLink()
       throw error
     }
     return { token, expiresAt, user: toUser(user), secondFactorDue: user.tenant.secondFactorRequired }

@@ -1,5 +1,5 @@
 import type { JournalService } from '../../ledger/journal.service.js'
-import { typesOf } from '../events/event.types.js'
+import { toEventTypes } from '../events/event.types.js'
 
 /** An event of the journal in the format of a delivery. */
 export interface OutgoingEvent {
@@ -28,7 +28,7 @@ export async function readEvents(
   const page = await journal.page({
     tenantId,
     after,
-    types: typesOf(types),
+    types: toEventTypes(types),
     contexts: contexts.length > 0 ? contexts : null,
     limit: eventsAtOnce,
   })

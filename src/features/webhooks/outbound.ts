@@ -173,7 +173,7 @@ function readShortly(response: http.IncomingMessage, done: () => void): void {
   })
 }
 
-const wordsOf: Record<string, string> = {
+const messages: Record<string, string> = {
   PRIVATE_ADDRESS: 'the address is not public',
   ENOTFOUND: 'the host is not found',
   ENODATA: 'the host is not found',
@@ -189,6 +189,7 @@ export function wordsFor(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
   if (name === 'AbortError' || name === 'TimeoutError') return 'no answer in time'
   return (
-    wordsOf[String(code)] ?? (/^[A-Z0-9_]{1,60}$/.test(String(code)) ? `the connection failed: ${code}` : 'the connection failed')
+    messages[String(code)] ??
+    (/^[A-Z0-9_]{1,60}$/.test(String(code)) ? `the connection failed: ${code}` : 'the connection failed')
   )
 }

@@ -1,7 +1,7 @@
 import { now } from '../../platform/clock.js'
 import type { OutgoingEvent } from './journal-reader.js'
 import { type Outbound, wordsFor } from './outbound.js'
-import { signatureOf } from './webhook-secrets.js'
+import { sign } from './webhook-secrets.js'
 
 /** Result of one request to a webhook. */
 export interface Attempt {
@@ -30,7 +30,7 @@ export async function attempt(
     'user-agent': 'Assay-Webhooks/1',
     'webhook-id': eventId,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': signatureOf(secrets, { id: eventId, timestamp, body }),
+    'webhook-signature': sign(secrets, { id: eventId, timestamp, body }),
   }
   const ending = new AbortController()
   const end = () => ending.abort()

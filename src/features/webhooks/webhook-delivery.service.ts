@@ -31,7 +31,7 @@ export class WebhookDeliveryService {
     const { row } = await findWebhook(this.#parts.db, tenantId, webhookId)
     const leave = this.#tests.enter(tenantId)
     try {
-      const event = testOf(webhookId)
+      const event = createTestEvent(webhookId)
       const secret = await this.#parts.masterKey.decrypt(Buffer.from(row.secretEncrypted), webhookSecretLabel(webhookId))
       const tried = await attempt(this.#parts.outbound, { url: row.url, secrets: [secret.toString()] }, event)
       const status = succeeded(tried) ? ('delivered' as const) : ('failed' as const)
@@ -78,7 +78,7 @@ export class WebhookDeliveryService {
 }
 
 /** An event in the journal's format that is not in the journal. */
-function testOf(webhookId: string) {
+function createTestEvent(webhookId: string) {
   const eventId = newId('evt')
   const facts = { type: 'webhook.test', occurred_at: idTime(eventId).toISOString(), event_id: eventId, sequence: null }
   return outgoing(JSON.stringify({ ...facts, data: { webhook_id: webhookId } }))

@@ -38,7 +38,7 @@ export async function deliver(parts: DeliveryParts, key: WebhookKey): Promise<vo
   if (!webhook) return
   let restSeconds = errorSeconds
   try {
-    await new DeliveryTurn(parts, webhook, await secretsOf(parts.masterKey, webhook)).run()
+    await new DeliveryTurn(parts, webhook, await decryptSecrets(parts.masterKey, webhook)).run()
     restSeconds = 0
   } finally {
     await parts.positions.release(webhook, restSeconds)
@@ -90,7 +90,7 @@ class DeliveryTurn {
     const tried = await attempt(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
     // The receiver may have the event. It is sent again, and the attempt does not count.
     const isCut = stopping.aborted && tried.responseStatus === null
-    const delivery = isCut ? undefined : await this.#deliveryOf(event, tried)
+    const delivery = isCut ? undefined : await this.toDelivery(event, tried)
     if (!delivery || !succeeded(tried)) {
       if ((await this.#write()) && delivery) await this.#fail(event, delivery)
       return false
@@ -102,7 +102,7 @@ class DeliveryTurn {
     return !this.#isDue() || this.#write()
   }
 
-  async #deliveryOf({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
+  async toDelivery({ eventId, type, sequence }: OutgoingEvent, tried: Attempt): Promise<Delivery> {
     const known = this.#attempts > 0 ? await this.#parts.positions.pending(this.#webhook) : undefined
     return {
       deliveryId: known ?? newId('dlv'),
@@ -147,7 +147,7 @@ class DeliveryTurn {
   }
 }
 
-async function secretsOf(masterKey: MasterKey, { webhookId, secret, previousSecret }: LeasedWebhook): Promise<string[]> {
+async function decryptSecrets(masterKey: MasterKey, { webhookId, secret, previousSecret }: LeasedWebhook): Promise<string[]> {
   const label = webhookSecretLabel(webhookId)
   const sealed = previousSecret ? [secret, previousSecret] : [secret]
   return Promise.all(sealed.map(async (each) => (await masterKey.decrypt(each, label)).toString()))

@@ -72,9 +72,9 @@ export const webhookAudit = (
   action,
   entityType: 'webhook',
   entityId: row.webhookId,
-  entityName: hostOf(row.url),
+  entityName: getHost(row.url),
   details,
 })
 
 /** Logs contain only the host of a URL, because its path and query may be a secret. */
-export const hostOf = (url: string): string => new URL(url).host
+export const getHost = (url: string): string => new URL(url).host

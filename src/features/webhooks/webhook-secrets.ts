@@ -6,10 +6,7 @@ const prefix = 'whsec_'
 export const newWebhookSecret = (): string => `${prefix}${randomBytes(32).toString('base64')}`
 
 /** Value of `webhook-signature`: one signature per secret, the current secret first. */
-export function signatureOf(
-  secrets: readonly string[],
-  { id, timestamp, body }: { id: string; timestamp: number; body: Buffer },
-) {
+export function sign(secrets: readonly string[], { id, timestamp, body }: { id: string; timestamp: number; body: Buffer }) {
   return secrets
     .map((secret) => {
       const hmac = createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))

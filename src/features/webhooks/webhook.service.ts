@@ -12,7 +12,7 @@ import type { Outbound } from './outbound.js'
 import type { CreateWebhookInput, DeletedWebhook, UpdateWebhookInput, Webhook, WebhookWithSecret } from './webhook.types.js'
 import type { DisabledReason } from './webhook-delivery.js'
 import type { WebhookKey } from './webhook-positions.js'
-import { findWebhook, hostOf, lockedWebhook, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
+import { findWebhook, getHost, lockedWebhook, toWebhook, type WebhookRow, webhookAudit } from './webhook-row.js'
 import { newWebhookSecret } from './webhook-secrets.js'
 
 const maxWebhooks = 20
@@ -75,7 +75,7 @@ export class WebhookService {
           updatedAt: at,
         },
       })
-      const head = await headOf(tx, tenantId)
+      const head = await readHead(tx, tenantId)
       const position = await tx.webhookPosition.create({ data: { tenantId, webhookId, sequence: head.journalLength } })
       return { result: toWebhook(row, position), entry: { audit: [webhookAudit(actor, 'created', row, shownFields(row))] } }
     })
@@ -100,7 +100,7 @@ export class WebhookService {
           }),
       },
       position: input.url !== undefined || input.status === 'active' ? { failingSince: null } : {},
-      audit: (after) => auditsOf(actor, before, after),
+      audit: (after) => toAuditRows(actor, before, after),
     }))
   }
 
@@ -178,7 +178,7 @@ export class WebhookService {
     const { tenantId } = actor
     const webhook = await this.#parts.ledger.change(tenantId, async (tx: Transaction) => {
       const before = await lockedWebhook(tx, tenantId, webhookId)
-      const { data, position, audit } = plan(before, await headOf(tx, tenantId))
+      const { data, position, audit } = plan(before, await readHead(tx, tenantId))
       const where = { tenantId_webhookId: { tenantId, webhookId } }
       const after = await tx.webhook.update({ where, data: { ...data, updatedAt: new Date(now()) } as object })
       const moved = await tx.webhookPosition.update({
@@ -219,14 +219,14 @@ export class WebhookService {
 }
 
 const shownFields = (row: WebhookRow) => ({
-  host: hostOf(row.url),
+  host: getHost(row.url),
   types: row.types,
   contexts: row.contexts.length > 0 ? row.contexts : null,
   description: row.description,
 })
 
 /** A change of state and a change of settings are two facts; none where nothing was changed. Of an address the host alone is written. */
-function auditsOf(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
+function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
   const audits: AuditRow[] = []
   if (before.status !== after.status)
     audits.push(
@@ -243,5 +243,5 @@ function auditsOf(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow
   return audits
 }
 
-const headOf = (tx: Transaction, tenantId: string) =>
+const readHead = (tx: Transaction, tenantId: string) =>
   tx.tenantHead.findUniqueOrThrow({ where: { tenantId }, select: { journalLength: true } })

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { databaseUrlOf } from '../db/database-url.js'
+import { parseDatabaseUrl } from '../db/database-url.js'
 import { maxMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
 import { type IdentityConfig, readIdentity } from './identity-config.js'
@@ -203,7 +203,9 @@ function readReplicaUrl(read: EnvReader, databaseUrl: string | undefined): strin
 function readDatabaseUrl(read: EnvReader, name: string): string | undefined {
   const value = read.text(name)
   if (value === undefined) return undefined
-  return databaseUrlOf(value) ?? read.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
+  return (
+    parseDatabaseUrl(value) ?? read.addError(name, value, 'a URL such as postgresql://user:password@host:5432/assay', 'secret')
+  )
 }
 
 function readStorageUrl(read: EnvReader): string | undefined {

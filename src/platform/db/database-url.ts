@@ -6,7 +6,7 @@ export interface DatabaseUrls {
 }
 
 /** Returns the URL in a form that every parser accepts. Undefined if it is not a PostgreSQL URL. */
-export function databaseUrlOf(text: string): string | undefined {
+export function parseDatabaseUrl(text: string): string | undefined {
   // postgresql://user:password@/db?host=/cloudsql/…, as in Google's documentation, is not a WHATWG URL. `host` overrides the authority.
   const url = URL.canParse(text) ? text : text.replace('@/', '@localhost/')
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) return undefined

@@ -33,11 +33,11 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
     throw new Error(
       `This database of a pre-release version cannot be converted (its last migration is '${[...applied].sort().at(-1)}'). First start the last pre-release version on it, whose last migration is '${laterNames.at(-1) ?? lastMigration}'.`,
     )
-  await refuseWhileInUse(client)
+  await assertNotInUse(client)
   await inTransactionOn(client, async () => {
     for (const file of later) if (!applied.includes(basename(file, '.sql'))) await client.query(read(file))
     await client.query(read(conversion))
-    await client.query(functionsOf(baseline))
+    await client.query(getFunctions(baseline))
     await client.query('DELETE FROM _prisma_migrations')
     await recordMigration(client, baseline)
   }).catch((error: Error) => {
@@ -46,7 +46,7 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
 }
 
 /** A running service would call functions that no longer exist. */
-async function refuseWhileInUse(client: pg.Client): Promise<void> {
+async function assertNotInUse(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ connections: number }>(
     `SELECT count(*)::int AS connections FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name LIKE 'assay%' AND application_name NOT IN ('assay start', 'assay migrate')`,
@@ -61,7 +61,7 @@ async function refuseWhileInUse(client: pg.Client): Promise<void> {
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
 
 /** The baseline's last section: functions, each of which replaces a function of the same name. */
-function functionsOf({ sql }: Migration): string {
+function getFunctions({ sql }: Migration): string {
   const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
   if (section === undefined) throw new Error('The baseline migration contains no functions.')
   return section

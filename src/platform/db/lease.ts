@@ -30,7 +30,7 @@ export async function renewLease<Row extends object>(
   lease: Lease,
   returning = 'lease_token',
 ): Promise<Row | undefined> {
-  const { where, token, values } = rowsOf(lease)
+  const { where, token, values } = toCondition(lease)
   const { rows } = await database.query<Row>(
     `UPDATE ${lease.table} SET leased_until = ${leaseEnd(lease.seconds)} WHERE ${where} AND lease_token = ${token} RETURNING ${returning}`,
     values,
@@ -44,14 +44,14 @@ export const keepLease = ({ seconds }: Pick<Lease, 'seconds'>, renew: () => Prom
 
 /** Ends the lease. The rows cannot be leased again before `seconds` have passed. `also`: further assignments. */
 export async function releaseLease(database: Queries, lease: Lease, { seconds = 0, also = '' } = {}): Promise<void> {
-  const { where, token, values } = rowsOf(lease)
+  const { where, token, values } = toCondition(lease)
   await database.query(
     `UPDATE ${lease.table} SET ${leaseReleased(seconds)}${also && `, ${also}`} WHERE ${where} AND coalesce(lease_token, ${token}) = ${token}`,
     values,
   )
 }
 
-function rowsOf({ key, token }: Lease): { where: string; token: string; values: string[] } {
+function toCondition({ key, token }: Lease): { where: string; token: string; values: string[] } {
   const conditions = Object.keys(key).map((column, index) => `${column} = $${index + 1}`)
   return { where: conditions.join(' AND '), token: `$${conditions.length + 1}`, values: [...Object.values(key), token] }
 }

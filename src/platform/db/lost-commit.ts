@@ -1,12 +1,12 @@
 import { outcomeUnknown } from '../errors/errors.js'
-import { sqlFault } from './sql-errors.js'
+import { getSqlErrorKind } from './sql-errors.js'
 
 /** For a statement that commits by itself. Throws `outcomeUnknown` if its connection was lost after the statement may have been sent. */
 export async function committed<T>(statement: Promise<T>): Promise<T> {
   try {
     return await statement
   } catch (error) {
-    throw sqlFault(error) === 'unreachable' && !isConnectFailure(error) ? outcomeUnknown(error) : error
+    throw getSqlErrorKind(error) === 'unreachable' && !isConnectFailure(error) ? outcomeUnknown(error) : error
   }
 }
 

@@ -23,14 +23,14 @@ export function readMigrations(folder: string): Migration[] {
     .sort()
     .map((name) => {
       const sql = readFileSync(join(folder, name, 'migration.sql'), 'utf8')
-      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), mode: modeOf(name, sql) }
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), mode: parseMode(name, sql) }
     })
 }
 
 const markers: Record<string, MigrationMode> = { 'outside a transaction': 'alone', 'in batches': 'batches' }
 
 // The mode is an SQL comment, so that Prisma's command line accepts the file (prisma/migrations/README.md).
-function modeOf(name: string, sql: string): MigrationMode {
+function parseMode(name: string, sql: string): MigrationMode {
   const asked = /^-- assay: *(.*)$/m.exec(sql)?.[1]?.trim()
   if (asked === undefined) return 'transaction'
   const mode = markers[asked]

@@ -36,14 +36,14 @@ export class PrimaryPositions {
   }
 
   /** At least so old is what has come to `lsn`, in milliseconds: the age of the latest position before it. */
-  ageOf(lsn: bigint, now = performance.now()): number {
+  getAge(lsn: bigint, now = performance.now()): number {
     const latest = this.#known.findLast((position) => position.lsn <= lsn)
     return latest ? now - latest.at : Number.POSITIVE_INFINITY
   }
 
   async #take(): Promise<Position> {
     const at = performance.now()
-    const position = { at, lsn: lsnOf(await this.#ask()) }
+    const position = { at, lsn: parseLsn(await this.#ask()) }
     const before = this.#known.at(-2)
     if (before && at - before.at < stepMs) this.#known.pop()
     if (this.#known.push(position) > maxKept) this.#known.shift()
@@ -52,7 +52,7 @@ export class PrimaryPositions {
 }
 
 /** PostgreSQL writes a position as two hexadecimal halves. */
-export function lsnOf(text: string): bigint {
+export function parseLsn(text: string): bigint {
   const [high, low] = text.split('/')
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)
 }

@@ -12,7 +12,7 @@ export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<v
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
   await using(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
-    await refuseUnsupported(client, directUrl)
+    await assertSupported(client, directUrl)
     const server = await identify(client)
     proveServer(server, directUrl)
     await using(directUrl, { name }, (other) => proveSessions(client, other, name))
@@ -42,7 +42,7 @@ const unsupported: Record<string, RegExp> = {
   'Google Spanner, or another database that emulates PostgreSQL': /^(?!PostgreSQL .*, compiled by )/,
 }
 
-async function refuseUnsupported(client: pg.Client, url: string): Promise<void> {
+async function assertSupported(client: pg.Client, url: string): Promise<void> {
   const { rows } = await client.query<{ version: string }>('SELECT version()')
   const { version } = rows[0]!
   const product = Object.keys(unsupported).find((name) => unsupported[name]!.test(version))
@@ -68,7 +68,7 @@ function proveServer({ version, encoding, standby }: Server, url: string): void 
 
 /** Two connections at once that meet on one of the server's are a pooler's, which gives each transaction another. */
 async function proveSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
-  const seen = [await processOf(one), await processOf(other), await processOf(one), await processOf(other)]
+  const seen = [await getProcessId(one), await getProcessId(other), await getProcessId(one), await getProcessId(other)]
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
   throw new Error(
     name === 'DATABASE_URL'
@@ -77,7 +77,7 @@ async function proveSessions(one: pg.Client, other: pg.Client, name: string): Pr
   )
 }
 
-async function processOf(client: pg.Client): Promise<number> {
+async function getProcessId(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
   return rows[0]!.pid
 }
@@ -110,8 +110,8 @@ async function using(
 /** The sentence for a connection that could not be had. */
 export function unreached(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
-  const told = refused
+  const message = refused
     ? `${name} points to a pooler that rejects the start-up parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`
     : `The database ${withoutSecrets(url)} is unreachable (${error.message || error.code}). Check ${name}.`
-  return new Error(told, { cause: error })
+  return new Error(message, { cause: error })
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
-import { lsnOf, type Position, PrimaryPositions } from './primary-positions.js'
+import { type Position, PrimaryPositions, parseLsn } from './primary-positions.js'
 import type { PoolLogger, Queries } from './queries.js'
 import { readings } from './reading.js'
 
@@ -44,7 +44,7 @@ export class ReadReplica implements Queries {
   #ticking = false
   #behindUntil = 0
   /** Why it is not asked at present. */
-  #fault: string | undefined
+  #error: string | undefined
   /** Statements by the server that answered them. */
   readonly served = { replica: 0, primary: 0 }
 
@@ -91,9 +91,9 @@ export class ReadReplica implements Queries {
   /** Maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
   async behindMs(): Promise<number> {
     const present = await this.#positions.since(performance.now())
-    const position = positionOf(await this.#pool.query<Standing>(standingStatement))
-    this.#fault = undefined
-    return position >= present.lsn ? 0 : this.#positions.ageOf(position)
+    const position = getPosition(await this.#pool.query<Standing>(standingStatement))
+    this.#error = undefined
+    return position >= present.lsn ? 0 : this.#positions.getAge(position)
   }
 
   close(): Promise<void> {
@@ -103,7 +103,7 @@ export class ReadReplica implements Queries {
 
   async #connection(): Promise<pg.PoolClient | undefined> {
     const fresh = !readings.getStore()?.maxAgeMs
-    if (this.#fault !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
+    if (this.#error !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
     let client: pg.PoolClient | undefined
     try {
       const wanted = await this.#wanted()
@@ -126,11 +126,11 @@ export class ReadReplica implements Queries {
     const reading = readings.getStore()
     for (const lookMs of reading?.maxAgeMs ? [0] : looksMs) {
       if (lookMs > 0) await sleep(lookMs)
-      const position = positionOf(await client.query<Standing>(standingStatement))
+      const position = getPosition(await client.query<Standing>(standingStatement))
       if (position < wanted.lsn) continue
       const now = performance.now()
       // Later positions may have been discarded, but the replica has every commit before the wanted position.
-      const age = Math.min(this.#positions.ageOf(position, now), now - wanted.at)
+      const age = Math.min(this.#positions.getAge(position, now), now - wanted.at)
       reading?.served(Math.max(0, age - (now - (reading?.cameAt ?? 0))))
       return true
     }
@@ -154,8 +154,8 @@ export class ReadReplica implements Queries {
 
   #away(error: unknown): void {
     const { message } = error as Error
-    if (this.#fault !== message) this.#logger.warn({ reason: message }, 'The read replica is unavailable. Reads use the primary.')
-    this.#fault = message
+    if (this.#error !== message) this.#logger.warn({ reason: message }, 'The read replica is unavailable. Reads use the primary.')
+    this.#error = message
   }
 
   /** So that no request has to find out that it is back, and positions are known that are some seconds old. */
@@ -169,9 +169,9 @@ export class ReadReplica implements Queries {
 
 type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
 
-function positionOf({ rows }: { rows: Standing[] }): bigint {
+function getPosition({ rows }: { rows: Standing[] }): bigint {
   const { replays, position } = rows[0]!
   if (!replays || position === null)
     throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log. Use a streaming replica.')
-  return lsnOf(position)
+  return parseLsn(position)
 }

@@ -3,10 +3,10 @@
  * must be created. `duplicate`: violates a unique key. `hardship`: the server is running, but cannot execute it now. `unreachable`: no
  * connection to the server. `other`: the statement is invalid.
  */
-export type SqlFault = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
+export type SqlErrorKind = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html and https://www.prisma.io/docs/orm/reference/error-reference
-const faults: [SqlFault, RegExp][] = [
+const patterns: [SqlErrorKind, RegExp][] = [
   // Serialization failure, deadlock; Prisma's name for both.
   ['contention', /^(40001|40P01|P2034)$/],
   ['duplicate', /^(23505|P2002)$/],
@@ -15,17 +15,16 @@ const faults: [SqlFault, RegExp][] = [
     /^(E(CONNREFUSED|CONNRESET|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH)|08...|57P0[1-5]|P100[128]|P1017)$/,
   ],
   ['locked', /^55P03$/],
-  // Resources are short, the statement or the transaction took too long, a connection was not to be had in time, the server is
-  // read-only since it is no longer the first.
+  // Resources are exhausted, a statement, transaction or connection timed out, or the server is read-only after a failover.
   ['hardship', /^(53...|57014|25006|25P0[34]|58...|P2024|P2028)$/],
 ]
 const unreachableMessages =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/
 const unreachableKinds = new Set(['DatabaseNotReachable', 'ConnectionClosed', 'SocketTimeout'])
 
-export function sqlFault(error: unknown): SqlFault {
+export function getSqlErrorKind(error: unknown): SqlErrorKind {
   for (let at = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
-    const found = faultOf(at)
+    const found = classify(at)
     if (found) return found
     const { originalError, cause } = at as { originalError?: unknown; cause?: unknown }
     at = originalError ?? cause
@@ -35,8 +34,8 @@ export function sqlFault(error: unknown): SqlFault {
 
 /** True if the cause is the database, not the request. */
 export function isDatabaseOutage(error: unknown): boolean {
-  const fault = sqlFault(error)
-  return ['unreachable', 'hardship', 'locked', 'contention'].includes(fault)
+  const kind = getSqlErrorKind(error)
+  return ['unreachable', 'hardship', 'locked', 'contention'].includes(kind)
 }
 
 interface Failed {
@@ -47,13 +46,13 @@ interface Failed {
   meta?: { code?: unknown; driverAdapterError?: { cause?: { originalCode?: unknown; kind?: unknown } } }
 }
 
-function faultOf({ code, routine, syscall, message, meta }: Failed): SqlFault | undefined {
+function classify({ code, routine, syscall, message, meta }: Failed): SqlErrorKind | undefined {
   const inner = meta?.driverAdapterError?.cause
   // A raw statement that failed is P2010 to Prisma, whatever PostgreSQL said.
   const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')
   if (codes.includes('23514') && routine === 'ExecFindPartition') return 'missing_partition'
   if (codes.includes('ENOENT') && syscall === 'connect') return 'unreachable'
-  for (const [fault, pattern] of faults) if (codes.some((known) => pattern.test(known))) return fault
+  for (const [kind, pattern] of patterns) if (codes.some((known) => pattern.test(known))) return kind
   if (unreachableKinds.has(String(inner?.kind))) return 'unreachable'
   return typeof message === 'string' && unreachableMessages.test(message) ? 'unreachable' : undefined
 }
