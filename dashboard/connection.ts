@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** Whether the browser reports a network connection. */
+/** True if the browser reports a network connection. */
 export const isOnline = signal(navigator.onLine)
 for (const event of ['online', 'offline']) addEventListener(event, () => (isOnline.value = navigator.onLine))
 

@@ -16,7 +16,7 @@ export type Scope = Me['scopes'][number]
 /** Signed-in user. Undefined while it is being loaded, null if no user is signed in. */
 export const me = signal<Me | null | undefined>(undefined)
 
-/** Whether the session ended while the page was open. The sign-in dialog then covers the page, which keeps its state. */
+/** True if the session ended while the page was open. The sign-in dialog then covers the page, which keeps its state. */
 export const isSessionExpired = signal(false)
 
 // While the user signs out, other requests may fail with 401. That must not open the sign-in dialog.

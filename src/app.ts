@@ -196,7 +196,7 @@ const connectionsOfClamd = 8
 const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'
 
-/** What is wrong with it from the start is said at the start, in its own words; the service starts all the same, for it may come. */
+/** Describes the store for the banner, and logs a warning if it is unavailable. The service starts anyway. */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
   const fault = await storage.ready().then(
     () => undefined,

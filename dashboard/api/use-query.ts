@@ -8,9 +8,9 @@ export interface QueryState<Data> {
   /** Latest data. While new variables are loading, the data of the previous ones. */
   data: Data | undefined
   error: ApiError | undefined
-  /** Whether there is neither data nor an error yet. */
+  /** True if there is neither data nor an error yet. */
   isLoading: boolean
-  /** Whether a request is in progress. */
+  /** True if a request is in progress. */
   isRefreshing: boolean
   reload(): void
 }

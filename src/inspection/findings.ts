@@ -28,7 +28,7 @@ export interface SoundnessFinding {
   durationMs: number
 }
 
-/** What a file contains. A member is null if an earlier check fails. */
+/** Results of reading a file. A member is null if an earlier check fails. */
 export interface Findings {
   recognition: RecognitionFinding
   blankness: { blank: boolean; durationMs: number } | null

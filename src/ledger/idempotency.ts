@@ -9,7 +9,7 @@ import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../plat
 import type { IdempotentAnswer } from './entry.js'
 import { StaleWriteError } from './refusals.js'
 
-/** How long a stored response is returned to repeated requests. */
+/** Time in which repeated requests receive the stored response. */
 const replayHours = 24
 // The request renews its lease. If its process is killed, a repeated request waits no longer than this.
 const leaseSeconds = 15

@@ -1,4 +1,4 @@
-// What a warm look-up of an API key costs, alone: `node test/bench/key-lookup.mjs [keys]`, on compiled code.
+// Measures a cached API key lookup in compiled code: `node test/bench/key-lookup.mjs [keys]`.
 import { Authenticator } from '../../dist/access/authenticate.js'
 import { fingerprint, IdentityCache } from '../../dist/access/identity-cache.js'
 import { openRateLimits } from '../../dist/access/rate-limits.js'

@@ -5,8 +5,8 @@ import { bytesOf, inMemory, noise } from '../contract/contents.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import type { BucketCall, Fault } from '../support/bucket/faults.js'
 
-// Answers that Google should not give, or that somebody between gives in its place. Nothing here waits for a deadline but
-// what says so: the stand-in answers at once.
+// Responses that Google should not send, or that a proxy sends instead. The emulator responds immediately, so only tests that say so
+// wait for a time-out.
 const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
 const type = { contentType: 'application/pdf' }
 const small = noise(100_000)

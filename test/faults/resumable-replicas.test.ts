@@ -140,7 +140,7 @@ describe.each(['a directory', 'a bucket'])('on %s', (kind) => {
     await tus.patch(path, 0, content.subarray(0, 100_000))
     await expect(killed.patch(path, 100_000, content.subarray(100_000))).rejects.toThrow()
     await service.ended
-    // Whoever was killed has its Idempotency-Key for a while.
+    // A killed process holds the lease of its Idempotency-Key until it expires.
     await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
     const offset = await tus.offset(path)
     if (offset < content.length) {

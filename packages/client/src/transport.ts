@@ -20,7 +20,7 @@ export interface ServiceRequest {
   body?: (() => RequestBody) | undefined
   headers?: Record<string, string> | undefined
   signal?: AbortSignal | undefined
-  /** Whether a retry has no additional effect. */
+  /** True if a retry has no additional effect. */
   isRepeatable: boolean
 }
 

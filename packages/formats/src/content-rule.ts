@@ -23,7 +23,7 @@ const textForms: Record<string, RegExp> = {
 }
 
 /**
- * Whether a file without a recognised signature may have its extension. A binary type accepts no text, and unknown content only
+ * True if a file without a recognised signature may have its extension. A binary type accepts no text, and unknown content only
  * if the type has variants without a signature. Extensions of unknown types accept any content.
  */
 export function acceptsWithoutSignature(source: RandomAccessSource, { kind }: Recognition): boolean {

@@ -19,7 +19,7 @@ const textTypesByExtension = mapExtensions(textTypes)
 
 export const textTypeFor = (extension: string): string | undefined => textTypesByExtension.get(extension)
 
-/** Whether browsers open a text file with this extension and run its scripts. */
+/** True if browsers open a text file with this extension and run its scripts. */
 export const isPage = (extension: string): boolean =>
   textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 

@@ -39,7 +39,7 @@ export interface Detection {
   /** A row of `types` or `textTypes`. Null if the type is unknown. */
   type: string | null
   mime: string | null
-  /** Whether a file of this type may have the source's extension. */
+  /** True if a file of this type may have the source's extension. */
   fits: boolean
 }
 
@@ -108,7 +108,7 @@ export async function openDetected(
 
 const volumeProblem = 'it is one part of several. Join the parts of the archive, or upload an archive that is not split'
 
-/** Whether an archive that cannot be read is one of several volumes, by its extension (.7z.001, .z01) or its start. */
+/** True if an archive that cannot be read is one of several volumes, by its extension (.7z.001, .z01) or its start. */
 function isVolume(source: RandomAccessSource, recognised: Recognition, verdict: { maliciousConstruction?: string }): boolean {
   if (recognised.kind !== 'binary' || !volumeTypes.has(recognised.type) || verdict.maliciousConstruction) return false
   return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'

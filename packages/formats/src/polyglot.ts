@@ -52,7 +52,7 @@ function checkPdf(source: RandomAccessSource, header: number, limits: ReaderLimi
   return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is an HTML page as well') : undefined
 }
 
-/** Whether a zip archive follows the end of the document. Attachments come before that end. */
+/** True if a zip archive follows the end of the document. Attachments come before that end. */
 function hasZipBehind(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)
   const end = tail.lastIndexOf('PK\x05\x06', undefined, 'latin1')

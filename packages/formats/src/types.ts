@@ -9,7 +9,7 @@ const row = (mime: string, extensions: string): TypeRow => ({ mime, extensions: 
 const ooxml = 'application/vnd.openxmlformats-officedocument'
 const odf = 'application/vnd.oasis.opendocument'
 
-// Extensions of formats that are stored in a zip, a compound file or a TIFF, and cannot be told apart from it.
+// Extensions of formats that are stored in a zip, a compound file or a TIFF, and cannot be distinguished from it.
 const zipBased =
   'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz mxl hwpx xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'

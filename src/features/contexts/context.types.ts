@@ -6,7 +6,6 @@ import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
 import { findTemplateError } from './storage-path.js'
 
-/** Whether a context takes uploads (contract §3). */
 export const ContextStatus = createEnum('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
   active: 'The context accepts uploads.',
   disabled: 'The context rejects uploads. Its files stay available.',

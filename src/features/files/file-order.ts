@@ -39,7 +39,7 @@ function attributeConditions({ uploadedBy, contentType = null }: FileFilter): st
 }
 
 /**
- * Whether a page is a merge of one index scan per context. Skipped rows are neither stored nor sorted, but each number of contexts
+ * True if a page is a merge of one index scan per context. Skipped rows are neither stored nor sorted, but each number of contexts
  * has its own statement.
  */
 export const mergesContexts = (filter: FileFilter, skip: number): boolean =>

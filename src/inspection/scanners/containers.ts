@@ -1,7 +1,7 @@
 import type { Container } from '@assay/formats/archive'
 import { containerKinds } from '@assay/formats/walk'
 
-/** What unpacks a container for the engine: a reader of Assay, the engine itself, or nothing. */
+/** The component that unpacks a container for the scan: a reader of Assay, the engine itself, or none. */
 export type Unpacker = 'reader' | 'engine' | 'no one'
 
 /** ClamAV reports OK for containers that it does not unpack. */

@@ -17,7 +17,7 @@ export interface ScanOptions {
   owner?: string | undefined
 }
 
-/** What a worker needs to scan a file that it reads (`openScan`). */
+/** Parameters with which a worker scans a file that it reads (`openScan`). */
 export interface WorkerScan {
   setup: EngineSetup
   deadlineOf(size: number): number
@@ -29,7 +29,7 @@ export interface WorkerScan {
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   identity(): Promise<EngineIdentity>
-  /** Those of the given containers that it does not unpack if they are inside another one. Throws `scannerUnavailable`. */
+  /** Returns the given containers that the scanner does not unpack inside another one. Throws `scannerUnavailable`. */
   unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]>
   prove(): Promise<void>
   close(): Promise<void>

@@ -6,7 +6,7 @@ export class UsageError extends Error {
 }
 
 export interface Output {
-  /** Whether each result is printed as one line of JSON. */
+  /** True if each result is printed as one line of JSON. */
   json: boolean
   /** Prints a result: `value` as JSON, or `columns` separated by tabs. */
   row(value: object, ...columns: unknown[]): void

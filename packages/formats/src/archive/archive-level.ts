@@ -47,7 +47,7 @@ export class ArchiveLevel {
     if (kind && !weakSignatures.has(kind)) this.budget.containers.add(kind)
   }
 
-  /** Where nothing may be nested, the file needs a worker with higher limits. The error makes the caller use one. */
+  /** If nesting is not allowed, the file needs a worker with higher limits. The error makes the caller use one. */
   skipSearch(name: string): void {
     if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is larger than is searched`)
     this.note(`the member ${quoted(name)} was not searched for active content`)

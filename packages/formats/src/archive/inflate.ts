@@ -55,7 +55,7 @@ interface ZlibHandle {
  */
 class Inflater {
   consumed = 0
-  /** Whether the deflate data ended before its input. */
+  /** True if the deflate data ended before its input. */
   ended = false
   readonly #handle: ZlibHandle
   /** Free output bytes and unread input bytes after the last call. */

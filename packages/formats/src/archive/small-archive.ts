@@ -9,7 +9,7 @@ const maxEntries = 64
 /** Limits of archives that are checked on the event loop, which is faster than a worker. Others go to a worker. */
 export const smallLimits = { maxUnpackedBytes: 256 * 1024, maxRatio: 200, maxEntries: maxEntries, maxNesting: 0 }
 
-/** Whether zlib can unpack the archive, and it has few members. */
+/** True if zlib can unpack the archive, and it has few members. */
 export function isSmallArchive(source: RandomAccessSource): boolean {
   if (source.size > maxBytes) return false
   const kind = recognise(source.read(0, headLength))

@@ -97,7 +97,7 @@ function readMember(source: RandomAccessSource, limits: ReaderLimits, name: stri
 const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
 
 /**
- * Whether the file ends with a zip archive, whatever comes before it. The comment of the end record must reach the end of the
+ * True if the file ends with a zip archive, whatever comes before it. The comment of the end record must reach the end of the
  * file. Otherwise the archive belongs to an attachment.
  */
 export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {

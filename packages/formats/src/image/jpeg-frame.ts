@@ -9,7 +9,7 @@ export interface JpegFrame {
   width: number
   height: number
   components: FrameComponent[]
-  /** Whether every reader supports it: eight bits, grey, three or four colours, sampling factors up to four. */
+  /** True if every reader supports it: eight bits, grey, three or four colours, sampling factors up to four. */
   usual: boolean
 }
 

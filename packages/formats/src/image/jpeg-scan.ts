@@ -24,7 +24,7 @@ const noEnd = 'it ends without its end marker: it is truncated'
 export const followScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanFollower(source, limits).run()
 
-/** Whether `count` bytes before a marker are displaced codes. No padding before such a marker is that long. */
+/** True if `count` bytes before a marker are displaced codes. No padding before such a marker is that long. */
 export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
   let found = false

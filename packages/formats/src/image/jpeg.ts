@@ -72,7 +72,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
 // Photos have about ten segments before the frame header.
 const maxSteps = 500
 
-/** Whether only libvips can decode the image, according to its header. Runs on the event loop for any upload. */
+/** True if only libvips can decode the image, according to its header. Runs on the event loop for any upload. */
 export function isProgressive(source: RandomAccessSource): boolean {
   try {
     const frame = findFrame(source, countedDeadline(maxSteps))

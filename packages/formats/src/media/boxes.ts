@@ -5,9 +5,9 @@ export interface Box {
   type: string
   start: number
   end: number
-  /** Whether the box is longer than its parent. */
+  /** True if the box is longer than its parent. */
   cut: boolean
-  /** Whether the box has no length and extends to the end of the file. */
+  /** True if the box has no length and extends to the end of the file. */
   open: boolean
 }
 

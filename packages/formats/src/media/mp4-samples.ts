@@ -23,7 +23,7 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
   const chunks = offsets ? number32(source, offsets.start + 4) : 0
   const samples = sizes ? number32(source, sizes.start + 8) : 0
   // A file whose samples are all in fragments may omit its tables.
-  if (chunks === 0) return samples > 0 ? withProblem('it has samples and does not say where they are (stco)') : noSamples
+  if (chunks === 0) return samples > 0 ? withProblem('it has samples but no list of their offsets (stco)') : noSamples
   if (!offsets || !sizes || !runs || !times) return withProblem('its sample table lacks a list (stsz, stsc or stts)')
   const uniform = sizes.type === 'stsz' ? number32(source, sizes.start + 4) : 0
   const sizeBytes = (sizes.type === 'stsz' ? 32 : (source.read(sizes.start + 7, 1)[0] ?? 0)) / 8

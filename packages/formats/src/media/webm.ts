@@ -122,7 +122,7 @@ class SegmentWalk {
       this.clusters++
       return this.walkCluster(element)
     }
-    if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
+    if (element.end === undefined) return { problem: 'is damaged: an element of unknown length is not allowed there', at }
     if (element.id === id.tracks && !this.tracks) {
       const tracks = playableTracks(this.source, this.limits, element)
       if (typeof tracks === 'string') this.findTrackProblem ??= tracks
@@ -151,7 +151,7 @@ class SegmentWalk {
       const element = this.next(at, end)
       if (typeof element === 'string') return { problem: element, at }
       if (cluster.end === undefined && parts.has(element.id)) return at
-      if (element.end === undefined) return { problem: 'is damaged: an element of unknown length stands where none may', at }
+      if (element.end === undefined) return { problem: 'is damaged: an element of unknown length is not allowed there', at }
       this.count(element)
       at = element.end
     }

@@ -4,7 +4,7 @@ import { XmlEntities } from '../text/xml-entities.js'
 
 const searchedBytes = 64 * 1024
 
-/** Whether programs parse the member as XML. */
+/** True if programs parse the member as XML. */
 export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
 
 /** Detects entity bombs in a part that is not parsed here: custom XML and pages of books may be any XML, or none. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** `legacy` is any encoding older than Unicode. These encodings cannot be told apart reliably, and all of them open. */
+/** `legacy` is any encoding older than Unicode. These encodings cannot be distinguished reliably, and all of them open. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
 
 export interface TextSign {

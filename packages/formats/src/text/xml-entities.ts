@@ -12,7 +12,7 @@ interface Declaration {
 
 /** Entities that a DOCTYPE declares. Their expanded size is computed without expanding or fetching anything. */
 export class XmlEntities {
-  /** Whether an external DTD may declare further entities, so that unknown entities are not an error. */
+  /** True if an external DTD may declare further entities, so that unknown entities are not an error. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()

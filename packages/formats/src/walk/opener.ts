@@ -3,7 +3,7 @@ import type { PartSink, SevenZipListing, SevenZipRun } from '../member-observer.
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { GapCause, WalkLimits } from './visitor.js'
 
-/** What a format reader unpacked of a container while the walk observed it. */
+/** Parts of a container that a format reader unpacked while the walk observed it. */
 export interface Observed {
   /** Members of a zip archive, by the offset of their local header. */
   members: Set<number>
@@ -19,7 +19,7 @@ export interface Members {
   readonly readerLimits: ReaderLimits
   /** Counts a member. Its content follows, or a gap. */
   readonly begin: (name: string) => void
-  /** Whether the member was visited before. Throws `WalkEnded` if the walk ended during the visit. */
+  /** True if the member was visited before. Throws `WalkEnded` if the walk ended during the visit. */
   wasObserved(offset: number): boolean
   observedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   add(source: RandomAccessSource): Promise<void>

@@ -56,7 +56,7 @@ export class StreamWindow {
     this.#receive(this.#buffer.subarray(0, this.#filled), { first: this.#first, last: true })
   }
 
-  /** Whether the content ends like an archive, which cannot be opened because the content is not stored. */
+  /** True if the content ends like an archive, which cannot be opened because the content is not stored. */
   get endsAsArchive(): boolean {
     return recogniseTail(this.#buffer.subarray(Math.max(0, this.#filled - tailLength), this.#filled)) !== undefined
   }

@@ -1,7 +1,7 @@
 import { printable } from '../../../platform/errors/errors.js'
 import type { EngineIdentity } from '../virus-scanner.js'
 
-/** What one line of a clamd means. `error` is never a virus, and never clean. */
+/** Meaning of one line of a clamd response. `error` is never a virus, and never clean. */
 export type ClamdAnswer =
   | { kind: 'clean' }
   | { kind: 'infected'; signature: string }

@@ -194,7 +194,7 @@ export class ClamdScanner implements VirusScanner {
     )
     if (settled.some((each) => 'answer' in each)) return settled
     const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
-    // Callers are told neither address nor answer: the cause is for the log.
+    // The response contains neither the address nor the daemon's answer. The log has both.
     throw scannerUnavailable(
       settled.some((each) => 'fault' in each && each.fault instanceof Unproved) ? unprovedMessage : 'No clamd answers.',
       new Error(reasons.join('; ')),

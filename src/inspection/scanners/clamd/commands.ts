@@ -3,9 +3,9 @@ import type { ClamdAddress } from './address.js'
 import { saysTooLong } from './answer.js'
 import { type ClamdDeadlines, ClamdFault, exchange, type Line } from './exchange.js'
 
-// Why not the npm package `clamscan`: measured at 2.4.0, it has no backpressure (a stream of 300 MiB stood in memory), never
-// settles on a mute daemon or a destroyed input, throws past its caller when the input fails while it connects, resolves an
-// empty reply, and may lose the daemon's own word on its size limit. The protocol is two commands: clamd(8).
+// The npm package `clamscan` 2.4.0 is not used. It has no backpressure: 300 MiB of a stream accumulated in memory. It never settles
+// if the daemon is silent or the input is destroyed. An input error during connection is an uncaught exception. An empty reply
+// resolves, and the reply about the size limit may be lost. The protocol has two commands: see clamd(8).
 
 const chunkSize = 64 * 1024
 const noMore = Buffer.alloc(4)
@@ -60,9 +60,9 @@ async function send(content: Content, line: Line): Promise<void> {
 const askMs = 5_000
 
 /**
- * Over its StreamMaxLength clamd says so and closes; a client that is still sending then may find a reset in place of that answer. So it is asked once
- * more: told how much is to come, and that nothing will. A chunk beyond its limit it refuses by its length alone, and there is nothing
- * unread that could turn its answer into a reset. Undefined for every other answer: the first fault stands.
+ * Above its StreamMaxLength, clamd replies with an error and closes the connection. A client that is still sending may receive a reset
+ * instead of the reply. Therefore this repeats the command with the length of one chunk and without its bytes. clamd rejects a chunk
+ * above the limit by its length, and no unread bytes can cause a reset. Returns undefined for any other reply: the first error counts.
  */
 async function askWhetherTooLong(
   address: ClamdAddress,

@@ -14,7 +14,7 @@ export class ClamdFault extends Error {
   override readonly name = 'ClamdFault'
   /** It took the connection and said nothing: asking it again would only cost as long again. */
   readonly mute: boolean
-  /** How the line ended, where it was not given up: the connection was not accepted, or it was closed before a whole answer had been read. */
+  /** Cause of a lost connection: it was not accepted, or it was closed before the complete reply. Undefined after a time-out. */
   readonly line: 'refused' | 'cut' | undefined
 
   constructor(message: string, options: { mute?: boolean; line?: 'refused' | 'cut'; cause?: unknown } = {}) {

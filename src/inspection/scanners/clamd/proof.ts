@@ -20,8 +20,8 @@ export class Unproved extends ClamdFault {}
 const freshMs = 60_000
 
 /**
- * A clamd whose signatures are gone calls everything clean. So none is believed but on a proof: it found the EICAR test string within the
- * last minute, since its line last failed, and with the VERSION that it still has when it calls a file clean.
+ * A clamd without signatures reports everything as clean. Therefore a clean verdict requires a proof: the daemon found the EICAR test
+ * string within the last minute, after its last connection error. Its VERSION must not have changed since.
  */
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
@@ -38,7 +38,7 @@ export class ClamdProofs {
     this.#learnt = learnt
   }
 
-  /** The fresh proof of a daemon, a new one where there is none. Throws `ClamdFault`, or the signal's reason. */
+  /** Returns the proof of a daemon, and creates one if none is fresh. Throws `ClamdFault`, or the signal's reason. */
   async of(daemon: Daemon, signal: AbortSignal): Promise<ClamdProof> {
     const known = this.#known.get(daemon)
     if (known && Date.now() - known.at.getTime() < freshMs) return known

@@ -6,8 +6,8 @@ import { eicar } from '../eicar.js'
 import { directoryOf, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
 
 /**
- * A zip of about a thousandth of `total` bytes which a scanner must unpack to `total`, its last member to `largest`, before it comes to the
- * EICAR string: the last member is a zip itself, whose own last member is the string. A daemon that cuts the member off never gets there.
+ * A zip that a scanner must unpack to `total` bytes before it finds the EICAR string. The zip has about a thousandth of that size. Its last
+ * member unpacks to `largest` bytes and is a zip itself, whose last member is the string. A daemon that truncates the member never finds it.
  * Nothing of it is made before it is read, and then a chunk at a time: what is packed is packed once for all probes, in the thread pool.
  */
 export async function reachProbe(largest: number, total: number): Promise<Content> {
@@ -59,7 +59,7 @@ function innerZip(size: number): Buffer {
   const header = localHeader(member)
   const directory = directoryOf([member], size - length + header.length + eicar.length)
   const zip = Buffer.concat([header, eicar, directory])
-  // The zip's comment takes what is left, so that the end is where it was promised.
+  // The comment of the zip fills the declared length.
   const comment = length - zip.length
   zip.writeUInt16LE(comment, zip.length - 2)
   return Buffer.concat([zip, Buffer.alloc(comment, ' ')])

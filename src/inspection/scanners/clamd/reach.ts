@@ -12,10 +12,10 @@ const believed: Needs = { largest: mebibyte, total: 4 * mebibyte }
 // ClamAV takes no file beyond 2 GB, whatever its settings; a probe of 8 GiB keeps it busy for half a minute already.
 const provable: Needs = { largest: 2 * 1024 * mebibyte, total: 8 * 1024 * mebibyte }
 // A probe of thousands of small members would cost us more than it tells: no settings allow so much in all and so little in one chunk.
-const mostFillers = 512
+const maxFillers = 512
 // Limits change with a restart of the daemon, which need not show in its version.
 const rememberedMs = 30 * 60_000
-const mostRemembered = 64
+const maxRememberedResults = 64
 const measurable: Needs = { largest: 64 * 1024, total: 128 * 1024 }
 
 interface Knowledge {
@@ -52,7 +52,7 @@ export class ClamdReach {
     this.#of(daemon).tried.length = 0
   }
 
-  /** What stands between the daemon and `needs`; nothing where it looks that far. */
+  /** Checks that the daemon scans contents of the size `needs`. Returns the reason if it does not. */
   async check(daemon: Daemon, needs: Needs, signal: AbortSignal): Promise<{ incomplete?: string; note?: string }> {
     if (covers(believed, needs)) return {}
     const [chunk, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
@@ -60,10 +60,10 @@ export class ClamdReach {
     if (!covers(provable, needs)) return { incomplete: beyond }
     const known = this.#of(daemon)
     const asked = {
-      largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / mostFillers)),
+      largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / maxFillers)),
       total: Math.max(needs.total, believed.total),
     }
-    // What is known already need not wait for a probe about something else.
+    // A known result does not wait for a probe of another size.
     if (remembered(known, asked)) return {}
     const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
@@ -87,7 +87,7 @@ export class ClamdReach {
     if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
     const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)
     known.tried.push({ needs: asked, seen })
-    if (known.tried.length > mostRemembered) known.tried.shift()
+    if (known.tried.length > maxRememberedResults) known.tried.shift()
     return seen
   }
 

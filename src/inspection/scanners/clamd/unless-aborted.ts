@@ -1,4 +1,4 @@
-/** What others wait for as well goes on where one of them gives up: that one rejects with the signal's reason. */
+/** Rejects with the signal's reason if the signal aborts. The work continues, because others may wait for it. */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = () => reject(signal.reason)

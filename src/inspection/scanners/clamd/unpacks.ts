@@ -1,8 +1,8 @@
 import type { Container } from '@assay/formats/archive'
 
 /**
- * What ClamAV unpacks only where a library is installed beside it, which Debian leaves out: an archive of each, whose one member is the
- * EICAR string, packed once more so that it is not found in the archive as it is.
+ * Probes for formats that ClamAV unpacks only if an additional library is installed, which Debian does not include. Each is an archive with
+ * one member, the EICAR string, compressed so that only unpacking finds it.
  */
 export const unpackProbes: Partial<Record<Container, Buffer>> = {
   rar: Buffer.from(

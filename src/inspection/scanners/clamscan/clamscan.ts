@@ -26,7 +26,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
 }
 
 const mebibyte = 1024 * 1024
-/** What `clamscan` is called with, so that it looks as far as it can and says where it does not. ClamAV takes no file beyond 2 GB. */
+/** Limits and flags for `clamscan`. They are as high as possible, and it reports where it stopped. ClamAV scans no file above 2 GB. */
 const limits = { largest: 2000 * mebibyte, total: 4000 * mebibyte }
 const limitFlags = [
   '--alert-encrypted=yes',

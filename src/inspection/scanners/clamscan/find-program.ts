@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const folders = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/sbin', '/usr/local/sbin', '/opt/homebrew/sbin']
 
-/** The path of a program of ClamAV's. Throws a sentence where it is not installed. */
+/** Returns the path of a ClamAV program. Throws if it is not installed. */
 export async function findProgram(name: string): Promise<string> {
   for (const folder of folders) {
     const path = join(folder, name)

@@ -16,9 +16,9 @@ const versionMs = 30_000
 const longestOutput = 64 * 1024
 
 /**
- * ClamAV's command line, one process for each scan. The package `clamscan` finds and checks the program, and makes its flags; it does not
- * run it here, since it starts a process without a handle, a signal or a deadline: a scan that is aborted would read on, and one that hangs
- * would stay for ever. It takes any last line with `: OK` for clean, too.
+ * Runs ClamAV's command line, one process for each scan. The package `clamscan` finds the program and builds its flags. It does not run the
+ * scan, because it offers no process handle, signal or time-out: an aborted scan would continue, and a hanging one would never end. It also
+ * treats any last line with `: OK` as clean.
  */
 export function programLine({ path, flags }: Program): ClamLine {
   return {
@@ -76,7 +76,7 @@ function run({ path, flags, ms, signal, content }: Run): Promise<{ code: number 
     const end = (reason: unknown) => {
       failure ??= reason
       child.kill('SIGKILL')
-      // What it started itself may hold its output open.
+      // A child of the program may keep its output open.
       child.stdout!.destroy()
     }
     const aborted = () => end(signal.reason)

@@ -92,7 +92,7 @@ function compileAll(compile: Compile, sources: RuleSource[]): Search {
     let before = ''
     for (const { origin, text } of sources) {
       const fault = faultOf(compile, `${before}${text}`)
-      // Alone, the file's own line numbers are told; together, those of all before it as well.
+      // Compiled alone, so that the message has the line numbers of this file.
       if (fault) throw new FaultyRules(`The YARA rules in '${origin}' do not compile: ${faultOf(compile, text) ?? fault}`)
       before += `${text}\n`
     }
@@ -112,7 +112,7 @@ function faultOf(compile: Compile, text: string): string | undefined {
 const messageOf = (error: unknown) =>
   (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
 
-// What can be counted without the engine's help, which neither binding gives.
+// Counts rules in the source, because neither binding reports their number.
 const countRules = (text: string) =>
   text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '').match(/^\s*(?:(?:private|global)\s+)*rule\s+\w+/gm)?.length ?? 0
 

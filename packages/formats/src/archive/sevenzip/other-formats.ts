@@ -60,7 +60,7 @@ const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
       checkUnpackRun(await unpackNested(source, { type, members, links, listing }, level), called, level)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
-      level.note('unpacking takes too long: looked at only as far as there was time')
+      level.note('unpacking takes too long: read only in part')
     }
     return { unpacked_bytes: level.budget.unpacked }
   })

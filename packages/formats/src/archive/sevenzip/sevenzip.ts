@@ -79,13 +79,13 @@ function checkStart(source: RandomAccessSource): { position: number; size: numbe
   return { position: 32 + Number(offset), size: Number(size) }
 }
 
-/** Whether the directory is encrypted: the list of its compression methods, which is plain, then contains AES (06F10701). */
+/** True if the directory is encrypted: the list of its compression methods, which is plain, then contains AES (06F10701). */
 function isDirectoryEncrypted(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
 }
 
-/** Whether the names of the members are encrypted. Throws a `FormatError` if the headers are damaged. */
+/** True if the names of the members are encrypted. Throws a `FormatError` if the headers are damaged. */
 export const hasEncryptedDirectory = (source: RandomAccessSource): boolean => isDirectoryEncrypted(source, checkStart(source))
 
 async function testMembers(

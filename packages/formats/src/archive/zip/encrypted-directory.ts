@@ -5,7 +5,7 @@ import { listZipEntries } from './directory.js'
 /** Flags of members if the directory is encrypted: strong encryption, masked values (ZIP specification, 7.3). */
 const maskedMember = 0x2041
 
-/** Whether the directory of the archive is encrypted. An archive without an end record is truncated instead. */
+/** True if the directory of the archive is encrypted. An archive without an end record is truncated instead. */
 export function hidesZipDirectory(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const head = source.read(0, 8)
   if (head.length < 8 || head.readUInt32LE(0) !== 0x04034b50) return false

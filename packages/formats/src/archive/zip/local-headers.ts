@@ -34,7 +34,7 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   }
 }
 
-/** Whether the directory and the local header describe the same content, which then needs to be read only once. */
+/** True if the directory and the local header describe the same content, which then needs to be read only once. */
 export function describesSameContent(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
