@@ -137,7 +137,7 @@ describe('passwords', () => {
     await few.hash('and on it goes')
   })
 
-  test('new ones have rules; generated ones keep them', async () => {
+  test('must follow the rules, and generated ones do', async () => {
     expect(findPasswordError('short')).toMatch(/at least 8/)
     expect(findPasswordError('x'.repeat(513))).toMatch(/at most 512 bytes/)
     expect(findPasswordError('long enough')).toBeUndefined()
