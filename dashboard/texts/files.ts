@@ -66,7 +66,7 @@ export const filesTexts = {
     uploader: 'Uploaded by',
     downloads: 'Downloads',
     upload: 'Upload files',
-    drop: 'Drop files here, or choose them',
+    drop: 'Drop files here, or choose files',
     uploadContext: 'Upload to context',
     choose: 'Choose files',
     noContextTitle: 'No active context',

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
 
 /** States whether cached values are valid now: see identity-listener.ts. */
-export interface Trust {
+export interface CacheValidity {
   trusted(): boolean
 }
 
@@ -23,7 +23,7 @@ interface Load<V> {
 }
 
 export interface IdentityCacheOptions<V> {
-  trust: Trust
+  trust: CacheValidity
   /** Ids whose change makes the value stale. */
   idsOf(value: V): readonly (string | undefined)[]
   capacity?: number

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Client, type ClientConfig, type Notification } from 'pg'
-import type { IdentityKind, Trust } from './identity-cache.js'
+import type { CacheValidity, IdentityKind } from './identity-cache.js'
 
 /** Channel of changes to identities, announced in the transaction of the change: `select pg_notify('assay_identity', …)`. */
 const identityChannel = 'assay_identity'
@@ -44,7 +44,7 @@ export interface IdentityListenerOptions {
  * received. A dead connection echoes nothing, and 800 ms later cached values are no longer used. No
  * timer has to fire for that, so a busy event loop queries the database rather than using old values.
  */
-export class IdentityListener implements Trust {
+export class IdentityListener implements CacheValidity {
   // One channel of our own for the echoes, so that replicas do not wake each other.
   readonly #echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
   #client: Client | undefined
@@ -119,7 +119,7 @@ export class IdentityListener implements Trust {
       // Timers run before network events: after a blocked event loop, messages that arrived in time are read first.
       if (!hasRead) return void setImmediate(() => this.#beat(client, true))
       if (this.#echoing === client || silentMs > maxSilenceMs) {
-        this.#lost(client, new Error('the connection went silent'))
+        this.#lost(client, new Error('the connection stopped responding'))
         return
       }
     }

@@ -31,7 +31,7 @@ export class JsonAdmission {
     const own = this.#byAddress.get(address) ?? 0
     if (own >= maxAnonymous.byAddress || this.#inAll >= maxAnonymous.inAll)
       throw rateLimited(
-        `Too many requests without a credential are read at once: ${own} of this address, ${this.#inAll} in all; try again in a moment.`,
+        `Too many concurrent requests without a credential: ${own} from this address, ${this.#inAll} in total. Retry later.`,
         1,
       )
     this.#byAddress.set(address, own + 1)

@@ -52,7 +52,7 @@ export class Passwords {
     const known = stored.filter((each) => each !== null)
     const made = new Map<string, string>()
     for (const each of known.length > 0 ? known : [await this.#decoy])
-      if (!made.has(beforeDigest(each))) made.set(beforeDigest(each), await this.#again(each, password))
+      if (!made.has(beforeDigest(each))) made.set(beforeDigest(each), await this.#hashWithStoredOptions(each, password))
     return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
   }
 
@@ -67,7 +67,7 @@ export class Passwords {
     )
   }
 
-  #again(stored: string, password: string): Promise<string> {
+  #hashWithStoredOptions(stored: string, password: string): Promise<string> {
     const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(stored)
     const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: saltIn(stored) }
     return this.#inTurn(() => hash(password.normalize('NFC'), options))

@@ -8,15 +8,15 @@ import type { WindowCounter } from './window-counter.js'
 export const signInWindowSeconds = 300
 
 /** Failures in five minutes without a delay. Each further failure doubles the delay. */
-export interface FreeFailures {
+export interface FailuresWithoutDelay {
   pair: number
   account: number
   address: number
 }
 
 export interface SignInPaceOptions {
-  counters: Record<keyof FreeFailures, WindowCounter>
-  free?: Partial<FreeFailures>
+  counters: Record<keyof FailuresWithoutDelay, WindowCounter>
+  free?: Partial<FailuresWithoutDelay>
   pause?: (ms: number, signal?: AbortSignal) => Promise<unknown>
 }
 
@@ -29,7 +29,7 @@ export interface SignInFacts {
   signal?: AbortSignal | undefined
 }
 
-const usual: FreeFailures = { pair: 10, account: 50, address: 100 }
+const usual: FailuresWithoutDelay = { pair: 10, account: 50, address: 100 }
 const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
@@ -39,7 +39,7 @@ const maxWaiting = { address: 8, account: 32, all: 512 }
  */
 export class SignInPace {
   readonly #counters: SignInPaceOptions['counters']
-  readonly #free: FreeFailures
+  readonly #free: FailuresWithoutDelay
   readonly #pause: NonNullable<SignInPaceOptions['pause']>
   readonly #waiting = new Map<string, number>()
 
@@ -54,7 +54,7 @@ export class SignInPace {
     const account = accountKey(email)
     const address = toAddressGroup(ip)
     const keys = { pair: `${account}:${address}`, account, address }
-    const add = async (of: keyof FreeFailures, points: number) => (await this.#counters[of].add(keys[of], points)).count
+    const add = async (of: keyof FailuresWithoutDelay, points: number) => (await this.#counters[of].add(keys[of], points)).count
     const [pair, byAccount, byAddress] = await Promise.all([add('pair', 1), add('account', 1), add('address', 1)])
     const succeeded = async () => {
       await Promise.all([add('pair', -1), add('account', -1), add('address', -1)])

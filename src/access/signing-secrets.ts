@@ -3,7 +3,7 @@ import { now } from '../platform/clock.js'
 import { inTransaction } from '../platform/db/transaction.js'
 import { isId, newId } from '../platform/ids.js'
 import type { SigningPurpose, SigningSecret, SigningSecrets } from '../platform/signing-keys.js'
-import type { Trust } from './identity-cache.js'
+import type { CacheValidity } from './identity-cache.js'
 import { announce } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
 
@@ -24,7 +24,7 @@ interface SigningKeyRow {
 export interface StoredSigningSecretsOptions {
   pool: Pool
   masterKey: MasterKey
-  trust: Trust
+  trust: CacheValidity
   purpose: SigningPurpose
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
   /** For how long a retired key must still verify: the lifetime of what it signs; null: for ever. */

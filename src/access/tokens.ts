@@ -1,12 +1,12 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { now } from '../platform/clock.js'
-import { fingerprint, IdentityCache, type Trust } from './identity-cache.js'
+import { type CacheValidity, fingerprint, IdentityCache } from './identity-cache.js'
 import type { OutsideTokens } from './outside-tokens.js'
 import { ownIssuer, type Sessions } from './sessions.js'
 import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 
 export interface TokensOptions {
-  trust: Trust
+  trust: CacheValidity
   sessions: Sessions
   outside?: OutsideTokens | undefined
   capacity?: number

@@ -23,7 +23,7 @@ import { EventService } from './events/event.service.js'
 import { FileService } from './files/file.service.js'
 import { SignedDownloads } from './files/signed-downloads.js'
 import { HoldService } from './holds/hold.service.js'
-import { LogHorizons } from './maintenance/log-horizons.js'
+import { LogStartTimes } from './maintenance/log-start-times.js'
 import { StorageHealth } from './maintenance/storage-health.service.js'
 import { LogService } from './proof/log.service.js'
 import { LogShareService } from './proof/log-share.service.js'
@@ -103,7 +103,7 @@ async function openBase(parts: ServiceParts) {
     (entry) => ledger.commit(entry),
     (reason) => serviceEvents.emit('securityEvent', reason),
   )
-  const horizons = await LogHorizons.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
+  const horizons = await LogStartTimes.open(pool, { calls: config.callLogRetentionDays, audits: config.auditLogRetentionDays })
   const close = async () => {
     stopTime()
     journal.close()

@@ -65,7 +65,7 @@ export class CommitScheduler {
     try {
       return await work
     } finally {
-      // After this event loop iteration the entry waits, or it will not follow.
+      // One event loop iteration later, the announced entry is either queued or will never arrive.
       setImmediate(() => {
         if (--announced.count === 0 && announced === this.#awaited) this.#endGathering()
       })

@@ -7,7 +7,7 @@ import { eachTenant } from '../platform/db/each-tenant.js'
 import { isLeaseFree, keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentAnswer } from './entry.js'
-import { StaleWriteError } from './refusals.js'
+import { StaleWriteError } from './rejections.js'
 
 /** Time in which repeated requests receive the stored response. */
 const replayHours = 24

@@ -8,7 +8,7 @@ import { type Entry, toFailedCall } from './entry.js'
 import type { Fold } from './fold.js'
 import type { Waiting } from './group-commit.js'
 import { MoveLane, moveStatement } from './move-lane.js'
-import { type Refusal, StaleWriteError, toRefusalError } from './refusals.js'
+import { type Refusal, StaleWriteError, toRefusalError } from './rejections.js'
 
 export type Transaction = Prisma.TransactionClient
 

@@ -15,7 +15,7 @@ import {
   unavailable,
   type Waiting,
 } from './group-commit.js'
-import type { Refusal } from './refusals.js'
+import type { Refusal } from './rejections.js'
 import { getAudits, toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow } from './rows.js'
 
 /** A change that writes through its own transaction, under the lock of its tenant. */

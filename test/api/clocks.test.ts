@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
-import { LogHorizons } from '../../src/features/maintenance/log-horizons.js'
+import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { dropExpired } from '../../src/features/maintenance/retention.js'
 import { currentTime } from '../../src/platform/clock.js'
 import { dataOf } from '../support/answers.js'
@@ -44,7 +44,7 @@ test('key expiry and retention use the clock of the database', async () => {
   await key.get('/files')
   setMachineClock(400 * day)
   expect((await key.get('/files')).status).toBe(200)
-  const horizons = await LogHorizons.open(world.database.pool, { calls: 30, audits: 30 })
+  const horizons = await LogStartTimes.open(world.database.pool, { calls: 30, audits: 30 })
   expect(await dropExpired(world.database.pool, horizons)).toEqual({ partitions: [], rows: 0 })
   expect(Math.abs(currentTime().getTime() + 400 * day - Date.now())).toBeLessThan(day)
 })

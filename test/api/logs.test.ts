@@ -189,7 +189,7 @@ describe('the log contains every call, successful or not', () => {
     expect(await lastCall(reader)).toMatchObject({ operation: 'upload', status: 'failure' })
   })
 
-  test('401: calls of a disabled, revoked or expired key are logged as its failures', async () => {
+  test('logs calls with a disabled, revoked or expired key as failures of that key (401)', async () => {
     for (const end of ['disable', 'revoke', 'expire']) {
       const ended = await tenant.key(['upload', 'metadata'])
       if (end === 'expire')

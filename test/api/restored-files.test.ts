@@ -101,7 +101,7 @@ describe('a restored file', () => {
     expect(events).toMatchObject([{ data: { file_id: file.fileId } }])
   })
 
-  test('is quarantined although no rescan has noticed the new signatures', async () => {
+  test('is quarantined even if no rescan has detected the new signatures yet', async () => {
     const file = await trashedFile('a note')
     await clamd.updateSignatures(world)
     await restored(file.fileId)

@@ -187,7 +187,7 @@ describe('an upload belongs to the credential that created it', () => {
 })
 
 describe('the end of an upload', () => {
-  test('by DELETE deletes its bytes', async () => {
+  test('by DELETE deletes the received bytes', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
     expect(await blobs()).toBe(1)

@@ -52,7 +52,7 @@ test('uploads a large file in several requests, resumes after lost connections, 
   expect(await files()).toBe(1)
 })
 
-test('throws the reason of a rejection before the first byte and after the last', async () => {
+test('throws the rejection reason, both before the first byte and after the last', async () => {
   const client = clientBy(world.url)
   const refused = async (name: string, content: string) =>
     client.files.upload(new Blob([content]), { context: 'raw', filename: name, resumable: true }).then(

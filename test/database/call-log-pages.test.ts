@@ -126,7 +126,7 @@ test('an export returns every entry of a filter in order', async () => {
   for (let times = 0; times < 12; times++) {
     const filter = anyFilter()
     const ids: string[] = []
-    for await (const batch of log.batches(books.database.pool, books.key, filter, 41)) ids.push(...idsOf(batch))
+    for await (const batch of log.readInBatches(books.database.pool, books.key, filter, 41)) ids.push(...idsOf(batch))
     expect({ filter, ids }).toEqual({ filter, ids: bruteForce(filter).map(({ callId }) => callId) })
   }
 })
@@ -147,7 +147,7 @@ test('entries deleted by retention are in no page, total, connection or export',
       const walked = await short.connection(books.key, { ...filter, first: 100 })
       expect(walked.edges.map(({ node }) => node.callId)).toEqual(expected.slice(0, 100))
       const exported: string[] = []
-      for await (const batch of short.batches(books.database.pool, books.key, filter, 500)) exported.push(...idsOf(batch))
+      for await (const batch of short.readInBatches(books.database.pool, books.key, filter, 500)) exported.push(...idsOf(batch))
       expect(exported).toEqual(expected)
     }
   }

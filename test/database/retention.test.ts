@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
 import { CallLogService } from '../../src/features/call-logs/call-log.service.js'
 import { counterDrift } from '../../src/features/maintenance/counter-drift.js'
-import { LogHorizons } from '../../src/features/maintenance/log-horizons.js'
+import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { dropExpired } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
@@ -46,7 +46,7 @@ afterAll(() => books.close())
 
 test('removes expired rows from the logs and totals, drops expired months, and keeps statistics', async () => {
   const { database, key } = books
-  const horizons = await LogHorizons.open(database.pool, { calls: keepDays, audits: keepDays })
+  const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })
   const audits = new AuditLogService({ db: database, horizon: horizons.audits })
   const [stats, charts] = [new StatsService(database), new Charts(database)]
@@ -81,7 +81,7 @@ test('removes expired rows from the logs and totals, drops expired months, and k
   expect(await counterDrift(client, { tenantId: null, callsSince: horizon, auditsSince: horizons.audits() })).toBe(0)
 
   // With unlimited retention, dropped rows stay excluded from totals and recounts.
-  const forever = await LogHorizons.open(database.pool, { calls: undefined, audits: undefined })
+  const forever = await LogStartTimes.open(database.pool, { calls: undefined, audits: undefined })
   expect([forever.calls(), forever.audits()]).toEqual([horizon, horizons.audits()])
   const all = new CallLogService({ db: database, horizon: forever.calls })
   expect((await all.list(key, { page: 1, pageSize: 1 })).pagination.totalItems).toBe(before.lists.calls)

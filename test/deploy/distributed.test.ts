@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
 import { routes } from '../../src/api/rest/routes.js'
-import { LogHorizons } from '../../src/features/maintenance/log-horizons.js'
+import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { OrphanedUploads } from '../../src/features/maintenance/orphaned-uploads.js'
 import { dropExpired, dropOldHours } from '../../src/features/maintenance/retention.js'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
@@ -200,7 +200,7 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
       await pool.query(`UPDATE trash SET deleted_at = now() - interval '2 days' WHERE tenant_id = $1`, [tenant.tenantId])
       expect(await runExpiry(world)).toMatchObject({ purged: 1 })
       await ensurePartitions(world.database.pool)
-      await dropExpired(world.database.pool, await LogHorizons.open(world.database.pool, { calls: 30, audits: 30 }))
+      await dropExpired(world.database.pool, await LogStartTimes.open(world.database.pool, { calls: 30, audits: 30 }))
       const orphaned = new OrphanedUploads(world.database.pool, 1000)
       orphaned.note(`${tenant.tenantId}/notes/gone.txt`)
       await orphaned.hasten()

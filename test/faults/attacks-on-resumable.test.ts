@@ -163,7 +163,7 @@ test('a client that disconnects leaves its received bytes and no call', async ()
   expect(await uploads.uploadCalls()).toBe(before)
 })
 
-test('stores no uncertain bytes of a body that is too long', async () => {
+test('rejects a chunked body longer than the upload, and stores none of it', async () => {
   const path = await tus.begin('raw', 'long.bin', 10)
   const liar = await uploads.connect()
   await liar.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Transfer-Encoding': 'chunked' })

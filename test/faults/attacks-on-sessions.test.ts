@@ -55,7 +55,7 @@ describe('forged sessions', () => {
     ['of a session that is no id', () => ({ sid: { $ne: 1 } })],
   ])('%s', async (_what, claims) => refused(await signed(claims())))
 
-  test('an unknown kid, no kid, and a kid that is a path', async () => {
+  test('are rejected with an unknown kid, without a kid, and with a path as kid', async () => {
     for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
       await refused(await signed({}, { kid }))
   })

@@ -210,7 +210,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test('whose postgres folder is not a cluster is unchanged', async () => {
+  test('stays unchanged if its postgres folder is not a database cluster', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'precious'), 'data')

@@ -81,7 +81,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.delete(`/trash/${purged}`), { text: purged, at: 'commit' }))
     })
 
-    test('as problem+json and in GraphQL', async () => {
+    test('returns the error as problem+json and in GraphQL', async () => {
       const [first, second] = [await upload(), await upload()]
       const answer = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
       expect(answer.headers.get('content-type')).toMatch('application/problem+json')

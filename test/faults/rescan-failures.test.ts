@@ -106,7 +106,7 @@ describe('a file for which the scanner fails', () => {
     await readinessReports({ status: 'up' })
   })
 
-  test('is scanned by a requested rescan once the scanner works, with the same signatures too', async () => {
+  test('is scanned by a requested rescan after the scanner recovers, even with unchanged signatures', async () => {
     await tenant.context('notes')
     const file = await uploaded('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()

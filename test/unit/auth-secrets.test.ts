@@ -99,7 +99,7 @@ describe('API key secrets', () => {
     for (const key of made) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })
 
-  test('lists show 12 characters', () => {
+  test('are shown in lists as their first 12 characters', () => {
     expect(getKeyPrefix(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
   })
 })

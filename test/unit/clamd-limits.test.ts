@@ -33,7 +33,7 @@ describe('incomplete scans that clamd reports as OK', () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('get the same result from a file and from memory, with a worker or without', async () => {
+  test('give the same result for files and memory, with and without a worker', async () => {
     const file = await inFile(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {

@@ -64,7 +64,7 @@ describe('a clamd needs a recent proof', () => {
     expect([daemon.proofs, daemon.streams]).toEqual([2, 3])
   })
 
-  test('that lost its signatures silently is detected within a minute', async () => {
+  test('detects within a minute that a daemon lost its signatures', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.proof = blind

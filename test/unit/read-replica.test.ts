@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals'
 import type pg from 'pg'
 import { ReadReplica } from '../../src/platform/db/read-replica.js'
-import { readings } from '../../src/platform/db/reading.js'
+import { replicaReadContext } from '../../src/platform/db/replica-read-context.js'
 
 /** A primary with a scripted log position, and its replica. */
 function databases() {
@@ -41,7 +41,7 @@ test('a replica with all commits before a request has age zero, whatever the pri
     standing.primary = '0/30'
     await replica.behindMs()
   })
-  await readings.run(reading, () => replica.query('SELECT 1', []))
+  await replicaReadContext.run(reading, () => replica.query('SELECT 1', []))
   expect(ages).toEqual([0])
   await replica.close()
 })

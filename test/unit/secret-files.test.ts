@@ -75,7 +75,7 @@ test('rejects a file without a value, one far too long, and a folder', () => {
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
   expect(reasonOf(fileOf('\n'))).toBe('it is empty')
   expect(reasonOf(fileOf('x'.repeat(70_000)))).toBe('it has more than 65536 bytes')
-  expect(reasonOf(nested)).toBe('it is not a file')
+  expect(reasonOf(nested)).toBe('it is not a regular file')
 })
 
 test('does not show the secret of a file in an error', () => {

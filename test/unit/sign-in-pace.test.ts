@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals'
-import { type FreeFailures, SignInPace } from '../../src/access/sign-in-pace.js'
+import { type FailuresWithoutDelay, SignInPace } from '../../src/access/sign-in-pace.js'
 import type { WindowCounter } from '../../src/access/window-counter.js'
 
 const counter = (): WindowCounter => {
@@ -14,7 +14,7 @@ const counter = (): WindowCounter => {
 }
 
 /** A pace that records delays instead of waiting, unless `hold` delays them. */
-function paceOf({ free = {}, hold }: { free?: Partial<FreeFailures>; hold?: Promise<void> } = {}) {
+function paceOf({ free = {}, hold }: { free?: Partial<FailuresWithoutDelay>; hold?: Promise<void> } = {}) {
   const waits: number[] = []
   const pace = new SignInPace({
     counters: { pair: counter(), account: counter(), address: counter() },

@@ -6,7 +6,7 @@ describe('lookups of one event loop turn', () => {
   const ofTenants = (load: (tenantId: string, asked: readonly { id: number }[]) => Promise<(string | null)[]>) =>
     new TenantBatches<{ tenantId: string; id: number }, string>(load)
 
-  test('are one query per tenant, and each returns its own result', async () => {
+  test('are batched into one query per tenant, and each receives its own result', async () => {
     const loads: string[] = []
     const batches = ofTenants(async (tenantId, asked) => {
       loads.push(tenantId)

@@ -32,7 +32,7 @@ describe('numbers', () => {
   test.each([1.5, '7', true, [7], {}, 2 ** 31, Number.NaN])('rejects the JSON value %j', (value) => {
     expect(coerce('Int', value)).toBe('fault')
   })
-  test('JSON numbers may be signed, subject to the rules', () => {
+  test('accepts negative JSON numbers if the rules allow them', () => {
     expect(coerce('Int', -5)).toBe(-5)
   })
 })

@@ -173,7 +173,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
-  test('scan a file that is damaged from its start as plain bytes, and report it', async () => {
+  test('scan a file with a damaged header as plain bytes, and report it', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
     expect(await scan(sevenZip)).toEqual(cleanWithNote('7z'))
     expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject({

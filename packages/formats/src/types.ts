@@ -185,7 +185,7 @@ export const textTypes: Record<string, TypeRow> = {
   ),
 }
 
-// Content types of extensions that are more specific than the row of their type.
+// Extensions with a more specific content type than their file type.
 export const mimeByExtension: Record<string, string> = {
   docm: 'application/vnd.ms-word.document.macroEnabled.12',
   dotx: `${ooxml}.wordprocessingml.template`,

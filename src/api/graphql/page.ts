@@ -20,7 +20,7 @@ export class PageArgs {
   @Field(() => String, {
     nullable: true,
     description:
-      'Cursor of an item, from a connection or the `Link` header. The page starts after that item, whatever was added or removed in the meantime.',
+      'Cursor of an item, from a connection or the `Link` header. The page starts after that item, even if items were added or removed in the meantime.',
   })
   after?: string | null
 }
@@ -172,7 +172,7 @@ export function pageType<T extends object>(item: ClassType<T>, name: string): Cl
   class PageOfItems {
     @Field(() => [item], { description: 'Items of the page, newest first unless the operation states another order.' })
     data!: T[]
-    @Field(() => Pagination, { description: 'Position of the page in the list, with exact totals.' })
+    @Field(() => Pagination, { description: 'Page number, page size and exact totals of the list.' })
     pagination!: Pagination
   }
   return PageOfItems

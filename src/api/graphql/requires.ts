@@ -27,7 +27,7 @@ export function Requires(access: Access, more: Omit<Endpoint, 'access'> = {}, en
   }) as MethodDecorator
 }
 
-/** The current attempt, for services that commit its call log row together with their change. */
+/** Injects the current attempt. Services use it to commit the call log row together with their change. */
 export const CurrentAttempt = () =>
   createParameterDecorator<Call>(({ context, info }) => {
     let { path } = info

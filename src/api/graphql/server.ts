@@ -46,7 +46,7 @@ export async function openGraphql(
       parts.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
-      // It would wrap every resolver of the schema, which REST runs too, for a header that says the same of every answer.
+      // Cache control would wrap every resolver, also for REST, to set a header that is the same for all responses.
       ApolloServerPluginCacheControlDisabled(),
       pausesPlugin(),
       callLogPlugin(parts),

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readings } from '../../platform/db/reading.js'
+import { replicaReadContext } from '../../platform/db/replica-read-context.js'
 
 const maxSeconds = 60
 
@@ -13,7 +13,10 @@ export function addAgeHeader(request: IncomingMessage, response: ServerResponse,
     maxMs = Math.max(maxMs, ageMs)
     if (!response.headersSent) response.setHeader('Age', Math.ceil(maxMs / 1000))
   }
-  readings.run({ cameAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served }, next)
+  replicaReadContext.run(
+    { cameAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served },
+    next,
+  )
 }
 
 /** Section 5.2.1.1. Nothing that is asked for is older than a minute. */

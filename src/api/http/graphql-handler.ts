@@ -50,7 +50,7 @@ function receive({ spool }: ApplicationParts, request: Request, response: Respon
     throw badUserInput([
       {
         field: 'Apollo-Require-Preflight',
-        message: 'must be sent with a multipart request, against cross-site request forgery',
+        message: 'is required for multipart requests, to prevent cross-site request forgery',
       },
     ])
   sendContinue(request, response)

@@ -113,7 +113,7 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
     ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
     ...(processes && { processes: async () => processesCondition(processes()) }),
     scanner: () => scannerCondition(scanner),
-    ...(scanner && { rescan: async () => rescanCondition(await rescanFailures()) }),
+    ...(scanner && { rescan: async () => toRescanHealth(await rescanFailures()) }),
   }
 }
 
@@ -148,7 +148,7 @@ async function scannerCondition(scanner: VirusScanner | null): Promise<Condition
 }
 
 // Not down: a file that cannot be scanned again must not take the service out of rotation.
-const rescanCondition = (failures: RescanFailures | undefined): Condition => {
+const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
   const { waiting, givenUp, reason } = failures
   return {

@@ -33,7 +33,7 @@ export function createRestHandler(parts: RestParts): RestHandler {
   const tree = new RouteTree(routes)
   for (const route of routes)
     if (!operations.has(route.operation))
-      throw new Error(`There is no document ${route.operation} for ${route.method} ${route.path}.`)
+      throw new Error(`No GraphQL document '${route.operation}' exists for the route ${route.method} ${route.path}.`)
 
   return async (request, response, call, target) => {
     try {

@@ -22,11 +22,15 @@ export const ScopeList = () =>
     { minItems: 1 },
   )
 
-export const ApiKeyStatus = createEnum('ApiKeyStatus', 'Status of an API key, which decides if the key is accepted.', {
-  active: 'The API key is accepted.',
-  disabled: 'The API key is rejected until it is enabled.',
-  revoked: 'The API key is permanently rejected.',
-})
+export const ApiKeyStatus = createEnum(
+  'ApiKeyStatus',
+  'Status of an API key. It determines whether the service accepts the key.',
+  {
+    active: 'The API key is accepted.',
+    disabled: 'The API key is rejected until it is enabled.',
+    revoked: 'The API key is permanently rejected.',
+  },
+)
 export type ApiKeyStatus = keyof typeof ApiKeyStatus
 
 @ObjectType({

@@ -64,7 +64,7 @@ export class CallLogService {
   }
 
   /** All calls until now in batches, newest first, for exports. */
-  batches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
+  readInBatches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
     return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
   }
 

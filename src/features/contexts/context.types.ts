@@ -45,7 +45,9 @@ export class FileContext {
   scanForViruses!: boolean
   @Field(() => Int, { description: 'Storage quota of the context in MB of 1,048,576 bytes.' })
   storageQuotaMb!: number
-  @Field(() => LongScalar, { description: 'Exact number of bytes of all files in the context, including the trash.' })
+  @Field(() => LongScalar, {
+    description: 'Total size of all files of the context in bytes, including the trash. The value is exact.',
+  })
   storageUsedBytes!: number
   @Field(() => ContextStatus, { description: 'Status of the context.' })
   status!: ContextStatus

@@ -89,6 +89,6 @@ function getFields(document: DocumentNode): { column: string; field: string }[] 
           ? flat(fragments.get(node.name.value)!.selectionSet)
           : [],
     )
-  if (!set) throw new Error('A list that is exported must select data { data { … } }.')
+  if (!set) throw new Error('An exported list must be selected as `data { data { … } }` in its GraphQL document.')
   return flat(set)
 }

@@ -51,7 +51,7 @@ export function createExports(parts: Parts): RequestHandler {
     path: '/api/v1/stats/logs/export',
     name: 'call-logs',
     list: new ExportList(schema, 'ListCallLogs', CallLogsArgs),
-    batches: (connection, actor, args) => callLogs.batches(connection, actor, args, rowsAtOnce),
+    batches: (connection, actor, args) => callLogs.readInBatches(connection, actor, args, rowsAtOnce),
   })
   mount({
     path: '/api/v1/audit-logs/export',

@@ -128,7 +128,7 @@ export class FileResolver {
   @Requires('metadata')
   @FieldResolver(() => ValidationReportType, { nullable: true, description: 'Latest validation report of the file.' })
   validation(@CurrentCall() call: Call, @Root() file: File) {
-    return loadRelation(call, 'File.validation', file.fileId, (ids) => this.#files.validations(file.tenantId, ids))
+    return loadRelation(call, 'File.validation', file.fileId, (ids) => this.#files.getValidationReports(file.tenantId, ids))
   }
 
   @Requires('metadata')

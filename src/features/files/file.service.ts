@@ -70,7 +70,7 @@ export class FileService {
   /** The latest report on the file, also on one that is quarantined. */
   async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
     await this.#find(this.#basic, attempt, fileId)
-    const reports = await this.validations(attempt.actor.tenantId, [fileId])
+    const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
     const report = reports.get(fileId)
     if (!report) throw notFound('file', fileId)
     return report
@@ -92,7 +92,7 @@ export class FileService {
     )
   }
 
-  async validations(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
+  async getValidationReports(tenantId: string, fileIds: readonly string[]): Promise<Map<string, ValidationReport>> {
     const { rows } = await this.#db.pool.query<{ fileId: string; report: ValidationReport }>({
       name: 'reports-by-file',
       text: `SELECT DISTINCT ON (file_id) file_id AS "fileId", report FROM validation_reports WHERE tenant_id = $1 AND file_id = ANY($2::text[]) ORDER BY file_id, validated_at DESC`,

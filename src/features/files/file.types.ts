@@ -56,7 +56,7 @@ export class File {
 export class DownloadUrl {
   @Field(() => ID, { description: 'ID of the file: `file_` followed by a ULID.' })
   fileId!: string
-  @Field(() => String, { description: 'URL that returns the file without a credential until it expires.' })
+  @Field(() => String, { description: 'Signed download URL. It requires no credential and works until it expires.' })
   downloadUrl!: string
   @Field(() => LongScalar, { description: 'Seconds until the download URL expires.' })
   expiresInSeconds!: number
@@ -72,7 +72,7 @@ export class DeletedFile {
 
 @ObjectType({ simpleResolvers: true, description: 'Reason why one of several files was not deleted.' })
 export class DeletionRefusal {
-  @Field(() => ErrorCodeName, { description: 'Error code that deletion of the single file would return.' })
+  @Field(() => ErrorCodeName, { description: 'Error code that deleting this file individually would return.' })
   code!: ErrorCode
   @Field(() => String, { description: 'Human-readable message that explains the error.' })
   message!: string
@@ -102,11 +102,15 @@ export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
 /** Spelled as the members that they sort by. */
-export const FileSort = createEnum('FileSort', 'Property that files are sorted by. Files with equal values are sorted by age.', {
-  created_at: 'Time at which the file was uploaded.',
-  original_filename: 'File name. The letters A to Z are compared without case.',
-  size_bytes: 'Size of the file in bytes.',
-})
+export const FileSort = createEnum(
+  'FileSort',
+  'Property that files are sorted by. Files with equal values are sorted by creation time.',
+  {
+    created_at: 'Time at which the file was uploaded.',
+    original_filename: 'File name. The letters A to Z are compared without case.',
+    size_bytes: 'Size of the file in bytes.',
+  },
+)
 export type FileSort = keyof typeof FileSort
 
 const SortOrder = createEnum('SortOrder', 'Sort direction of a list.', {
@@ -136,7 +140,7 @@ const filtered = <Place extends ClassType<object>>(place: Place) => {
     @Field(() => String, {
       nullable: true,
       description:
-        'Returns only files whose name starts with this text. The letters A to Z match without case. The default sort order is by name.',
+        'Returns only files whose name starts with this text. Matching ignores the case of the letters A to Z. The default sort order is by name.',
     })
     @Optional()
     @Text(1, 255)

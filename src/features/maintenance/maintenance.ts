@@ -11,7 +11,7 @@ import type { ExpiryService } from '../trash/expiry.service.js'
 import type { ResumableUploadService } from '../uploads/resumable-upload.service.js'
 import type { SignInService } from '../users/sign-in.service.js'
 import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.service.js'
-import type { LogHorizons } from './log-horizons.js'
+import type { LogStartTimes } from './log-start-times.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
 import { dropExpired, dropOldHours } from './retention.js'
@@ -33,7 +33,7 @@ interface Parts {
   tenants: TenantService
   webhookDeliveries: WebhookDeliveryService
   expiry: ExpiryService
-  horizons: LogHorizons
+  horizons: LogStartTimes
   storageHealth: StorageHealth
   orphanedUploads: OrphanedUploads
   serviceEvents: ServiceEvents

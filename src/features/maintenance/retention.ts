@@ -2,13 +2,13 @@ import type { Pool } from 'pg'
 import { storedHoursDays } from '../../ledger/counters.js'
 import { dropPartitionsBefore } from '../../ledger/partitions.js'
 import { firstIdAt } from '../../platform/ids.js'
-import type { LogHorizons } from './log-horizons.js'
+import type { LogStartTimes } from './log-start-times.js'
 
 const tenantsAtOnce = 500
 const rowsAtOnce = 1_000
 
 /** Deletes log rows older than the retention: whole months as partitions, the rest in batches. Statistics keep their counts. */
-export async function dropExpired(pool: Pool, horizons: LogHorizons): Promise<{ partitions: string[]; rows: number }> {
+export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
   const [calls, audits] = [horizons.calls(), horizons.audits()]
   if (!calls && !audits) return { partitions: [], rows: 0 }

@@ -6,7 +6,7 @@ import type { BlobStorage, StoredBlob } from '../../platform/storage/blob-storag
 import { counterDrift } from './counter-drift.js'
 import { type Repair, repairCounters } from './counter-repair.js'
 import { journalDrift } from './journal-drift.js'
-import type { LogHorizons } from './log-horizons.js'
+import type { LogStartTimes } from './log-start-times.js'
 
 /** Numbers of inconsistencies, 0 if the storage is healthy. */
 export interface HealthCounts {
@@ -38,9 +38,9 @@ const rowsAtOnce = 1000
 export class StorageHealth {
   readonly #database: Database
   readonly #storage: BlobStorage
-  readonly #horizons: Pick<LogHorizons, 'calls' | 'audits'>
+  readonly #horizons: Pick<LogStartTimes, 'calls' | 'audits'>
 
-  constructor(parts: { database: Database; storage: BlobStorage; horizons: Pick<LogHorizons, 'calls' | 'audits'> }) {
+  constructor(parts: { database: Database; storage: BlobStorage; horizons: Pick<LogStartTimes, 'calls' | 'audits'> }) {
     this.#database = parts.database
     this.#storage = parts.storage
     this.#horizons = parts.horizons

@@ -18,7 +18,9 @@ export class Tenant {
   storageQuotaCeilingMb!: number
   @Field(() => Boolean, { description: 'True if dashboard users must have a second factor.' })
   secondFactorRequired!: boolean
-  @Field(() => LongScalar, { description: 'Exact number of bytes of all files of the tenant, including the trash.' })
+  @Field(() => LongScalar, {
+    description: 'Total size of all files of the tenant in bytes, including the trash. The value is exact.',
+  })
   storageUsedBytes!: number
   @Field(() => Date, { description: 'Time at which the tenant was created.' })
   createdAt!: Date

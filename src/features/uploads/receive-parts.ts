@@ -8,7 +8,7 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
 import { type Checksum, ProtocolError } from './tus-request.js'
 
-/** A crash loses at most one part. The part of a slow sender ends early. */
+/** A crash loses at most one part. If the sender is slow, a part is closed before it is full. */
 const partBytes = 8 * megabyte
 const partMs = 5_000
 const minEarlyBytes = 256 * 1024

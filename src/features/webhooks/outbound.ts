@@ -25,7 +25,7 @@ class PrivateAddress extends Error {
   readonly code = 'PRIVATE_ADDRESS'
 }
 
-/** Requests to where a tenant says: to public addresses alone, looked up for each connection and held for it; redirects are not followed. */
+/** Sends requests to URLs of tenants. Connects only to public addresses, resolves them for each connection, and follows no redirects. */
 export class Outbound {
   readonly #allowPrivate: boolean
   readonly #resolve: Resolve

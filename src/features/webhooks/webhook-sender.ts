@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Pool } from 'pg'
 import { settlesWithin } from '../../platform/time-limit.js'
-import { FewConnections } from './few-connections.js'
+import { LimitedConnections } from './limited-connections.js'
 import { type DeliveryParts, deliver } from './webhook-delivery.js'
 import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
@@ -26,7 +26,7 @@ export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool
  */
 export class WebhookSender {
   readonly #parts: SenderParts
-  readonly #pool: FewConnections
+  readonly #pool: LimitedConnections
   readonly #positions: WebhookPositions
   readonly #running = new Map<Promise<void>, WebhookKey>()
   readonly #stopping = new AbortController()
@@ -40,7 +40,7 @@ export class WebhookSender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts
-    this.#pool = new FewConnections(parts.pool, maxConnections)
+    this.#pool = new LimitedConnections(parts.pool, maxConnections)
     this.#positions = new WebhookPositions(this.#pool)
     setMaxListeners(maxDeliveries, this.#stopping.signal)
   }

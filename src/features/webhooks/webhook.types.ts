@@ -133,7 +133,7 @@ export const WebhookDeliveryPage = pageType(WebhookDelivery, 'WebhookDelivery')
 export class DeletedWebhook {
   @Field(() => ID, { description: 'ID of the webhook: `whk_` followed by a ULID.' })
   webhookId!: string
-  @Field(() => Boolean, { description: 'True if the webhook was deleted, which is always the case.' })
+  @Field(() => Boolean, { description: 'Always true. If the deletion fails, the response contains an error instead.' })
   deleted!: boolean
 }
 

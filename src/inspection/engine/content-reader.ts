@@ -120,8 +120,8 @@ function readOnEventLoop(
   if (!readersReplaced && job.extension !== 'svgz') {
     const type = binaryTypeFor(job.extension) ?? textTypeFor(job.extension) ?? ''
     if (archives.has(type) && isSmallArchive(source))
-      return examineWithin(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
-    if (source.size <= (briefBytes[type] ?? -1)) return examineWithin(source, job, briefLimits(job.deadlineMs))
+      return examineWithinLimits(source, job, { ...defaultLimits(job.deadlineMs), ...smallLimits })
+    if (source.size <= (briefBytes[type] ?? -1)) return examineWithinLimits(source, job, briefLimits(job.deadlineMs))
   }
   if (hasManySteps(source) || (source.size > alwaysQuick && startsBlank(source))) return undefined
   if (job.size <= (quickBytes[textTypeFor(job.extension) ?? ''] ?? -1)) return examine(source, job)
@@ -170,7 +170,7 @@ const briefBytes: Record<string, number> = {
 }
 
 /** Undefined if the file exceeds these limits, which are tighter than those of a malicious construction: a worker reads it again. */
-async function examineWithin(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
+async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
     const findings = await examine(source, job, {}, limits)
     const verdict = findings.soundness?.verdict

@@ -20,7 +20,7 @@ const maxSecretBytes = 65_536
 /** Returns the text without its final newline. */
 export function readSecretFile(path: string): string {
   const file = statFile(path)
-  if (!file.isFile()) throw new Error('it is not a file')
+  if (!file.isFile()) throw new Error('it is not a regular file')
   if (file.size > maxSecretBytes) throw new Error(`it has more than ${maxSecretBytes} bytes`)
   const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
   if (text.trim() === '') throw new Error('it is empty')

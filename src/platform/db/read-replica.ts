@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Position, PrimaryPositions, parseLsn } from './primary-positions.js'
 import type { PoolLogger, Queries } from './queries.js'
-import { readings } from './reading.js'
+import { replicaReadContext } from './replica-read-context.js'
 
 /** A replica that is a little behind is waited for, looking so often; together some 60 ms. */
 const looksMs = [0, 2, 4, 8, 16, 30]
@@ -102,7 +102,7 @@ export class ReadReplica implements Queries {
   }
 
   async #connection(): Promise<pg.PoolClient | undefined> {
-    const fresh = !readings.getStore()?.maxAgeMs
+    const fresh = !replicaReadContext.getStore()?.maxAgeMs
     if (this.#error !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
     let client: pg.PoolClient | undefined
     try {
@@ -118,12 +118,12 @@ export class ReadReplica implements Queries {
   }
 
   #wanted(): Promise<Position> {
-    const { cameAt = performance.now(), maxAgeMs = 0 } = readings.getStore() ?? {}
+    const { cameAt = performance.now(), maxAgeMs = 0 } = replicaReadContext.getStore() ?? {}
     return this.#positions.since(cameAt - maxAgeMs)
   }
 
   async #reaches(client: pg.ClientBase, wanted: Position): Promise<boolean> {
-    const reading = readings.getStore()
+    const reading = replicaReadContext.getStore()
     for (const lookMs of reading?.maxAgeMs ? [0] : looksMs) {
       if (lookMs > 0) await sleep(lookMs)
       const position = getPosition(await client.query<Standing>(standingStatement))
@@ -148,7 +148,7 @@ export class ReadReplica implements Queries {
     })
     if (rows[0]!.id !== ours)
       throw new Error(
-        'DATABASE_READ_URL points to another database than DATABASE_URL. It must point to a replica of that database.',
+        'DATABASE_READ_URL points to a different database than DATABASE_URL. It must point to a replica of that database.',
       )
   }
 

@@ -12,8 +12,8 @@ interface Line {
 }
 
 /**
- * Lets the statements of one tenant hold half of a pool's connections at most: whatever they wait for, the others have the rest. A
- * statement's tenant is the first of its values that is a tenant's id.
+ * Limits the statements of one tenant to half of the connections of a pool, so that other tenants always have some. The tenant of a
+ * statement is its first value that is a tenant ID.
  */
 export class TenantShares {
   readonly #most: number

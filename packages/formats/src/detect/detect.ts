@@ -3,7 +3,7 @@ import { checksumHolds } from '../archive/tar/header.js'
 import { types } from '../extensions.js'
 import type { ReaderLimits } from '../format.js'
 import { skipId3 } from '../media/tags.js'
-import { isOlderExcel, isOlderWord } from '../office/ole/before-ole.js'
+import { isOlderExcel, isOlderWord } from '../office/ole/pre-ole-formats.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import { type TextSign, textSign } from '../text/text.js'
 import { hasId3, isAdts, isMpegSound, isoMediaType } from './media.js'
@@ -53,7 +53,8 @@ function hasBinaryStart(source: RandomAccessSource): boolean {
 const binary = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// Own checks for zip, gzip and compound files: file-type would inflate the first two, and has one name for all compound files.
+// zip, gzip and compound files have their own checks: file-type would inflate the first two, and returns one type for all
+// compound files.
 function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined

@@ -13,7 +13,7 @@ export const readGif: FormatReader = (source, limits) => {
   const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
   if (flood) return flood
   const flags = head[10] as number
-  return new GifWalk(source, limits, 13 + tableSize(flags), { width, height }).run()
+  return new GifWalk(source, limits, 13 + tableSize(flags), { width, height }).checkBlocks()
 }
 
 const tableSize = (flags: number) => (flags & 0x80 ? 3 << ((flags & 7) + 1) : 0)
@@ -28,7 +28,7 @@ class GifWalk {
     private readonly evidence: Record<string, unknown>,
   ) {}
 
-  run(): FormatVerdict {
+  checkBlocks(): FormatVerdict {
     if (this.at > this.source.size) return this.broken('the GIF is cut off in its colour table')
     while (this.at < this.source.size) {
       checkDeadline(this.limits)

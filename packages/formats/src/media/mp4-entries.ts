@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type Box, readBoxes } from './boxes.js'
 import { number32 } from './table-window.js'
 
-// Length of an entry before its boxes: 8 bytes for all, then fields of video and audio.
+// Bytes of a sample entry before its child boxes: an 8-byte header, then the fields of the video or audio type.
 const fixed: Record<string, number> = { vide: 78, soun: 28 }
 const configurations: Record<string, string> = { avc1: 'avcC', avc3: 'avcC', hvc1: 'hvcC', hev1: 'hvcC' }
 

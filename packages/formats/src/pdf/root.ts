@@ -10,10 +10,10 @@ const window = 16 * 1024
  * stream, or in any trailer. Few readers guess a root elsewhere.
  */
 export const rootCanBeFound = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>
-  sectionStarts(source, headerAt).some((start) => streamNamesRoot(source, start)) || trailerNamesRoot(source, limits)
+  findXrefOffsets(source, headerAt).some((start) => streamNamesRoot(source, start)) || trailerNamesRoot(source, limits)
 
 /** The last startxref, and the first section of a linearized file, which follows its first object. */
-function sectionStarts(source: RandomAccessSource, headerAt: number): number[] {
+function findXrefOffsets(source: RandomAccessSource, headerAt: number): number[] {
   const tail = source.read(Math.max(0, source.size - tailWindow), tailWindow).toString('latin1')
   const last = [...tail.matchAll(/startxref\s*(\d{1,15})/g)].at(-1)
   const starts = last ? [Number(last[1]), Number(last[1]) + headerAt] : []

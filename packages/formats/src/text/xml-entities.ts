@@ -27,8 +27,8 @@ export class XmlEntities {
     const subset = doctype.includes('[') ? doctype.slice(doctype.indexOf('[')) : ''
     this.mayBeElsewhere = /^\s*\S+\s+(SYSTEM|PUBLIC)\b/.test(doctype.slice(0, 1000)) || /%[\w.:-]+;/.test(subset)
     this.declare(subset)
-    for (const [name, entity] of this.general) this.weigh(name, entity, this.general, 0)
-    for (const [name, entity] of this.parameters) this.weigh(name, entity, this.parameters, 0)
+    for (const [name, entity] of this.general) this.getExpandedLength(name, entity, this.general, 0)
+    for (const [name, entity] of this.parameters) this.getExpandedLength(name, entity, this.parameters, 0)
     for (const [, name] of subset.matchAll(/%([\w.:-]+);/g)) this.use(this.parameters.get(name!))
   }
 
@@ -55,7 +55,7 @@ export class XmlEntities {
     }
   }
 
-  private weigh(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
+  private getExpandedLength(name: string, entity: Declaration, table: Map<string, Declaration>, depth: number): number {
     const known = this.weights.get(entity)
     if (known === -1) throw malicious('xml_entity_circle', `the entity '${name.slice(0, 50)}' contains itself`)
     if (known !== undefined) return known
@@ -65,7 +65,7 @@ export class XmlEntities {
     const reference = table === this.general ? /&([^#;\s][^;\s]*);/g : /%([\w.:-]+);/g
     for (const [, inner] of entity.value.matchAll(reference)) {
       const declared = table.get(inner!)
-      if (declared) weight += this.weigh(inner!, declared, table, depth + 1)
+      if (declared) weight += this.getExpandedLength(inner!, declared, table, depth + 1)
     }
     this.weights.set(entity, weight)
     return weight

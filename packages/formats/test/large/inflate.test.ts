@@ -46,7 +46,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     }
   })
 
-  test('is an error if it is truncated or has another format', async () => {
+  test('is rejected if it is truncated or in another format', async () => {
     expect(await findProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
     expect(await findProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
     expect(await findProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(

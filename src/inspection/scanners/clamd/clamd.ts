@@ -11,8 +11,8 @@ import type { ClamdAddress } from './address.js'
 import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
-import { type ClamLine, socketLine } from './line.js'
-import { type ClamdProof, ClamdProofs, Unproved } from './proof.js'
+import { type ClamdConnector, socketLine } from './line.js'
+import { type ClamdProof, ClamdProofs, EicarNotDetectedError } from './proof.js'
 import { ClamdReach } from './reach.js'
 
 export interface ClamdOptions {
@@ -24,7 +24,7 @@ export interface ClamdOptions {
   proveReach?: boolean
   declared?: Needs
   /** Another way to them than their socket. */
-  line?: ClamLine
+  line?: ClamdConnector
   pool?: WorkerPool | undefined
   logger?: ScannerLogger
 }
@@ -33,10 +33,10 @@ const patience: ClamdDeadlines = { connectMs: 2_000, idleMs: 15_000, answerMs: 1
 const restMs = 5_000
 const identityMs = 60_000
 
-/** One or more clamd, asked by INSTREAM. Any doubt about whether a file was looked at is `scannerUnavailable`, never a verdict. */
+/** Scans with one or more clamd daemons (INSTREAM). If it is uncertain that a file was scanned, throws `scannerUnavailable`. */
 export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
-  readonly #line: ClamLine
+  readonly #line: ClamdConnector
   readonly #pool: WorkerPool | undefined
   readonly #declared: Needs | undefined
   readonly #reach: ClamdReach | undefined
@@ -103,7 +103,7 @@ export class ClamdScanner implements VirusScanner {
 
   async prove(): Promise<void> {
     const settled = await this.#askAll((daemon, signal) => this.#proofs.renew(daemon, signal))
-    const unproved = settled.find(({ fault }) => fault instanceof Unproved)?.fault
+    const unproved = settled.find(({ fault }) => fault instanceof EicarNotDetectedError)?.fault
     if (unproved) throw scannerUnavailable(unprovedMessage, unproved)
   }
 
@@ -196,7 +196,9 @@ export class ClamdScanner implements VirusScanner {
     const reasons = settled.map((each) => ('fault' in each ? each.fault.message : ''))
     // The response contains neither the address nor the daemon's answer. The log has both.
     throw scannerUnavailable(
-      settled.some((each) => 'fault' in each && each.fault instanceof Unproved) ? unprovedMessage : 'No clamd answers.',
+      settled.some((each) => 'fault' in each && each.fault instanceof EicarNotDetectedError)
+        ? unprovedMessage
+        : 'No clamd answers.',
       new Error(reasons.join('; ')),
     )
   }

@@ -27,7 +27,7 @@ export class Daemons {
     this.#waiting = waiting
   }
 
-  /** A connection's worth of a daemon, to be given back by `release`. Throws `overloaded`, or the signal's reason. */
+  /** Acquires a clamd connection. The caller must release it. Throws `overloaded`, or the signal's reason. */
   async acquire(except: ReadonlySet<Daemon>, signal: AbortSignal, background = false): Promise<Daemon> {
     signal.throwIfAborted()
     const free = background && this.#waiters.length > 0 ? undefined : this.#leastBusy(except, this.#most(background))
@@ -63,7 +63,7 @@ export class Daemons {
 
   #queue(asked: Pick<Waiter, 'except' | 'background'>, signal: AbortSignal): Promise<Daemon> {
     if (this.#waiters.length >= this.#waiting.most)
-      return Promise.reject(overloaded('Too many files wait for clamd; try again in a moment.'))
+      return Promise.reject(overloaded('Too many files are waiting for clamd. Retry later.'))
     return new Promise((resolve, reject) => {
       const leave = (reason: unknown) => {
         const at = this.#waiters.indexOf(waiter)
@@ -73,7 +73,7 @@ export class Daemons {
       }
       const aborted = () => leave(signal.reason)
       const timer = setTimeout(
-        () => leave(overloaded(`No clamd had a connection free within ${this.#waiting.ms} ms; try again in a moment.`)),
+        () => leave(overloaded(`No clamd connection became free within ${this.#waiting.ms} ms. Retry later.`)),
         this.#waiting.ms,
       )
       const done = () => {

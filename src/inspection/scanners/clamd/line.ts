@@ -4,14 +4,14 @@ import { askClamd, sendToClamd } from './commands.js'
 import type { ClamdDeadlines } from './exchange.js'
 
 /** The way to an engine of ClamAV. Its answers are lines as clamd gives them; what is none of these throws `ClamdFault`. */
-export interface ClamLine {
+export interface ClamdConnector {
   version(address: ClamdAddress, signal: AbortSignal): Promise<string>
   scan(address: ClamdAddress, content: Content, signal: AbortSignal): Promise<string>
 }
 
 const question: ClamdDeadlines = { connectMs: 2_000, idleMs: 5_000, answerMs: 5_000, overallMs: 5_000 }
 
-export function socketLine(deadlines: ClamdDeadlines): ClamLine {
+export function socketLine(deadlines: ClamdDeadlines): ClamdConnector {
   return {
     version: (address, signal) => askClamd(address, 'VERSION', question, signal),
     scan: (address, content, signal) => sendToClamd(address, content, deadlines, signal),

@@ -4,7 +4,7 @@ import { eicar } from '../eicar.js'
 import { readAnswer, readVersion } from './answer.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'
-import type { ClamLine } from './line.js'
+import type { ClamdConnector } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
 import { unpackProbes } from './unpacks.js'
 
@@ -13,10 +13,10 @@ export interface ClamdProof {
   at: Date
 }
 
-/** The daemon answers, and does not find the EICAR test string. */
-export class Unproved extends ClamdFault {}
+/** The daemon responds, but does not detect the EICAR test string. */
+export class EicarNotDetectedError extends ClamdFault {}
 
-/** For so long a daemon is believed to have its signatures still. */
+/** Time for which a successful EICAR test stays valid. */
 const freshMs = 60_000
 
 /**
@@ -27,12 +27,12 @@ export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
   readonly #running = new Map<Daemon, Promise<ClamdProof>>()
   readonly #unpacks = new Map<Daemon, Map<string, boolean>>()
-  readonly #line: ClamLine
+  readonly #line: ClamdConnector
   readonly #closed: AbortSignal
   readonly #learnt: (daemon: Daemon, version: string) => void
 
   /** `learnt` is called with every VERSION that a daemon gives. */
-  constructor(line: ClamLine, closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
+  constructor(line: ClamdConnector, closed: AbortSignal, learnt: (daemon: Daemon, version: string) => void) {
     this.#line = line
     this.#closed = closed
     this.#learnt = learnt
@@ -100,9 +100,9 @@ export class ClamdProofs {
     const version = await this.version(daemon, this.#closed)
     const answer = readAnswer(await this.#line.scan(address, memoryContent(eicar), this.#closed))
     if (answer.kind === 'error')
-      throw new Unproved(`${address.label} gave ${answer.message} when asked about the EICAR test string`)
+      throw new EicarNotDetectedError(`${address.label} gave ${answer.message} when asked about the EICAR test string`)
     if (answer.kind !== 'infected')
-      throw new Unproved(`${address.label} does not find the EICAR test string: are its signatures loaded?`)
+      throw new EicarNotDetectedError(`${address.label} does not find the EICAR test string: are its signatures loaded?`)
     const proof = { version, at }
     this.#known.set(daemon, proof)
     return proof

@@ -29,9 +29,8 @@ interface Knowledge {
 type Send = (daemon: Daemon, probe: Content, signal: AbortSignal) => Promise<string>
 
 /**
- * clamd says OK to what is beyond its MaxFileSize and MaxScanSize (an archive's member is cut off there, the rest is never looked at), and
- * cannot be asked for them. So it has to prove that it looks that far: by finding the EICAR string at the end of a probe which is as large
- * inside, and a thousandth of it on the line. Proved once, remembered for a while.
+ * clamd reports OK for data beyond its MaxFileSize and MaxScanSize, and offers no way to read these limits. Therefore it must detect the
+ * EICAR test string at the end of a probe that unpacks to the required size. The result is cached.
  */
 export class ClamdReach {
   readonly #send: Send

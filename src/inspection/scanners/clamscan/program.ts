@@ -3,7 +3,7 @@ import { pipeline, Readable } from 'node:stream'
 import { printable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { ClamdFault } from '../clamd/exchange.js'
-import type { ClamLine } from '../clamd/line.js'
+import type { ClamdConnector } from '../clamd/line.js'
 
 export interface Program {
   path: string
@@ -20,7 +20,7 @@ const longestOutput = 64 * 1024
  * scan, because it offers no process handle, signal or time-out: an aborted scan would continue, and a hanging one would never end. It also
  * treats any last line with `: OK` as clean.
  */
-export function programLine({ path, flags }: Program): ClamLine {
+export function programLine({ path, flags }: Program): ClamdConnector {
   return {
     async version(_, signal) {
       const versionFlags = flags.filter((flag) => /^--(database|config-file)=/.test(flag))

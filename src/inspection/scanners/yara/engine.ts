@@ -10,7 +10,7 @@ export interface YaraEngine {
   kind: EngineKind
   version: string
   rules: number
-  find: Find
+  find: MatchRules
   /** When it last found the EICAR test string: within the last minute. Throws where it does not. */
   prove(): Date
 }
@@ -20,7 +20,7 @@ export interface YaraEngine {
  * that may match anywhere, at many times the speed; an operator's rules are always all of them. `seen` is what other windows of the
  * same file have shown; an operator's rules are judged window by window, since an engine tells no more of them than that they match.
  */
-export type Find = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
+export type MatchRules = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
 type Search = (bytes: Buffer) => Match[]
 interface Match {
@@ -64,7 +64,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     return (bytes) => search(bytes).length > 0
   })
   const theirs = operators.length > 0 ? compileAll(compile, operators) : () => []
-  const find: Find = (bytes, asText, seen = new Seen()) =>
+  const find: MatchRules = (bytes, asText, seen = new Seen()) =>
     anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? theirs(bytes)[0]?.signature
   let provedAt = new Date(0)
   return {

@@ -43,8 +43,8 @@ export interface ScriptRule {
   parts: RulePart[]
 }
 
-const anyCase = (...texts: string[]): Anchor[] => texts.map((text) => ({ text, nocase: true }))
-const exactly = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
+const caseInsensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({ text, nocase: true }))
+const caseSensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
 
 /**
  * Well-known tricks, each of which nothing honest contains: what a pattern would have to guess at is left to operators' own rules and to
@@ -54,9 +54,9 @@ const scripts: ScriptRule[] = [
   {
     signature: 'PHP.Webshell',
     parts: [
-      { anchors: [...anyCase('<?php'), ...exactly('<?=')], strings: '$php = "<?php" nocase $echo = "<?="' },
+      { anchors: [...caseInsensitive('<?php'), ...caseSensitive('<?=')], strings: '$php = "<?php" nocase $echo = "<?="' },
       {
-        anchors: anyCase('$_POST', '$_GET', '$_REQUEST', '$_COOKIE', 'base64_decode'),
+        anchors: caseInsensitive('$_POST', '$_GET', '$_REQUEST', '$_COOKIE', 'base64_decode'),
         strings: String.raw`
     $input = /\b(eval|assert|system|exec|shell_exec|passthru|popen|proc_open)[ \t]{0,8}\([ \t]{0,8}@?((base64_decode|gzinflate|gzuncompress|str_rot13|stripslashes|trim|urldecode|rawurldecode)[ \t]{0,8}\([ \t]{0,8}){0,4}@?\$_(POST|GET|REQUEST|COOKIE)[ \t]{0,8}\[/ nocase
     $packed = /\beval[ \t]{0,8}\([ \t]{0,8}(gzinflate|gzuncompress|str_rot13)[ \t]{0,8}\([ \t]{0,8}base64_decode[ \t]{0,8}\([ \t]{0,8}['"][A-Za-z0-9+\/]{64}/ nocase
@@ -67,9 +67,9 @@ const scripts: ScriptRule[] = [
   {
     signature: 'JSP.Webshell',
     parts: [
-      { anchors: exactly('<%'), strings: '$page = "<%"' },
+      { anchors: caseSensitive('<%'), strings: '$page = "<%"' },
       {
-        anchors: exactly('getRuntime'),
+        anchors: caseSensitive('getRuntime'),
         strings: String.raw`
     $run = /getRuntime[ \t]{0,4}\([ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}exec[ \t]{0,4}\([ \t]{0,4}request[ \t]{0,4}\.[ \t]{0,4}getParameter/`,
       },
@@ -79,7 +79,7 @@ const scripts: ScriptRule[] = [
     signature: 'ASP.Webshell',
     parts: [
       {
-        anchors: exactly('<%'),
+        anchors: caseSensitive('<%'),
         strings: String.raw`
     $run = /<%[^%]{0,200}\b(eval|execute)[ \t]{0,4}\(?[ \t]{0,4}request(\.(item|form|querystring))?[ \t]{0,4}[(\[]/ nocase`,
       },
@@ -89,7 +89,7 @@ const scripts: ScriptRule[] = [
     signature: 'PowerShell.Downloader',
     parts: [
       {
-        anchors: anyCase('powershell', 'net.webclient'),
+        anchors: caseInsensitive('powershell', 'net.webclient'),
         strings: String.raw`
     $hidden = /powershell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/]w(indowstyle|in|i)?[ \t]{1,4}(hidden|1)[ \t][^\r\n]{0,120}[-\/]e(nc|ncodedcommand|c)?[ \t]{1,4}["']?[A-Za-z0-9+\/]{80}/ nocase
     $encoded = /[Pp]ower[Ss]hell(\.exe)?["']?[ \t]([^\r\n]{0,120}[ \t])?[-\/][Ee]([Nn][Cc]|[Nn]coded[Cc]ommand|[Cc])?[ \t]{1,4}["']?(SQBFAF|SQBuAHYAbwBrAGUALQ|aQBlAHgA|aQBuAHYAbwBrAGUALQ|JABjAGwAaQBlAG4AdA|KABuAGUAdwAtAG8AYgBqAGUAYwB0)[A-Za-z0-9+\/]{40}/
@@ -101,7 +101,7 @@ const scripts: ScriptRule[] = [
     signature: 'Office.AutoMacroShell',
     parts: [
       {
-        anchors: anyCase('Sub Auto', 'Sub Document_Open(', 'Sub Workbook_Open('),
+        anchors: caseInsensitive('Sub Auto', 'Sub Document_Open(', 'Sub Workbook_Open('),
         strings: `
     $auto1 = "Sub AutoOpen(" nocase
     $auto2 = "Sub Auto_Open(" nocase
@@ -122,16 +122,16 @@ const scripts: ScriptRule[] = [
     signature: 'Script.Dropper',
     parts: [
       {
-        anchors: anyCase('WScript.Shell'),
+        anchors: caseInsensitive('WScript.Shell'),
         strings: String.raw`$shell = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]WScript\.Shell['"]/ nocase`,
       },
       {
-        anchors: anyCase('MSXML2.', 'Microsoft.XMLHTTP', 'WinHttp.WinHttpRequest'),
+        anchors: caseInsensitive('MSXML2.', 'Microsoft.XMLHTTP', 'WinHttp.WinHttpRequest'),
         strings: String.raw`
     $http = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"](MSXML2\.(Server)?XMLHTTP|Microsoft\.XMLHTTP|WinHttp\.WinHttpRequest)/ nocase`,
       },
       {
-        anchors: anyCase('ADODB.Stream'),
+        anchors: caseInsensitive('ADODB.Stream'),
         strings: String.raw`$stream = /ActiveXObject[ \t]{0,4}\([ \t]{0,4}['"]ADODB\.Stream['"]/ nocase`,
       },
     ],
@@ -146,7 +146,7 @@ const scripts: ScriptRule[] = [
         atStart: true,
       },
       {
-        anchors: anyCase('<script', '<foreignObject'),
+        anchors: caseInsensitive('<script', '<foreignObject'),
         strings: String.raw`
     $script = /<script[^>]{0,200}>[^<]{0,4000}\b(atob|eval|unescape|fromCharCode)[ \t]{0,4}\([^<]{0,4000}\b(window|document|top|self)\.location[^<]{0,40}=/ nocase
     $html = /<foreignObject[^>]{0,200}>[\x01-\xff]{0,2000}<(iframe|embed|object)[^>]{0,400}data:text\/html;base64,/ nocase`,

@@ -62,7 +62,7 @@ interface Sought {
   upper: Buffer
 }
 
-interface Short {
+interface ShortAnchorGroup {
   start: Buffer
   end: number
   longest: number
@@ -87,7 +87,7 @@ const spread = 0x9e3779b1
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
   readonly #words = new Map<number, { sought: Sought; offset: number }[]>()
-  readonly #short: Short[]
+  readonly #short: ShortAnchorGroup[]
 
   constructor(anchors: Anchor[]) {
     const isLong = ({ text }: Anchor) => text.length >= minBytesWithWord
@@ -144,7 +144,7 @@ function toSought(anchor: Anchor): Sought {
   return { anchor, lower: Buffer.from(lower, 'latin1'), upper: Buffer.from(upper, 'latin1') }
 }
 
-function groupShort(anchors: Anchor[]): Short[] {
+function groupShort(anchors: Anchor[]): ShortAnchorGroup[] {
   const groups = new Map<string, Anchor[]>()
   for (const anchor of anchors) {
     const start = /^[^a-z]{0,2}/i.exec(anchor.text)![0]
@@ -164,7 +164,7 @@ function groupShort(anchors: Anchor[]): Short[] {
   })
 }
 
-function occursIn(bytes: Buffer, { start, end, longest, anchors, pattern }: Short): boolean {
+function occursIn(bytes: Buffer, { start, end, longest, anchors, pattern }: ShortAnchorGroup): boolean {
   const searched = end < bytes.length ? bytes.subarray(0, end) : bytes
   const first = searched.indexOf(start)
   if (first < 0 || anchors[0]!.text.length === start.length) return first >= 0

@@ -1,7 +1,7 @@
 import type { MemberObserver, RandomAccessSource } from '@assay/formats'
 import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPlace } from '@assay/formats/walk'
 import type { ScanVerdict } from '../verdict.js'
-import type { Find } from './engine.js'
+import type { MatchRules } from './engine.js'
 import { nameTrick } from './rules.js'
 import { Seen } from './script-search.js'
 
@@ -11,7 +11,7 @@ type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 export type SearchResult = Omit<Clean, 'provedAt'> | Exclude<ScanVerdict, Clean>
 
 export interface SearchOptions {
-  find: Find
+  find: MatchRules
   limits: WalkLimits
   cancelled(): boolean
 }
@@ -29,7 +29,7 @@ export class Search implements Visitor {
   /** Time that the engine took, in milliseconds. */
   spentMs = 0
   readonly #walk: Walk
-  readonly #find: Find
+  readonly #find: MatchRules
 
   constructor(source: RandomAccessSource, { find, limits, cancelled }: SearchOptions) {
     this.#find = find
@@ -79,14 +79,14 @@ function throwIfFound(signature: string | undefined): void {
 }
 
 /** Searches a small file that is not a container. */
-export function findIn(bytes: Buffer, find: Find): string | undefined {
+export function findIn(bytes: Buffer, find: MatchRules): string | undefined {
   return find(bytes, true) ?? findInMacros(bytes, find)
 }
 
 const endBytes = 256 * 1024
 
 /** Script rules cost a few ms per MiB. They apply to text, and to both ends of any other file. */
-function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: Find): string | undefined {
+function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: MatchRules): string | undefined {
   if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
   return (
     find(bytes, false) ??
@@ -171,7 +171,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
   }
 }
 
-function findInMacros(bytes: Buffer, find: Find): string | undefined {
+function findInMacros(bytes: Buffer, find: MatchRules): string | undefined {
   for (const macro of macroSources(bytes)) {
     const signature = find(macro, true)
     if (signature !== undefined) return signature

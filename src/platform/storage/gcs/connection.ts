@@ -59,7 +59,9 @@ export class BucketConnection {
       )
       outgoing.on('error', reject)
       // The only event after a response with status 101, which also removes the time-out and the signal.
-      outgoing.on('close', () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' })))
+      outgoing.on('close', () =>
+        reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
+      )
       const { body } = request
       // An error of either side also becomes an 'error' event of the request.
       if (body && 'read' in body) pipeline(body.read(), outgoing, () => {})

@@ -38,11 +38,11 @@ export function signUrl({ accessId, secret }: HmacKey, get: DownloadRequest): st
   const path = `/${get.bucket}/${get.name.split('/').map(encode).join('/')}`
   const canonical = ['GET', path, query, `host:${new URL(get.endpoint).hostname}\n`, 'host', 'UNSIGNED-PAYLOAD'].join('\n')
   const signed = [algorithm, time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
-  const key = [date, 'auto', 'storage', 'goog4_request'].reduce<Buffer | string>(mac, `GOOG4${secret}`)
-  return `${get.endpoint}${path}?${query}&X-Goog-Signature=${mac(key, signed).toString('hex')}`
+  const key = [date, 'auto', 'storage', 'goog4_request'].reduce<Buffer | string>(hmacSha256, `GOOG4${secret}`)
+  return `${get.endpoint}${path}?${query}&X-Goog-Signature=${hmacSha256(key, signed).toString('hex')}`
 }
 
-const mac = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
+const hmacSha256 = (key: Buffer | string, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
 const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -74,7 +74,9 @@ async function openSession({ name, path, content, upload, access, signal, getMet
     const { location } = response.headers
     if (response.status === 200 && location) return location
     if (response.status === 412 && (await getMetadata()) !== null) throw new BlobExistsError(path)
-    throw response.status === 200 ? new BucketError(502, 'no upload session') : toBucketError(response, text)
+    throw response.status === 200
+      ? new BucketError(502, 'the response contains no upload session URL')
+      : toBucketError(response, text)
   })
 }
 

@@ -31,7 +31,7 @@ export async function listMembers(
     const member = members.at(-1)
     if (!member) return
     if (key === 'Size' && value !== '') member.size = Number(value) || 0
-    // Attributes of Windows come first, followed by those of Unix, if any.
+    // The field contains the Windows attributes, followed by the Unix attributes, if any.
     if (key === 'Attributes') member.symlink = / l[r-][w-]|^\S*L/.test(value)
     // 7-Zip unpacks a member with content as a file, whatever its attributes are.
     const hasContent = Number.isFinite(member.size) && member.size > 0

@@ -5,7 +5,7 @@ const everyMs = 500
 
 type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 
-/** Downloads under way of files that are quarantined meanwhile: cut off within a second. Asked once for all of them, and only of slow ones. */
+/** Aborts running downloads within a second after their file is quarantined. One query covers all slow downloads. */
 export class DownloadAborter {
   readonly #pool: Pool
   readonly #watched = new Set<Watched>()

@@ -13,7 +13,7 @@ const stateKey = 'logs_dropped_until'
  * Start of the logs: the retention, but never before rows that were already deleted, because the setting may have changed since. Totals and
  * recounts begin there.
  */
-export class LogHorizons {
+export class LogStartTimes {
   readonly #pool: Pool
   readonly #days: { calls: number | undefined; audits: number | undefined }
   #dropped: Dropped = { calls: null, audits: null }
@@ -23,8 +23,8 @@ export class LogHorizons {
     this.#days = days
   }
 
-  static async open(pool: Pool, days: { calls: number | undefined; audits: number | undefined }): Promise<LogHorizons> {
-    const horizons = new LogHorizons(pool, days)
+  static async open(pool: Pool, days: { calls: number | undefined; audits: number | undefined }): Promise<LogStartTimes> {
+    const horizons = new LogStartTimes(pool, days)
     await horizons.refresh()
     return horizons
   }

@@ -2,7 +2,7 @@ import type { Pool, QueryResultRow } from 'pg'
 import type { Queries } from '../../platform/db/queries.js'
 
 /** At most `maxConnections` of a pool. Deliveries of many webhooks then leave the other connections to requests. */
-export class FewConnections implements Queries {
+export class LimitedConnections implements Queries {
   readonly #pool: Pool
   #free: number
   readonly #waiting: (() => void)[] = []

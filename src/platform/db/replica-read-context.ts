@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** One request, as far as a replica need know it. */
-export interface Reading {
+export interface ReplicaReadContext {
   /** When it came, by the process's own count. */
   cameAt: number
   /** Maximum age of the data at the start of the request, in milliseconds. */
@@ -11,4 +11,4 @@ export interface Reading {
 }
 
 /** The request that the current code reads for. Not set if no read replica is configured. */
-export const readings = new AsyncLocalStorage<Reading>()
+export const replicaReadContext = new AsyncLocalStorage<ReplicaReadContext>()
