@@ -255,7 +255,7 @@ function createResumableHandlers(parts: HandlerParts, { createCall }: Callers): 
         if (context?.scanForViruses) await scanner.prove()
       },
       createCall,
-      onFault: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
+      onError: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
     }),
   }
 }

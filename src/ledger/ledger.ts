@@ -8,7 +8,7 @@ import { type Entry, toFailedCall } from './entry.js'
 import type { Fold } from './fold.js'
 import type { Waiting } from './group-commit.js'
 import { MoveLane, moveStatement } from './move-lane.js'
-import { type Refusal, StaleWriteError, toRefusalError } from './rejections.js'
+import { type Rejection, StaleWriteError, toRejectionError } from './rejections.js'
 
 export type Transaction = Prisma.TransactionClient
 
@@ -138,9 +138,9 @@ export class Ledger {
             isCommitting = entries.length === 0
             if (isCommitting) return result
             const { text, values } = moveStatement(tenantId, entries)
-            const [moved] = await tx.$queryRawUnsafe<{ refusals: Refusal[] }[]>(text, ...values)
+            const [moved] = await tx.$queryRawUnsafe<{ refusals: Rejection[] }[]>(text, ...values)
             const [refusal] = moved!.refusals
-            if (refusal) throw toRefusalError(refusal, entries[refusal.n]!)
+            if (refusal) throw toRejectionError(refusal, entries[refusal.n]!)
             isCommitting = true
             return result
           },
@@ -154,7 +154,7 @@ export class Ledger {
   }
 
   /** The next group waits for the answers of this one only if a commit is slow. */
-  #settle(group: Waiting[], refusals: Refusal[]): Promise<void> {
+  #settle(group: Waiting[], refusals: Rejection[]): Promise<void> {
     const answers = this.#answer(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
     void answers.finally(() => this.#answering.delete(answers))
@@ -162,7 +162,7 @@ export class Ledger {
   }
 
   /** Resolves many callers in several rounds of the event loop, because their continuations would block one round for long. */
-  async #answer(group: Waiting[], refusals: Map<number, Refusal>): Promise<void> {
+  async #answer(group: Waiting[], refusals: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
       if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)
       const refusal = refusals.get(index)
@@ -186,8 +186,8 @@ export class Ledger {
   }
 
   /** Logs the rejected call with its reason, without a lock, before the caller gets the error. */
-  #refuse({ entry, reject }: Waiting, refusal: Refusal): void {
-    const error = toRefusalError(refusal, entry)
+  #refuse({ entry, reject }: Waiting, refusal: Rejection): void {
+    const error = toRejectionError(refusal, entry)
     const refuse = () => reject(error)
     if (error instanceof StaleWriteError || !entry.call) refuse()
     else this.#appends.push({ entry: { call: toFailedCall(entry.call, error) }, resolve: refuse, reject: refuse })

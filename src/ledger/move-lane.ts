@@ -15,7 +15,7 @@ import {
   unavailable,
   type Waiting,
 } from './group-commit.js'
-import type { Refusal } from './rejections.js'
+import type { Rejection } from './rejections.js'
 import { getAudits, toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow } from './rows.js'
 
 /** A change that writes through its own transaction, under the lock of its tenant. */
@@ -55,7 +55,7 @@ export class MoveLane {
   readonly scheduler: CommitScheduler
   readonly #pool: Pool
   readonly #maxGroup: number
-  readonly #onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
+  readonly #onWritten: (group: Waiting[], refusals: Rejection[]) => Promise<void>
   readonly #tenants = new Map<string, TenantQueue>()
   readonly #ready = { moves: [] as TenantQueue[], changes: [] as TenantQueue[], locked: [] as TenantQueue[] }
   readonly #freeSlots = { ...slots }
@@ -63,7 +63,7 @@ export class MoveLane {
   constructor(parts: {
     pool: Pool
     maxGroup: number
-    onWritten: (group: Waiting[], refusals: Refusal[]) => Promise<void>
+    onWritten: (group: Waiting[], refusals: Rejection[]) => Promise<void>
   }) {
     this.#pool = parts.pool
     this.#maxGroup = parts.maxGroup
@@ -186,7 +186,7 @@ export class MoveLane {
     await shareNextCommit(start, answered)
   }
 
-  #written(tenant: TenantQueue, group: Group, refusals: Refusal[]): Promise<void> {
+  #written(tenant: TenantQueue, group: Group, refusals: Rejection[]): Promise<void> {
     tenant.locked = false
     return this.#onWritten(group, refusals)
   }
@@ -197,7 +197,7 @@ export class MoveLane {
     try {
       await commitGroup(client, group, async (on, part) => {
         const entries = part.map(({ entry }) => entry)
-        const { rows } = await on.query<{ refusals: Refusal[] }>(moveStatement(tenant.tenantId, entries))
+        const { rows } = await on.query<{ refusals: Rejection[] }>(moveStatement(tenant.tenantId, entries))
         answered.push(this.#written(tenant, part as Group, rows[0]!.refusals))
       })
     } catch (error) {
@@ -262,9 +262,9 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
  * Outcome of a tenant's group. With `refusals`, it is durable except for the rejected entries. `locked`: another transaction holds the
  * tenant's lock. `faulty`: an entry is invalid. In both cases nothing of the group is written.
  */
-export type Outcome = { refusals: Refusal[] } | 'locked' | 'faulty'
+export type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 
-type Answer = { tenant: string } & ({ refusals: Refusal[] } | { left: true } | { again: true })
+type Answer = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 
 /**
  * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. No tenant's lock is held during

@@ -13,7 +13,7 @@ import { megabyte } from '../platform/units.js'
 import type { Entry } from './entry.js'
 
 /** Reason why `ledger_move` rejected the entry with index `n`. */
-export type Refusal = { n: number } & (
+export type Rejection = { n: number } & (
   | {
       why:
         | 'no_tenant'
@@ -48,7 +48,7 @@ const staleReasons = {
   rules: 'The context was changed or deleted.',
 }
 
-export function toRefusalError(refusal: Refusal, { upload, deletion }: Entry): AssayError | StaleWriteError {
+export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry): AssayError | StaleWriteError {
   switch (refusal.why) {
     case 'answered':
       return new StaleWriteError('answer')

@@ -127,11 +127,11 @@ test('failed credentials are limited per address, and never affect valid ones', 
   inOneWindow(60, async () => {
     const tenant = await world.tenant()
     const { limits } = world.app.services
-    const nobody = world.as(`assay_${'x'.repeat(43)}`)
-    expect(refusal(await nobody.get('/contexts'))).toEqual([401, 'unauthenticated'])
+    const unauthenticated = world.as(`assay_${'x'.repeat(43)}`)
+    expect(refusal(await unauthenticated.get('/contexts'))).toEqual([401, 'unauthenticated'])
     for (let time = 0; time < 1000; time++) await limits.failedCredential('127.0.0.1').catch(() => {})
-    expect(refusal(await nobody.get('/contexts'))).toEqual([429, 'rate_limited'])
-    expect(getGraphqlCode(await nobody.graphql('{ me { id } }'))).toBe('RATE_LIMITED')
+    expect(refusal(await unauthenticated.get('/contexts'))).toEqual([429, 'rate_limited'])
+    expect(getGraphqlCode(await unauthenticated.graphql('{ me { id } }'))).toBe('RATE_LIMITED')
     expect((await tenant.admin.get('/contexts')).status).toBe(200)
     expect((await world.unauthenticated.raw('/health/live')).status).toBe(200)
   }))

@@ -34,7 +34,7 @@ interface Parts extends StoreParts {
   /** Authenticates the request. */
   createCall(request: Request): Promise<Call>
   /** Called with what is not the caller's fault. */
-  onFault(error: unknown): void
+  onError(error: unknown): void
 }
 
 /** A request of the protocol. */
@@ -190,7 +190,7 @@ async function toServiceError(
   return wrongOffset(offsetBytes)
 }
 
-function sendFailure({ onFault }: Parts, turn: UploadRequest, error: unknown): void {
+function sendFailure({ onError }: Parts, turn: UploadRequest, error: unknown): void {
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)
@@ -198,13 +198,13 @@ function sendFailure({ onFault }: Parts, turn: UploadRequest, error: unknown): v
     sendOutcome(turn, error)
     return
   }
-  const told: PublicError = toPublicError(error)
-  if (told.code === 'internal_server_error') onFault(error)
+  const publicError: PublicError = toPublicError(error)
+  if (publicError.code === 'internal_server_error') onError(error)
   // Clients take any other status of a HEAD for the end of their upload, and begin a new one.
-  const isLocked = method === 'HEAD' && (httpStatus[told.code] === 503 || httpStatus[told.code] === 500)
+  const isLocked = method === 'HEAD' && (httpStatus[publicError.code] === 503 || httpStatus[publicError.code] === 500)
   const status = isLocked ? 423 : error instanceof ProtocolError ? error.status : undefined
   if (status === 412) response.setHeader('Tus-Version', tusVersion)
-  sendError(request, response, told, call.id, status)
+  sendError(request, response, publicError, call.id, status)
 }
 
 /** Returns the outcome, also to a repeated last PATCH whose response was lost. */

@@ -80,8 +80,8 @@ export class ClamdReach {
   }
 
   async #looks(daemon: Daemon, known: Knowledge, asked: Needs, signal: AbortSignal): Promise<boolean> {
-    const told = remembered(known, asked)
-    if (told !== undefined) return told
+    const cached = remembered(known, asked)
+    if (cached !== undefined) return cached
     const answer = readAnswer(await this.#send(daemon, await reachProbe(asked.largest, asked.total), signal))
     if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
     const seen = answer.kind === 'infected' && /eicar/i.test(answer.signature)

@@ -16,12 +16,13 @@ interface ClamscanUrl {
 
 export function parseClamscanUrl(url: string): ClamscanUrl {
   const [, query = ''] = /^clamscan:(?:\?(.*))?$/.exec(url) ?? []
-  const told = new URLSearchParams(query)
-  const program = told.get('program') ?? 'clamscan'
-  const known = /^clamscan:(\?|$)/.test(url) && [...told.keys()].every((key) => parameters.has(key))
-  const fits = program === 'clamscan' ? !told.has('config') : program === 'clamdscan' && !told.has('database')
+  const parameterValues = new URLSearchParams(query)
+  const program = parameterValues.get('program') ?? 'clamscan'
+  const known = /^clamscan:(\?|$)/.test(url) && [...parameterValues.keys()].every((key) => parameters.has(key))
+  const fits =
+    program === 'clamscan' ? !parameterValues.has('config') : program === 'clamdscan' && !parameterValues.has('database')
   if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV; it should be ${wanted}.`)
-  const [database, config] = [told.get('database'), told.get('config')]
+  const [database, config] = [parameterValues.get('database'), parameterValues.get('config')]
   return { program: program as ClamscanUrl['program'], ...(database && { database }), ...(config && { config }) }
 }
 

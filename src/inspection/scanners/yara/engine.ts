@@ -125,7 +125,7 @@ function openNative(): { compile: Compile; version: string } {
     return (bytes) =>
       rules.scan(bytes).map(({ ruleIdentifier: rule, meta }) => ({
         rule,
-        signature: signatureOf((meta as Record<string, unknown>).signature, rule),
+        signature: getSignature((meta as Record<string, unknown>).signature, rule),
       }))
   }
   return { compile, version: `${nativeVersions[version] ?? `of @litko/yara-x ${version}`} (native)` }
@@ -155,11 +155,11 @@ async function openWasm(): Promise<{ compile: Compile; version: string }> {
         .filter(({ isPrivate }) => !isPrivate)
         .map(({ identifier: rule, metadata }) => ({
           rule,
-          signature: signatureOf(metadata.find(({ identifier }) => identifier === 'signature')?.value, rule),
+          signature: getSignature(metadata.find(({ identifier }) => identifier === 'signature')?.value, rule),
         }))
     }
   }
   return { compile, version: `${version} (WebAssembly)` }
 }
 
-const signatureOf = (told: unknown, rule: string) => (typeof told === 'string' && told ? told : rule)
+const getSignature = (description: unknown, rule: string) => (typeof description === 'string' && description ? description : rule)

@@ -38,7 +38,7 @@ export class ScanWork {
       // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
       inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,
-      // A second attempt mostly takes as long, and other uploads wait for the worker.
+      // A second attempt usually takes as long, and other uploads wait for the worker.
       retryHung: false,
     }
   }
