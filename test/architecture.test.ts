@@ -77,7 +77,7 @@ describe('imports between folders', () => {
     expect([...sources.keys()].filter((file) => !file.includes('/')).sort()).toEqual(['app', 'main'])
   })
 
-  test('a folder imports only later folders', () => {
+  test('a folder imports only folders that follow it in the list', () => {
     const upward = imports
       .filter(({ file, target }) => layerOf(file) && layers.indexOf(layerOf(target)) < layers.indexOf(layerOf(file)))
       .map(
@@ -88,7 +88,7 @@ describe('imports between folders', () => {
     expect(upward).toEqual([])
   })
 
-  test('a feature imports services and types only of the features in its list', () => {
+  test('a feature imports services and types only from the features in its list', () => {
     const between = imports.filter(({ file, target }) => {
       const [from, to] = [featureOf(file), featureOf(target)]
       return to !== '' && from !== to && layerOf(file) === 'features' && !wiring.includes(file)
@@ -121,7 +121,7 @@ describe('imports between folders', () => {
     })
   })
 
-  test('GraphQL and REST import nothing of each other', () => {
+  test('GraphQL and REST import nothing from each other', () => {
     const isOf = (file: string, name: string) => file.startsWith(`api/${name}/`)
     const crossing = imports.filter(
       ({ file, target }) => (isOf(file, 'graphql') && isOf(target, 'rest')) || (isOf(file, 'rest') && isOf(target, 'graphql')),
@@ -133,7 +133,7 @@ describe('imports between folders', () => {
     expect(cyclesIn(importsBelow(folder))).toEqual([])
   })
 
-  test('the folders have at most 12 levels of imports, and no cycle', () => {
+  test('the folders have at most 12 import levels, and no cycle', () => {
     const edges = imports.filter(({ file, target }) => layerOf(file) && layerOf(target) && layerOf(file) !== layerOf(target))
     const folders = edges.map(({ file, target }) => ({ file: layerOf(file), target: layerOf(target) }))
     expect(cyclesIn(folders)).toEqual([])
@@ -142,7 +142,7 @@ describe('imports between folders', () => {
     expect(Math.max(...layers.map(depth))).toBeLessThanOrEqual(12)
   })
 
-  test.each([...packages.map((name) => `${name}/src`), 'dashboard'])('%s imports nothing of the service', (folder) => {
+  test.each([...packages.map((name) => `${name}/src`), 'dashboard'])('%s imports nothing from the service', (folder) => {
     expect(importsBelow(folder).filter(({ target }) => target.startsWith('..'))).toEqual([])
     for (const [file, path] of sourcesBelow(folder))
       expect([file, /from '(@assay\/(?!formats|proofs|client)|.*\/src\/)/.test(readFileSync(path, 'utf8'))]).toEqual([
@@ -175,14 +175,14 @@ function cyclesIn(edges: Import[]): string[] {
   return cycles
 }
 
-test('only the configuration reads the environment', () => {
+test('only the configuration reads environment variables', () => {
   const readers = [...sources].filter(([, path]) =>
     /\bprocess\.env\b/.test(readFileSync(path, 'utf8').replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')),
   )
   expect(readers.map(([file]) => file)).toEqual(['platform/config/config'])
 })
 
-test('names are kebab-case, exports are named, and no file is called utils', () => {
+test('file names are kebab-case, exports are named, and no file is called utils', () => {
   for (const [file, path] of sources) {
     const name = file.slice(file.lastIndexOf('/') + 1)
     expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*(\.(service|resolver|types|lookup))?$/)
@@ -210,7 +210,7 @@ function supportOf(file: string, found = new Set<string>()): Set<string> {
   return found
 }
 
-test('no unit test uses a database; such tests are in test/database', () => {
+test('unit tests use no database, and tests with a database are in test/database', () => {
   const database = join(root, 'test/support/database.ts')
   const tests = readdirSync(join(root, 'test/unit')).map((name) => join(root, 'test/unit', name))
   expect(tests.filter((path) => supportOf(path).has(database))).toEqual([])

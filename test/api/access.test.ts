@@ -135,7 +135,7 @@ const uploads: Record<string, Row> = {
   'DELETE /uploads/{upload_id}': { needs: 'upload', theirs: 'unknown', headers: () => tusHeaders.any },
 }
 
-test('the table has one row per documented route and endpoint', async () => {
+test('the access table has one row per documented route and endpoint', async () => {
   const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
   const endpoints = Object.entries(documented).flatMap(([path, methods]) =>
     Object.keys(methods)
@@ -176,7 +176,7 @@ describe('scopes by route', () => {
     }
   })
 
-  test.each(rows)('%s', async (route, row) => {
+  test.each(rows)('enforces the scope of %s', async (route, row) => {
     for (const kind of ['key', 'user'])
       for (const scope of scopes) {
         const answer = await call(callers.get(`${kind} ${scope}`)!, route, row)
@@ -199,7 +199,7 @@ describe('tenant isolation by route', () => {
     return [answer.status, JSON.stringify(body).replaceAll(id, '…')]
   }
 
-  test.each(rows)('%s', async (route, row) => {
+  test.each(rows)('isolates tenants on %s', async (route, row) => {
     const answer = await call(mine.admin, route, row)
     const told = JSON.stringify(answer.body)
     if (row.theirs === 'unknown') {
@@ -231,7 +231,7 @@ describe('tenant isolation by route', () => {
     for (const secret of hidden()) expect(told).not.toContain(secret)
   })
 
-  test('requests of another tenant change nothing', async () => {
+  test('requests of another tenant change no data', async () => {
     expect((await theirs.admin.get(`/api-keys/${ids.key}`)).body.data).toMatchObject({ name: 'Hidden key', status: 'active' })
     expect((await theirs.admin.get('/contexts/secrets')).body.data).toMatchObject({
       display_name: 'Hidden name',

@@ -14,7 +14,7 @@ afterAll(() => world.close())
 
 const created = { status: 201, message: true }
 
-test('creation returns the documented members, and the secret only once', async () => {
+test('returns the documented fields of a new key, and its secret only once', async () => {
   const data = dataOf(await tenant.admin.post('/api-keys', { name: 'CI' }), created)
   expect(data).toEqual({
     api_key_id: anyId('key'),
@@ -47,7 +47,7 @@ test('creation returns the documented members, and the secret only once', async 
   expect(everything).not.toContain(data.api_key)
 })
 
-test('creation stores scopes, expiry and metadata; the expiry is the given number of days from now', async () => {
+test('stores scopes, expiry and metadata of a new key, and computes the expiry in days from now', async () => {
   // The service estimates the database clock, with an error of one round trip.
   const slack = 60_000
   const before = Date.now() - slack
@@ -104,12 +104,12 @@ describe('rejects an invalid value with 400', () => {
     ['contexts', 'notes'],
     ['status', 'disabled'],
   ]
-  test.each(faults)('%s: %j', async (field, value) => {
+  test.each(faults)('rejects an invalid value of %s with 400: %j', async (field, value) => {
     const body = { name: 'k', [field]: value }
     expect(getInvalidFields(await tenant.admin.post('/api-keys', body))).toEqual([field])
   })
 
-  test('reports all invalid values together', async () => {
+  test('reports all invalid fields of a new key together', async () => {
     const answer = await tenant.admin.post('/api-keys', { name: '', scopes: ['x'], expires_in_days: 0, metadata: 1, extra: 1 })
     expect(getInvalidFields(answer)).toEqual(['expires_in_days', 'extra', 'metadata', 'name', 'scopes'])
   })
@@ -130,7 +130,7 @@ describe('status transitions', () => {
     dataOf(await key.get('/files'))
   })
 
-  test('a revoked key cannot be enabled again', async () => {
+  test('rejects enabling a revoked key', async () => {
     const key = await tenant.key(['metadata'])
     await move(key.id, 'disable')
     expect(dataOf(await move(key.id, 'revoke')).status).toBe('revoked')
@@ -146,7 +146,7 @@ describe('status transitions', () => {
     expect(refusal(await key.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('a rotated key has a new secret immediately, and the old one works for the requested grace period', async () => {
+  test('a rotated key has a new secret immediately, and its old secret works during the grace period', async () => {
     const key = await tenant.key(['metadata'])
     const rotated = dataOf(await tenant.admin.post(`/api-keys/${key.id}/rotate`, { grace_seconds: 60 }), { message: true })
     expect(Object.keys(rotated).sort()).toEqual(['api_key', 'api_key_id', 'expires_at', 'name', 'scopes'])
@@ -187,7 +187,7 @@ test('lists keys newest first, by page and status', async () => {
   expect(getInvalidFields(await own.admin.get('/api-keys?status=expired&page=0'))).toEqual(['page', 'status'])
 })
 
-test('a key restricted to some contexts gets 404 for the others', async () => {
+test('a key restricted to some contexts receives 404 for other contexts', async () => {
   const own = await world.tenant()
   await own.context('open')
   await own.context('closed')

@@ -77,7 +77,7 @@ test('records context creation, change, disabling, enabling and deletion', async
   expect(found[5]).toEqual(entry({ ...about, action: 'created', details: expect.any(Object) }))
 })
 
-test('records file creation by upload and file deletion, but no rejected uploads', async () => {
+test('records file uploads and deletions, but no rejected uploads', async () => {
   await tenant.context('files')
   const { file_id } = (await tenant.admin.upload('files', 'a.txt', 'text')).body.data
   await tenant.admin.upload('files', 'a.exe', 'text')
@@ -91,7 +91,7 @@ test('records file creation by upload and file deletion, but no rejected uploads
   expect(await entries('audit_type=file')).toHaveLength(2)
 })
 
-test('records tenant creation by the system and changes by its admin', async () => {
+test('records tenant creation by the system and tenant changes by an admin', async () => {
   await tenant.admin.patch('/tenant', { name: 'Acme', storage_quota_mb: 5 })
   const found = await history('tenant', tenant.tenantId)
   expect(found).toEqual([
@@ -146,7 +146,7 @@ test('stores a snapshot of the name and e-mail of the dashboard user', async () 
   expect(dataOf(await tenant.admin.get(`/api-keys/${api_key_id}`)).created_by).toBe(before[0].performed_by_id)
 })
 
-test('stores the scopes that the key had at the time, also after its revocation', async () => {
+test('stores the scopes of the key at the time of the action, also after its revocation', async () => {
   const key = await tenant.key(['admin'])
   const { api_key_id } = dataOf(await key.post('/api-keys', { name: 'x' }), { status: 201, message: true })
   await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -190,7 +190,7 @@ describe('lists of entries', () => {
     return data.map((found: { audit_type: string; action: string }) => `${found.audit_type} ${found.action}`)
   }
 
-  test('lists entries newest first and combines the filters for type, action and entity', async () => {
+  test('lists audit entries newest first and combines the filters for type, action and entity', async () => {
     expect(await list('')).toEqual([
       'api_key enabled',
       'api_key disabled',

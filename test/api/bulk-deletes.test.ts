@@ -33,7 +33,7 @@ const unknown = (fileId: string) => ({
   error: { code: 'not_found', message: `File '${fileId}' was not found.` },
 })
 
-test('deletes a hundred files in one request and returns a result for each, in the order of the request', async () => {
+test('deletes a hundred files in one request and returns a result for each, in request order', async () => {
   const key = await tenant.key(['delete'])
   const fileIds = await upload(100)
   const before = dataOf(await tenant.admin.get('/stats')).overview.total_files
@@ -42,7 +42,7 @@ test('deletes a hundred files in one request and returns a result for each, in t
   expect(refusal(await tenant.admin.get(`/files/${fileIds[7]}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('an unknown, malformed, deleted or foreign id does not prevent the deletion of the others', async () => {
+test('deletes the other files if an id is unknown, malformed, already deleted or of another tenant', async () => {
   const other = await world.tenant()
   await other.context('notes')
   const theirs = (await other.admin.upload('notes', 'a.txt', 'text')).body.data.file_id
@@ -56,7 +56,7 @@ test('an unknown, malformed, deleted or foreign id does not prevent the deletion
   expect(itemsOf(await other.admin.get('/files'))).toHaveLength(1)
 })
 
-test('a key restricted to a context deletes no file of another context', async () => {
+test('a key restricted to a context cannot delete files of another context', async () => {
   const restricted = await tenant.key(['delete'], { contexts: ['letters'] })
   const fileIds = [...(await upload(1)), ...(await upload(1, 'letters'))]
   const outcomes = dataOf(await restricted.post('/files/delete', { file_ids: fileIds }))
@@ -84,7 +84,7 @@ test('records one call, and one audit entry per deleted file', async () => {
     })
 })
 
-test('requires the delete scope', async () => {
+test('rejects a bulk deletion without the delete scope', async () => {
   const [fileId] = await upload(1)
   const key = await tenant.key(['upload', 'download', 'metadata'])
   expect(refusal(await key.post('/files/delete', { file_ids: [fileId] }))).toEqual([403, 'forbidden'])
@@ -101,7 +101,7 @@ test.each([
   expect(getInvalidFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })
 
-test('deletes files by GraphQL and by the client', async () => {
+test('deletes files in bulk by GraphQL and by the client', async () => {
   const [first, second] = await upload(2)
   const { body } = await tenant.admin.graphql(
     'mutation ($ids: [ID!]!) { deleteFiles(fileIds: $ids) { fileId deleted error { code message } } }',

@@ -26,7 +26,7 @@ test.each([
   ['nine years ahead', 9 * 365 * day],
   ['two days ahead', 2 * day],
   ['three hours behind', -day / 8],
-])('a jump of the machine clock (%s) changes no result', async (_name, leap) => {
+])('returns the same results after a jump of the system clock (%s)', async (_name, leap) => {
   setMachineClock(leap)
   expect((await tenant.admin.get('/files/file_00000000000000000000000000')).status).toBe(404)
   const during = await uploaded()
@@ -39,7 +39,7 @@ test.each([
   expect(rows).toEqual([{ ahead: 0 }])
 })
 
-test('key expiry and retention use the clock of the database', async () => {
+test('key expiry and retention use the database clock', async () => {
   const key = await tenant.key(['metadata'], { expires_in_days: 1 })
   await key.get('/files')
   setMachineClock(400 * day)

@@ -24,7 +24,7 @@ const lists: Record<string, [field: string, filter: string]> = {
   'created files in the audit trail': ['auditLogs', 'auditType: file, action: created'],
 }
 
-test.each(Object.keys(lists))('%s can be paged backwards and between two cursors, with the total', async (name) => {
+test.each(Object.keys(lists))('pages %s backwards and between two cursors, with the total', async (name) => {
   const [field, filter] = lists[name]!
   const ask = async (
     args: string,

@@ -62,7 +62,7 @@ test('reports all invalid fields together, and suggests the nearest name for an 
   expect(refusal(await tenant.admin.patch(policyOf('unknown'), { accept_unscanned: true }))).toEqual([404, 'not_found'])
 })
 
-test('sets and clears the retention and the days in the trash', async () => {
+test('sets and clears the retention period and the number of days in the trash', async () => {
   await tenant.context('aging')
   const set = { retention_days: 36_500, trash_days: 365, rescan: false }
   expect(dataOf(await tenant.admin.patch(policyOf('aging'), set))).toEqual({ ...asItBegins, ...set })
@@ -70,7 +70,7 @@ test('sets and clears the retention and the days in the trash', async () => {
   expect(dataOf(await tenant.admin.patch(policyOf('aging'), { retention_days: null, rescan: true }))).toEqual(asItBegins)
 })
 
-test('audits a policy change as an update of the policy, but not a change without effect', async () => {
+test('audits a policy change, but not a change without effect', async () => {
   const { context_id } = await tenant.context('audited')
   dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
   dataOf(await tenant.admin.patch(policyOf('audited'), { reject_encrypted_files: true }))
@@ -81,7 +81,7 @@ test('audits a policy change as an update of the policy, but not a change withou
   ])
 })
 
-test('GraphQL offers the policy as a field of the context, and a mutation', async () => {
+test('GraphQL returns the policy as a field of the context, and changes it with a mutation', async () => {
   await tenant.context('queried')
   const fields = '{ retentionDays trashDays rejectEncryptedFiles rejectActiveContent acceptUnscanned rescan }'
   const changed = await tenant.admin.graphql(

@@ -27,7 +27,7 @@ const preview = async (contextKey: string, body: object) =>
 const keep = async (contextKey: string, name: string, content: Uint8Array | string): Promise<string> =>
   dataOf(await tenant.admin.upload(contextKey, name, content), created).file_id
 
-test('validates extension and size of files as an upload would, and changes nothing', async () => {
+test('validates the extension and size of files like an upload, and changes nothing', async () => {
   await tenant.context('plain')
   const csv = await keep('plain', 'table.CSV', 'a,b\n1,2\n')
   await keep('plain', 'exact.txt', 'x'.repeat(1_048_576))
@@ -96,7 +96,7 @@ test('reports a file as undecided if the decision requires its content', async (
   expect(await preview('lax', { reject_corrupt_files: true })).toMatchObject({ would_be_rejected: 0, undecided: 2 })
 })
 
-test('uses the newest report, and reports checks as undecided that a report without a version lacks', async () => {
+test('uses the newest report, and reports a check as undecided if an old report lacks it', async () => {
   await tenant.context('renewed')
   const file = await keep('renewed', 'text.txt', 'text')
   const { pool } = world.database

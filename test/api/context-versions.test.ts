@@ -72,7 +72,7 @@ test('creates no version if a PATCH only reorders allowed_extensions', async () 
   expect(await versionsOf('reordered')).toHaveLength(2)
 })
 
-test('a report names the version that it was validated against, if accepted, dry-run or rejected', async () => {
+test('a report names the context version that an accepted, rejected or dry-run file was validated against', async () => {
   await tenant.context('judged')
   const before = dataOf(await tenant.admin.upload('judged', 'a.txt', 'one'), created)
   dataOf(await tenant.admin.patch('/contexts/judged', { max_file_size_mb: 1 }))
@@ -87,7 +87,7 @@ test('a report names the version that it was validated against, if accepted, dry
   expect(calls.body.data.callLogs.data).toEqual([{ validation: { outcome: 'rejected', rulesVersion: 2 } }])
 })
 
-test('lists versions newest first with a link to the next page, also by GraphQL', async () => {
+test('lists versions newest first with a link to the next page, by REST and GraphQL', async () => {
   await tenant.context('paged')
   for (const size of [1, 2, 3, 4]) dataOf(await tenant.admin.patch('/contexts/paged', { max_file_size_mb: size }))
   const first = await tenant.admin.get('/contexts/paged/versions?page_size=2')

@@ -69,7 +69,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     ['unheard_of', 1],
     ['__proto__', {}],
   ]
-  test.each(faults)('%s: %j', async (field, value) => {
+  test.each(faults)('rejects an invalid value of %s with 400: %j', async (field, value) => {
     const body = Object.entries({ ...minimal('faulty') }).filter(([name]) => name !== field)
     const text = [...body, ...(value === undefined ? [] : [[field, value]])]
       .map(([name, member]) => `${JSON.stringify(name)}:${JSON.stringify(member)}`)
@@ -78,7 +78,7 @@ describe('rejects an invalid value with 400 and names it as in the request', () 
     expect(getInvalidFields(answer)).toEqual([field])
   })
 
-  test('reports all invalid values together', async () => {
+  test('reports all invalid context fields together', async () => {
     const answer = await tenant.admin.post('/contexts', {
       context_key: 'No',
       allowed_extensions: [],
@@ -144,7 +144,7 @@ describe('pages', () => {
     })
   })
 
-  test('returns an empty page past the end, up to the highest page number', async () => {
+  test('returns an empty page after the last page, up to the highest page number', async () => {
     expect(await page('?page=4&page_size=2')).toMatchObject({ keys: [], total_items: 5, has_next: false, has_previous: true })
     expect(await page('?page=2147483647&page_size=100')).toMatchObject({ keys: [], page: 2_147_483_647, has_next: false })
   })
@@ -172,7 +172,7 @@ describe('pages', () => {
     expect(getInvalidFields(await own.admin.get(`/contexts?${query}`))).toEqual(fields)
   })
 
-  test('accepts leading zeros and 100 contexts per page', async () => {
+  test('accepts a page number with leading zeros, and 100 contexts per page', async () => {
     expect(await page('?page=0000000001&page_size=100')).toMatchObject({ page: 1, page_size: 100, total_items: 5 })
   })
 })

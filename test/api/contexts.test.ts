@@ -50,7 +50,7 @@ test('a context has exactly the specified fields and defaults', async () => {
   expect(refusal(await tenant.admin.get('/contexts/defaults'))).toEqual([404, 'not_found'])
 })
 
-test('stores every field of the creation', async () => {
+test('stores every field of a new context', async () => {
   const all = {
     ...minimal('everything'),
     display_name: 'ü'.repeat(255),
@@ -84,7 +84,7 @@ test('a context key is unique within its tenant only', async () => {
   dataOf(await other.admin.post('/contexts', minimal('twice')), { status: 201 })
 })
 
-test('a change keeps omitted fields, and cannot change context_key', async () => {
+test('a change keeps omitted fields and cannot change context_key', async () => {
   const before = await tenant.context('changing', { metadata: { a: 1 } })
   const changed = dataOf(
     await tenant.admin.patch('/contexts/changing', {

@@ -48,14 +48,14 @@ describe('POST /session', () => {
     for (const part of token.split('.')) expect(JSON.stringify(body)).not.toContain(part)
   })
 
-  test('sets the Secure attribute if the service is reached by https', async () => {
+  test('sets the Secure attribute of the cookie if the client uses https', async () => {
     const secure = await World.open({ PUBLIC_URL: 'https://assay.example' }, world)
     const answer = await secure.unauthenticated.raw('/session', { method: 'POST', headers: json, body: JSON.stringify(user) })
     expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure$/)
     await secure.close()
   })
 
-  test('rejects a wrong password like signIn, without a cookie', async () => {
+  test('rejects a wrong password with the error of signIn, and sets no cookie', async () => {
     const { status, body, headers } = await begin({ email: user.email, password: 'wrong' })
     expect([status, body.error.code, headers.getSetCookie()]).toEqual([401, 'unauthenticated', []])
   })
@@ -77,21 +77,21 @@ describe('POST /session', () => {
     [{ email: 'a@b', password: 'x'.repeat(1025) }, ['password']],
     [{ email: 'a@b', password: 'x', admin: true }, ['admin']],
     [{ welcome: '' }, ['welcome']],
-  ])('reports every error of %j', async (body, fields) => {
+  ])('reports every invalid field of %j', async (body, fields) => {
     const answer = await begin(body)
     expect(answer.status).toBe(400)
     expect(answer.body.error.details.fields.map(({ field }: { field: string }) => field)).toEqual(fields)
   })
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'rejects content types that a form of another site can send: %s',
+    'rejects the content type %s, which a form of another site can send',
     async (type) => {
       const { status, headers } = await begin(user, { 'content-type': type })
       expect([status, headers.getSetCookie()]).toEqual([415, []])
     },
   )
 
-  test('rejects other methods with 405', async () => {
+  test('rejects other methods than POST and DELETE with 405', async () => {
     const answer = await world.unauthenticated.raw('/session')
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST, DELETE'])
   })
@@ -103,7 +103,7 @@ describe('the cookie', () => {
     ['with the header that no form can send', { ...dashboard }, true],
     ['without it', {}, false],
     ['with another value of it', { 'x-assay-request': 'other' }, false],
-  ])('accepts or rejects the cookie for %s: %#', async (_how, headers, counts) => {
+  ])('checks the session cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await cookieOf()
     const answer = await me({ cookie, ...headers })
     expect(answer.body.data.me).toEqual(counts ? { email: user.email } : null)
@@ -123,7 +123,7 @@ describe('the cookie', () => {
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email: user.email })
   })
 
-  test('is not accepted from other origins, even if CORS allows them', async () => {
+  test('rejects the session cookie from other origins, even if CORS allows them', async () => {
     const open = await World.open({ CORS_ORIGINS: '*' }, world)
     const preflight = await open.unauthenticated.raw('/graphql', {
       method: 'OPTIONS',
@@ -137,7 +137,7 @@ describe('the cookie', () => {
     await open.close()
   })
 
-  test('is ignored if an Authorization header is present', async () => {
+  test('ignores the session cookie if an Authorization header is present', async () => {
     const cookie = await cookieOf()
     const both = await me({ cookie, ...dashboard, authorization: `Bearer ${tenant.admin.credential}` })
     expect(both.body.data.me).toEqual({ email: null })
@@ -151,12 +151,12 @@ describe('the cookie', () => {
     ['two sessions', async () => `${await cookieOf()}; ${await cookieOf()}`],
     ['a token that was changed', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
     ['too much', () => `assay_session=${'a.'.repeat(4500)}`],
-  ])('with %s is rejected like an expired token', async (_what, make) => {
+  ])('rejects a session cookie with %s like an expired token', async (_what, make) => {
     const answer = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthenticated'])
   })
 
-  test('requires scopes like every credential', async () => {
+  test('requires the same scopes for a session cookie as for other credentials', async () => {
     const cookie = await cookieOf()
     const answer = await world.unauthenticated.get('/api-keys', { cookie, ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([403, 'forbidden'])
@@ -178,12 +178,12 @@ describe('DELETE /session', () => {
     })
   })
 
-  test('returns an error to an API key, which has no session', async () => {
+  test('rejects DELETE /session with an API key, which has no session', async () => {
     const answer = await tenant.admin.raw('/session', { method: 'DELETE' })
     expect(answer.status).toBe(401)
   })
 
-  test('rejects an ended session and still deletes the cookie', async () => {
+  test('rejects an ended session and still deletes its cookie', async () => {
     const cookie = await cookieOf()
     await world.database.pool.query('UPDATE sessions SET revoked_at = now() WHERE revoked_at IS NULL')
     const other = await World.open({}, world)
@@ -212,14 +212,14 @@ describe('the first-visit link', () => {
     return { userId: made.userId, email: made.email, welcome: await world.app.services.welcomes.invite(made.userId) }
   }
 
-  test('signs in once', async () => {
+  test('signs in with a first-visit link only once', async () => {
     const { welcome, email } = await invite()
     const cookie = await cookieOf({ welcome })
     expect((await me({ cookie, ...dashboard })).body.data.me).toEqual({ email })
     expect((await begin({ welcome })).status).toBe(401)
   })
 
-  test('signs in one of two clients that open it at the same time', async () => {
+  test('signs in only one of two clients that open a first-visit link concurrently', async () => {
     const { welcome } = await invite()
     const answers = await Promise.all([begin({ welcome }), begin({ welcome })])
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401])
@@ -230,20 +230,20 @@ describe('the first-visit link', () => {
     ['another signature', (welcome: string) => `${welcome.slice(0, -4)}AAAA`],
     ['no signature', (welcome: string) => welcome.split('.').slice(0, 2).join('.')],
     ['nonsense', () => 'a.b.c'],
-  ])('rejects %s', async (_what, change) => {
+  ])('rejects a first-visit link with %s', async (_what, change) => {
     const { welcome } = await invite()
     expect((await begin({ welcome: change(welcome) })).status).toBe(401)
     expect((await begin({ welcome })).status).toBe(200)
   })
 
-  test('is not a token, and a token is not a first-visit link', async () => {
+  test('does not accept a first-visit link as a token, or a token as a first-visit link', async () => {
     const { welcome } = await invite()
     expect((await world.as(welcome).get('/files')).status).toBe(401)
     const token = (await cookieOf()).slice('assay_session='.length)
     expect((await begin({ welcome: token })).status).toBe(400)
   })
 
-  test('does not bypass a disabled user or a second factor', async () => {
+  test('a first-visit link does not bypass a disabled user or a second factor', async () => {
     const disabled = await invite()
     await world.database.pool.query(`UPDATE users SET status = 'disabled' WHERE user_id = $1`, [disabled.userId])
     const secured = await invite()
@@ -253,7 +253,7 @@ describe('the first-visit link', () => {
 })
 
 describe('me', () => {
-  test('is null without a credential, and an error with an invalid one', async () => {
+  test('the field me is null without a credential, and an error with an invalid one', async () => {
     expect((await me({})).body).toEqual({ data: { me: null } })
     const bad = await me({ authorization: 'Bearer assay_unknown' })
     expect(bad.body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
@@ -264,7 +264,7 @@ describe('the dashboard page', () => {
   const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
   test.each(['/', '/files', '/files/file_01kaajmvs6q3yw9y5v8y5g0000', '/health', '/contexts/new'])(
-    'is served at %s to a browser',
+    'serves the dashboard page at %s to a browser',
     async (path) => {
       const { status, headers, body } = await world.unauthenticated.raw(path, { headers: browser })
       expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
@@ -288,7 +288,7 @@ describe('the dashboard page', () => {
     '/assets/nothing.js',
     '/assets/..%2Findex.html',
     '/assets/constructor',
-  ])('is not served to other clients at %s', async (path) => {
+  ])('does not serve the dashboard page to other clients at %s', async (path) => {
     const { status, body } = await world.unauthenticated.raw(path)
     expect([status, body.error.code]).toEqual([404, 'not_found'])
   })
@@ -298,7 +298,7 @@ describe('the dashboard page', () => {
       expect((await world.unauthenticated.raw(path, { headers: browser })).status).toBe(404)
   })
 
-  test.each(['br', 'gzip'])('has files with hashed names, compressed with %s at build time', async (encoding) => {
+  test.each(['br', 'gzip'])('serves dashboard files with hashed names, compressed with %s at build time', async (encoding) => {
     const { body } = await world.unauthenticated.raw('/')
     const names = [...(body as string).matchAll(/\/assets\/[\w-]+-[A-Z0-9]{8}\.(?:js|css)/g)].map(([path]) => path)
     expect(names).toHaveLength(2)
@@ -310,7 +310,7 @@ describe('the dashboard page', () => {
   })
 })
 
-test('DASHBOARD=off: / is a small page without scripts, and cookie sessions are disabled', async () => {
+test('DASHBOARD=off serves a page without scripts at / and disables cookie sessions', async () => {
   const off = await World.open({ DASHBOARD: 'off' }, world)
   const page = await off.unauthenticated.raw('/')
   expect(page.status).toBe(200)

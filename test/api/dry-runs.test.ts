@@ -32,7 +32,7 @@ describe('dry runs', () => {
   const dryRun = (caller: Caller, name: string, content: Uint8Array | string) =>
     caller.upload('dry', name, content, { path: '/files/validate' })
 
-  test('return the report of an upload, store and count nothing, and log a successful call', async () => {
+  test('a dry run returns the report of an upload, stores and counts nothing, and logs a successful call', async () => {
     const own = await world.tenant()
     await own.context('dry')
     const caller = await own.key(['upload'])
@@ -79,7 +79,7 @@ describe('dry runs', () => {
     })
   })
 
-  test('report a file one byte too large, and reject a size that no context allows', async () => {
+  test('a dry run reports a file that is one byte too large, and rejects a size that no context allows', async () => {
     const own = await world.tenant()
     await own.context('dry', { max_file_size_mb: 1 })
     expect(dataOf(await dryRun(own.admin, 'a.txt', 'x'.repeat(megabyte + 1)))).toMatchObject({
@@ -91,7 +91,7 @@ describe('dry runs', () => {
     expect(dataOf(await own.admin.get('/stats')).security.files_blocked_total).toBe(0)
   })
 
-  test('reject metadata, require a context, and return 404 for an unknown one', async () => {
+  test('a dry run rejects metadata and a missing context, and returns 404 for an unknown context', async () => {
     const key = await (await world.tenant()).key(['upload', 'metadata'])
     const { body, headers } = multipart([
       { name: 'file', filename: 'a.txt', content: 'text' },
@@ -102,7 +102,7 @@ describe('dry runs', () => {
     expect(refusal(await dryRun(key, 'a.txt', 'x'))).toEqual([404, 'not_found'])
   })
 
-  test('a dry run returns the same report as the upload of the file', async () => {
+  test('a dry run returns the same report as an upload of the file', async () => {
     const own = await world.tenant()
     await own.context('dry')
     const { file_id } = dataOf(await own.admin.upload('dry', 'a.txt', 'text'), uploaded)

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 // Contract §1.
-test('every error code has the documented status', () => {
+test('returns the documented status for every error code', () => {
   expect(httpStatus).toEqual({
     bad_user_input: 400,
     unauthenticated: 401,
@@ -45,7 +45,7 @@ test('every error code has the documented status', () => {
 })
 
 // Specification §4, the contract and extensions of them, such as rotation.
-test('the routes match the specification', () => {
+test('serves exactly the specified routes', () => {
   expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
       'POST /api-keys',
@@ -125,12 +125,12 @@ describe('401', () => {
     ['an unsigned token', `Bearer ${btoa('{"alg":"none"}')}.${btoa('{"sub":"usr_x"}')}.`],
     ['a very long one', `Bearer ${'x'.repeat(8_000)}`],
   ]
-  test.each(headers)('%s', async (_what, authorization) => {
+  test.each(headers)('returns 401 for %s', async (_what, authorization) => {
     const answer = await world.unauthenticated.get('/files', authorization === undefined ? {} : { authorization })
     expect(refusal(answer)).toEqual([401, 'unauthenticated'])
   })
 
-  test('is returned before the body is read', async () => {
+  test('returns 401 before reading the body', async () => {
     expect(refusal(await world.unauthenticated.post('/api-keys', '{broken', { 'content-type': 'application/json' }))).toEqual([
       401,
       'unauthenticated',
@@ -139,7 +139,7 @@ describe('401', () => {
   })
 })
 
-test('403 names the missing scope, and precedes any validation error', async () => {
+test('returns 403 with the missing scope before any validation error', async () => {
   const key = await tenant.key(['upload'])
   const answer = await key.post('/api-keys', { name: '' })
   expect(refusal(answer)).toEqual([403, 'forbidden'])
@@ -158,11 +158,11 @@ describe('404', () => {
     '/stats/charts',
     '/audit-logs/entity/file',
     '/files/%zz',
-  ])('is returned for the unknown path %s', async (path) => {
+  ])('returns 404 for the unknown path %s', async (path) => {
     expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
   })
   test.each(['/api', '/api/v2/files', '/api/v1files', '//api/v1/files'])(
-    'is returned for %s outside of the API',
+    'returns 404 for %s outside of the API',
     async (path) => {
       expect(refusal(await tenant.admin.raw(path))).toEqual([404, 'not_found'])
     },
@@ -175,14 +175,14 @@ describe('404', () => {
     '%F0%9F%98%80',
     'x'.repeat(3_000),
     "'; DROP TABLE files",
-  ])('is returned for the unknown file %s', async (id) => {
+  ])('returns 404 for the unknown file %s', async (id) => {
     for (const path of [`/files/${id}`, `/files/${id}/metadata`, `/files/${id}/validation`])
       expect(refusal(await tenant.admin.get(path))).toEqual([404, 'not_found'])
     expect(refusal(await tenant.admin.delete(`/files/${id}`))).toEqual([404, 'not_found'])
   })
 })
 
-test('405 names the allowed methods in the header and in the details', async () => {
+test('returns 405 with the allowed methods in the header and in the details', async () => {
   const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT']
   const paths = [...new Set(routes.map(({ path }) => path))]
   for (const path of paths) {
@@ -212,7 +212,7 @@ test.each([
 
 describe('JSON bodies', () => {
   test.each(routes.filter(({ method, body }) => method !== 'GET' && !body))(
-    'sent to $method $path, which has no body, are rejected with the names of their members',
+    'rejects a body for $method $path and names the members of the body',
     async ({ method, path }) => {
       const place = path.replace(/\{\w+\}/g, 'x')
       const answer = await tenant.admin.rest(method, place, { why: 'x' })
@@ -232,10 +232,10 @@ describe('JSON bodies', () => {
     ['two values', '{}{}'],
     ['more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(broken)('rejects %s with 400', async (_what, body) => {
+  test.each(broken)('rejects the JSON body %s with 400', async (_what, body) => {
     expect(getInvalidFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
-  test('rejects invalid UTF-8 with 400', async () => {
+  test('rejects a JSON body with invalid UTF-8 with 400', async () => {
     const answer = await tenant.admin.raw('/api/v1/api-keys', {
       method: 'POST',
       headers: json,
@@ -243,7 +243,7 @@ describe('JSON bodies', () => {
     })
     expect(getInvalidFields(answer)).toEqual(['body'])
   })
-  test('a missing body is reported as missing required fields', async () => {
+  test('reports the required fields if the body is missing', async () => {
     expect(getInvalidFields(await tenant.admin.post('/api-keys'))).toEqual(['name'])
     expect(getInvalidFields(await tenant.admin.post('/contexts'))).toEqual([
       'allowed_extensions',
@@ -253,13 +253,13 @@ describe('JSON bodies', () => {
     ])
   })
   test.each(['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/jsonp', 'x'])(
-    'rejects %s with 415',
+    'rejects the content type %s with 415',
     async (type) => {
       const answer = await tenant.admin.post('/api-keys', '{"name":"x"}', { 'content-type': type })
       expect(refusal(answer)).toEqual([415, 'unsupported_media_type'])
     },
   )
-  test('accepts a charset, another letter case and +json as JSON', async () => {
+  test('accepts a charset, another letter case and +json in a JSON content type', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/merge-patch+json'])
       dataOf(await tenant.admin.patch('/tenant', '{"name":"x"}', { 'content-type': type }))
   })
@@ -281,7 +281,7 @@ test('rejects an upload that is not multipart with 415, and a malformed one with
 })
 
 describe('application/problem+json (RFC 9457)', () => {
-  test('contains the same information', async () => {
+  test('a problem+json error contains the same information as the default format', async () => {
     const plain = await tenant.admin.get('/files?page=0')
     const answer = await tenant.admin.get('/files?page=0', { accept: 'application/problem+json' })
     expect(answer.status).toBe(400)
@@ -296,7 +296,7 @@ describe('application/problem+json (RFC 9457)', () => {
       details: plain.body.error.details,
     })
   })
-  test('is also used for errors before routing', async () => {
+  test('uses problem+json also for errors before routing', async () => {
     const headers = { accept: 'application/json;q=0.5, application/problem+json' }
     for (const [status, path] of [
       [404, '/api/v1/nothing'],
@@ -311,12 +311,12 @@ describe('application/problem+json (RFC 9457)', () => {
       expect(Object.keys(answer.body).sort()).toEqual(['code', 'detail', 'details', 'instance', 'status', 'title', 'type'])
     }
   })
-  test('does not change successful responses', async () => {
+  test('the problem+json format does not change successful responses', async () => {
     dataOf(await tenant.admin.get('/files', { accept: 'application/problem+json' }))
   })
 })
 
-test('returns an unexpected error without details, and logs it in full', async () => {
+test('returns an unexpected error without details, and logs it completely', async () => {
   const { files } = world.app.services
   const real = files.list
   files.list = () => Promise.reject(new Error('a secret of ours'))
@@ -378,7 +378,7 @@ describe('an invalid number in a query', () => {
     ['ten', '"ten"', 'must be a whole number between 1 and MAX'],
     ['', '""', 'must be a whole number between 1 and MAX'],
   ]
-  test('is reported with its value and the valid range, on every list', async () => {
+  test('reports an invalid query number with its value and valid range, on every list', async () => {
     const { paths } = (await world.unauthenticated.raw('/api/v1/openapi.json')).body
     const lists: [path: string, parameter: string, max: number][] = []
     for (const [path, { get }] of Object.entries<{ get?: { parameters?: { name: string }[] } }>(paths))
@@ -400,7 +400,7 @@ describe('an invalid number in a query', () => {
         expect(answer.body.message).toBe(`\`${name}\` is ${shown}. It ${range}.`)
       }
   })
-  test('is reported by GraphQL and for a stream of events, too', async () => {
+  test('reports an invalid number also in GraphQL and in an event stream request', async () => {
     const refused = await tenant.admin.graphql('{ files(pageSize: 500) { pagination { totalItems } } }')
     expect(refused.body.errors[0]).toMatchObject({
       message: '`pageSize` is 500. It must be between 1 and 100.',
@@ -411,7 +411,7 @@ describe('an invalid number in a query', () => {
       `\`after\` is "x". It must be a whole number between 0 and ${Number.MAX_SAFE_INTEGER}. \`limit\` is -1. It must be between 1 and 1000.`,
     )
   })
-  test('is reported together with other invalid fields', async () => {
+  test('reports an invalid number together with other invalid fields', async () => {
     const { message } = (await tenant.admin.get('/files?page_size=500&pgae=1&page=-1')).body
     expect(message).toBe(
       "pgae: is not a query parameter of this endpoint; did you mean 'page'?; `page` is -1. It must be between 1 and 2147483647. `page_size` is 500. It must be between 1 and 100.",

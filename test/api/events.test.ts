@@ -25,7 +25,7 @@ async function eventsOf(work: () => Promise<unknown>) {
 }
 
 describe('GET /events', () => {
-  test('returns a page after the cursor, and the length of the journal', async () => {
+  test('returns a page of events after the cursor, and the length of the journal', async () => {
     const { status, body } = await tenant.admin.get('/events')
     expect(status).toBe(200)
     const { data, last_sequence } = body.data
@@ -41,7 +41,7 @@ describe('GET /events', () => {
     expect((await tenant.admin.get('/events?after=900000')).body.data).toEqual({ data: [], last_sequence })
   })
 
-  test('filters by names and kinds of types, separated by commas, and rejects an unknown type', async () => {
+  test('filters events by comma-separated type names and kinds, and rejects an unknown type', async () => {
     await tenant.admin.upload('notes', 'typed.txt', 'typed')
     await tenant.admin.upload('notes', 'typed.exe', 'MZ')
     const typesOf = async (types: string) =>
@@ -53,7 +53,7 @@ describe('GET /events', () => {
       expect([query, (await tenant.admin.get(`/events?${query}`)).status]).toEqual([query, 400])
   })
 
-  test('each verdict is one event, by key and by user, also for a file that is too large', async () => {
+  test('creates one event for each verdict, by key and by user, also for a file that is too large', async () => {
     const user = await tenant.user(['upload'])
     const upload = (caller: Caller) => caller.upload('notes', 'a.exe', 'MZ')
     const [byKey] = await eventsOf(() => upload(tenant.admin))
@@ -84,7 +84,7 @@ describe('GET /events', () => {
     expect(await eventsOf(() => tenant.admin.upload('notes', 'b.exe', 'MZ', { path: '/files/validate' }))).toEqual([])
   })
 
-  test('every change of a tenant is an event of its own type, without secrets or addresses', async () => {
+  test('creates an event of a specific type for each tenant change, without secrets or addresses', async () => {
     const events = await eventsOf(async () => {
       const key = await tenant.key(['metadata'])
       for (const action of ['disable', 'enable', 'rotate', 'revoke'])
@@ -124,7 +124,7 @@ describe('GET /events', () => {
 describe('server-sent events', () => {
   const url = (query = '') => `${world.url}/api/v1/events${query}`
 
-  test('deliver past and new events once each and in order', async () => {
+  test('sends each past and new event once and in order', async () => {
     const reader = await readEvents(url(), tenant.admin.credential!)
     const before = await last()
     for (const name of ['one', 'two', 'three']) await tenant.admin.upload('notes', `${name}.txt`, name)
@@ -134,7 +134,7 @@ describe('server-sent events', () => {
     reader.leave()
   })
 
-  test('Last-Event-ID takes precedence over after, so that a browser resumes at its last event', async () => {
+  test('prefers Last-Event-ID to the after parameter, so that a browser resumes at its last event', async () => {
     const before = await last()
     await tenant.admin.upload('notes', 'again.txt', 'again')
     const reader = await readEvents(url('?after=0&types=file.*'), tenant.admin.credential!, { 'last-event-id': String(before) })
@@ -144,7 +144,7 @@ describe('server-sent events', () => {
     await expect(readEvents(url(), tenant.admin.credential!, { 'last-event-id': 'x' })).rejects.toThrow('400')
   })
 
-  test('deliver events of other replicas', async () => {
+  test('sends events of other replicas', async () => {
     const other = await World.open({}, world)
     const before = await last()
     const reader = await readEvents(`${other.url}/api/v1/events?after=${before}`, tenant.admin.credential!)
@@ -155,7 +155,7 @@ describe('server-sent events', () => {
     await other.close()
   })
 
-  test('the stream of a revoked key ends', async () => {
+  test('ends the event stream of a revoked key', async () => {
     const key = await tenant.key(['admin'])
     const reader = await readEvents(url(`?after=${await last()}`), key.credential!)
     await tenant.admin.post(`/api-keys/${key.id}/revoke`)
@@ -212,7 +212,7 @@ describe('server-sent events', () => {
     await other.close()
   })
 
-  test('limits the number of streams per tenant', async () => {
+  test('limits the number of event streams per tenant', async () => {
     const crowded = await world.tenant()
     const readers = await Promise.all(Array.from({ length: 50 }, () => readEvents(url(), crowded.admin.credential!)))
     await expect(readEvents(url(), crowded.admin.credential!)).rejects.toThrow('429')
@@ -232,7 +232,7 @@ describe('the GraphQL subscription', () => {
   const subscription =
     'subscription ($after: Long, $types: [String!]) { events(after: $after, types: $types) { sequence type data } }'
 
-  test('delivers new events after a cursor, filtered by type', async () => {
+  test('a subscription delivers new events after a cursor, filtered by type', async () => {
     const client = connect(tenant.admin.credential)
     const events = client.iterate({ query: subscription, variables: { after: await last(), types: ['file.*'] } })
     await tenant.admin.patch('/tenant', { name: 'Named again' })
@@ -247,13 +247,13 @@ describe('the GraphQL subscription', () => {
     ['no credential', () => undefined, 4401],
     ['an unknown one', () => 'assay_unknown', 4401],
     ['one without the scope', async () => (await tenant.key(['metadata'])).credential, 4403],
-  ])('rejects the connection for %s', async (_what, credential, code) => {
+  ])('rejects the subscription connection for %s', async (_what, credential, code) => {
     const client = connect(await credential())
     const events = client.iterate({ query: subscription })
     await expect(events.next()).rejects.toMatchObject({ code })
   })
 
-  test('disconnects a client whose key is revoked', async () => {
+  test('disconnects a subscriber whose key is revoked', async () => {
     const key = await tenant.key(['admin'])
     const client = connect(key.credential)
     const closed = new Promise<{ code: number }>((resolve) => client.on('closed', (event) => resolve(event as { code: number })))
@@ -267,7 +267,7 @@ describe('the GraphQL subscription', () => {
     await ended
   })
 
-  test('returns errors for queries, invalid documents and an invalid argument', async () => {
+  test('a subscription connection returns errors for queries, invalid documents and invalid arguments', async () => {
     const client = connect(tenant.admin.credential)
     const refusal = async (query: string) => {
       try {
@@ -283,13 +283,13 @@ describe('the GraphQL subscription', () => {
     await client.dispose()
   })
 
-  test('is rejected over HTTP', async () => {
+  test('rejects a subscription over HTTP', async () => {
     const { status, body } = await tenant.admin.graphql('subscription { events { type } }')
     expect([status, body.errors[0].extensions.code]).toEqual([400, 'BAD_USER_INPUT'])
   })
 })
 
-test('ignores an upgrade to another protocol, and answers the request', async () => {
+test('ignores an upgrade to another protocol, and responds to the request', async () => {
   const answer = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
     const asked = request(
       `${world.url}/graphql`,

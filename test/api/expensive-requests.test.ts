@@ -24,7 +24,7 @@ describe('the rate limit', () => {
   afterAll(() => limited.close())
   const keyAt = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
 
-  test('counts the cost of a document as calls; rejects one that exceeds the limit as a whole, with its cost and the limit, and still accepts cheap calls', () =>
+  test('counts the cost of a document as calls, and rejects a document that exceeds the rate limit as a whole', () =>
     inOneWindow(60, async () => {
       const key = await keyAt()
       expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
@@ -59,7 +59,7 @@ describe('the rate limit', () => {
       expect((await key.get('/files')).status).toBe(200)
     }))
 
-  test('counts a request as at most half of the limit, so that a low limit never rejects a valid request permanently', () =>
+  test('counts a request as at most half of the limit, so that a low limit never permanently rejects it', () =>
     inOneWindow(60, async () => {
       const low = await World.open({ RATE_LIMIT_PER_MINUTE: '20' }, world)
       try {
@@ -107,7 +107,7 @@ describe('expensive requests of one tenant', () => {
   }
 
   test.each(Object.keys(chartBy))(
-    'wait for each other by %s, while cheap requests and other tenants do not wait',
+    'expensive requests of a tenant by %s wait for each other and do not delay other requests',
     async (door) => {
       const [tenant, other] = [await world.tenant(), await world.tenant()]
       const charts = holdCharts()

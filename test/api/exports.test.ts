@@ -34,7 +34,7 @@ function csv(text: string): string[][] {
   return rows
 }
 
-test('exports call logs as NDJSON with the entries of the list, without the call of the export', async () => {
+test('exports call logs as NDJSON with the same entries as the list, without the call of the export', async () => {
   const all = (await tenant.admin.get('/stats/logs?page_size=100')).body.data.data
   const answer = await tenant.admin.get('/stats/logs/export')
   expect(answer.status).toBe(200)
@@ -47,7 +47,7 @@ test('exports call logs as NDJSON with the entries of the list, without the call
   expect(logged).toMatchObject({ api_key_id: tenant.admin.id, operation: 'metadata', status: 'success' })
 })
 
-test('exports call logs as CSV with a header line, escaped formulas and the cells of the list', async () => {
+test('exports call logs as CSV with a header line, escaped formulas and the same values as the list', async () => {
   const filter = 'status=success&operation=metadata'
   const answer = await tenant.admin.get(`/stats/logs/export?format=csv&${filter}`)
   const entries = (await tenant.admin.get(`/stats/logs?page_size=100&${filter}`)).body.data.data.slice(1)
@@ -87,13 +87,13 @@ describe('rejected exports', () => {
     ['/stats/logs/export?status=success&status=failure', ['status']],
     ['/audit-logs/export?format=json&audit_type=user&action=read', ['format', 'audit_type', 'action']],
   ]
-  test.each(faulty)('%s', async (path, fields) => {
+  test.each(faulty)('rejects an export of %s with 400', async (path, fields) => {
     const { status, body } = await tenant.admin.get(path)
     expect([status, body.status, body.error.code]).toEqual([400, 'ERROR', 'bad_user_input'])
     expect(body.error.details.fields.map(({ field }: { field: string }) => field).sort()).toEqual([...fields].sort())
   })
 
-  test('rejects a missing scope, a missing credential, a restricted key and another method', async () => {
+  test('rejects an export with a missing scope or credential, a restricted key or another method', async () => {
     const code = async (caller: Caller, path: string) => {
       const { status, body } = await caller.get(path)
       return [status, body.error?.code ?? body]
@@ -113,7 +113,7 @@ describe('rejected exports', () => {
       ])
   })
 
-  test('an export contains no rows of another tenant', async () => {
+  test('excludes rows of other tenants from an export', async () => {
     const other = await world.tenant()
     expect((await other.admin.get('/stats/logs/export')).body).toBe('')
     expect((await other.admin.get(`/stats/logs/export?api_key_id=${tenant.admin.id}`)).body).toBe('')
@@ -154,14 +154,14 @@ describe('a large export', () => {
     while (!(await what())) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  test('contains each row of several months once', async () => {
+  test('a large export contains each row of several months once', async () => {
     const ids = ndjson((await large.admin.get('/stats/logs/export')).body).map(({ call_id }) => call_id)
     expect(ids).toHaveLength(count)
     expect(new Set(ids).size).toBe(count)
     expect(ids).toEqual([...ids].sort().reverse())
   })
 
-  test('waits for a client that does not read, and stops when the client disconnects', async () => {
+  test('a large export waits for a slow client, and stops if the client disconnects', async () => {
     const slow = await open()
     expect(slow.statusCode).toBe(200)
     // The export pauses before its end, because the service does not fetch unread rows.
@@ -178,7 +178,7 @@ describe('a large export', () => {
     expect(world.log.text).not.toContain('An export failed')
   })
 
-  test('is limited in number', async () => {
+  test('limits the number of concurrent exports', async () => {
     // The slot of a disconnected client is released after its connection closes.
     const begun = async () => {
       let response = await open()
@@ -197,7 +197,7 @@ describe('a large export', () => {
     await until(async () => (await large.admin.get('/stats/logs/export?format=csv')).status === 200)
   })
 
-  test('is counted until its end, so that consecutive exports stay within the limit', async () => {
+  test('counts an export until it ends, so that consecutive exports stay within the limit', async () => {
     const { database } = world
     const { dedicatedReads } = database
     database.dedicatedReads = async (name) => {

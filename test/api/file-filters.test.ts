@@ -143,7 +143,7 @@ const camel = (name: string) => name.replace(/_(\w)/g, (_, letter) => letter.toU
 const isName = (name: string) => ['sort', 'order'].includes(name)
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test('are paged by links, each once, in order', async () => {
+  test('page links return each file once, in order', async () => {
     const asked = filters[name]!()
     const all = expected(asked)
     const seen: string[] = []
@@ -157,7 +157,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     expect(seen).toEqual(all)
   })
 
-  test.each(['forwards', 'backwards'])('are paged as a connection %s, with their total', async (direction) => {
+  test.each(['forwards', 'backwards'])('a connection pages files %s and returns the total', async (direction) => {
     const asked = filters[name]!()
     const all = expected(asked)
     const args = Object.entries(asked).map(
@@ -185,7 +185,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
   })
 })
 
-test('can be read between two cursors in both directions', async () => {
+test('pages files between two cursors in both directions', async () => {
   const all = expected({ sort: 'size_bytes' })
   const look = async (args: string) => {
     const { body } = await key.graphql(
@@ -203,14 +203,14 @@ test('can be read between two cursors in both directions', async () => {
   expect(ids(await look(`first: 100, ${between}`))).toEqual(all.slice(10, 40))
 })
 
-test('a key restricted to a context lists only the files of that context, with any filter', async () => {
+test('lists only the files of its context for a restricted key, with any filter', async () => {
   const restricted = await tenant.key(['metadata'], { contexts: ['two'] })
   const { data, pagination } = dataOf(await restricted.get('/files?sort=size_bytes&page_size=100'))
   expect(new Set(data.map((file: { context_key: string }) => file.context_key))).toEqual(new Set(['two']))
   expect(pagination.total_items).toBe(expected({ context: 'two' }).length)
 })
 
-test('lists no files of another tenant', async () => {
+test('excludes files of other tenants from the list', async () => {
   const other = await world.tenant()
   for (const name of Object.keys(filters))
     expect(itemsOf(await other.admin.get(`/files?${new URLSearchParams({ ...filters[name]!() })}`))).toEqual([])
@@ -270,7 +270,7 @@ describe('lists of more than ten thousand files', () => {
     await insert(many.tenantId, rows)
   })
 
-  test('stop counting there without a stored counter, and a connection has no total', async () => {
+  test('a list of more than ten thousand files stops counting there, and its connection has no total', async () => {
     const counted = dataOf(await many.admin.get('/files?sort=size_bytes')).pagination.total_items
     const uncounted = dataOf(await many.admin.get('/files?content_type=text/plain')).pagination.total_items
     expect([counted, uncounted]).toEqual([10_050, 10_000])
@@ -280,7 +280,7 @@ describe('lists of more than ten thousand files', () => {
     expect([body.data.all.totalCount, body.data.texts.totalCount]).toEqual([10_050, null])
   })
 
-  test('are rejected if they need a sort, with a hint to a filter that works', async () => {
+  test('rejects a list of more than ten thousand files that requires a sort, and suggests a filter', async () => {
     for (const query of ['start_date=2026-01-01&sort=size_bytes', 'name_prefix=inv&start_date=2026-01-01']) {
       const answer = await many.admin.get(`/files?${query}`)
       expect(getInvalidFields(answer)).toEqual(['sort'])

@@ -54,7 +54,7 @@ const names: [what: string, disposition: string, stored: string][] = [
   ['emoji of more than 255 bytes', `filename="${family.repeat(20)}.txt"`, `${[...family.repeat(20)].slice(0, 69).join('')}.txt`],
 ]
 
-test.each(names)('stores a name with %s in sanitized form, by REST and GraphQL', async (_what, disposition, stored) => {
+test.each(names)('sanitizes a name with %s, by REST and GraphQL', async (_what, disposition, stored) => {
   const uploaded = dataOf(await rest('upload', disposition), { status: 201, message: true, timestamp: false })
   expect(uploaded.original_filename).toBe(stored)
   expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(255)
@@ -92,7 +92,7 @@ test('rejects a part with an invalid Content-Disposition and names the problem',
   }
 })
 
-test('does not decode escapes in the metadata of a resumable upload, which is not escaped', async () => {
+test('does not decode escape sequences in the metadata of a resumable upload', async () => {
   const tus = new Tus(caller)
   const { headers } = await tus.create('notes', 'say%22hi%0D\u0007"\r\n.txt', 4, {}, Buffer.from('text'))
   const fileId = headers.get('assay-file-id')

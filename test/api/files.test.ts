@@ -69,7 +69,7 @@ describe('members of responses', () => {
   })
   const uploaded = { original_filename: 'a.txt', content_type: 'text/plain', size_bytes: 4, context_key: 'notes' }
 
-  test('a file in a list', async () => {
+  test('a file list returns exactly the documented members', async () => {
     expect(itemsOf(await tenant.admin.get('/files'))).toEqual([
       {
         file_id: anyId('file'),
@@ -83,7 +83,7 @@ describe('members of responses', () => {
     ])
   })
 
-  test('the metadata of a file', async () => {
+  test('the file metadata has exactly the documented members', async () => {
     expect(dataOf(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual({
       file_id: fileId,
       ...uploaded,
@@ -96,7 +96,7 @@ describe('members of responses', () => {
     })
   })
 
-  test('a download URL, which is counted at its creation', async () => {
+  test('a download URL has the documented members, and its creation is counted', async () => {
     // The estimate of the database clock is more accurate than this, also under load.
     const before = Date.now() - 1000
     expect(dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })).toEqual({
@@ -115,7 +115,7 @@ describe('members of responses', () => {
     }
   })
 
-  test('an upload by a user has no key name', async () => {
+  test('the metadata of a file uploaded by a user has no key name', async () => {
     const user = await tenant.user(['upload'])
     const { file_id } = (await user.upload('notes', 'u.txt', 'text')).body.data
     const [file] = itemsOf(await tenant.admin.get('/files?page_size=1'))
@@ -123,7 +123,7 @@ describe('members of responses', () => {
     expect(itemsOf(await tenant.admin.get(`/files?uploaded_by=${file.uploaded_by}`))).toEqual([file])
   })
 
-  test('the name of the uploader is a snapshot', async () => {
+  test('stores the name of the uploader as a snapshot', async () => {
     const key = await tenant.key(['upload'], { name: 'Before' })
     const { file_id } = (await key.upload('notes', 'k.txt', 'text')).body.data
     await world.database.pool.query("UPDATE api_keys SET name = 'After' WHERE api_key_id = $1", [key.id])
@@ -163,7 +163,7 @@ describe('lists', () => {
     expect(await list(`uploaded_by=${second.id}&context=images`)).toMatchObject({ found: [1], total_items: 1 })
   })
 
-  test('returns an empty list for filters without a match, malformed or not', async () => {
+  test('returns an empty list if a filter is malformed or matches no file', async () => {
     for (const query of [
       'context=unknown',
       'context=No%20Key',
@@ -187,7 +187,7 @@ describe('lists', () => {
       })
   })
 
-  test('pages through files', async () => {
+  test('returns files page by page', async () => {
     expect(await list('page=2&page_size=2')).toMatchObject({ found: [2, 1], total_pages: 3, has_next: true, has_previous: true })
     expect(await list('page=3&page_size=2')).toMatchObject({ found: [0], has_next: false, has_previous: true })
     expect(await list('page=4&page_size=2')).toMatchObject({ found: [], has_next: false, has_previous: true })
@@ -195,7 +195,7 @@ describe('lists', () => {
     expect(getInvalidFields(await tenant.admin.get('/files?page=2147483648&page_size=101'))).toEqual(['page', 'page_size'])
   })
 
-  test('neither repeats nor skips files of the same millisecond', async () => {
+  test('neither repeats nor skips files that were created in the same millisecond', async () => {
     const own = await world.tenant()
     await own.context('notes')
     await Promise.all(Array.from({ length: 25 }, (_, index) => own.admin.upload('notes', `${index}.txt`, `${index}`)))

@@ -145,7 +145,7 @@ const rows = [
   ...Object.entries(mutations).map((row) => ['mutation', ...row] as const),
 ]
 
-test('the tables have one row per root field', async () => {
+test('the access tables have one row per root field', async () => {
   const { body } = await mine.admin.graphql('{ __schema { queryType { fields { name } } mutationType { fields { name } } } }')
   const names = (type: { fields: { name: string }[] }) => type.fields.map(({ name }) => name).sort()
   expect(Object.keys(queries).sort()).toEqual(names(body.data.__schema.queryType))
@@ -171,7 +171,7 @@ describe('scopes by root field', () => {
     return callers.get(name)!
   }
 
-  test.each(rows)('%s %s', async (kind, field, row) => {
+  test.each(rows)('enforces the scope of the %s %s', async (kind, field, row) => {
     // Sign-in attempts are rate-limited, so that they are not repeated for each caller.
     for (const by of row.needs === 'public' ? [] : ['key', 'user'])
       for (const scope of scopes) {
@@ -202,7 +202,7 @@ describe('tenant isolation by root field', () => {
   const withoutIds = (answer: Answer, given: typeof ids) =>
     Object.values(given).reduce((text, id) => text.replaceAll(id, '…'), JSON.stringify(answer.body))
 
-  test.each(rows)('%s %s', async (kind, field, row) => {
+  test.each(rows)('isolates tenants in the %s %s', async (kind, field, row) => {
     const answer = await ask(mine.admin, kind, field, row)
     if (row.theirs === 'unknown') {
       expect(getGraphqlCode(answer)).toBe('NOT_FOUND')
@@ -218,7 +218,7 @@ describe('tenant isolation by root field', () => {
       expect(told).not.toContain(secret)
   })
 
-  test('requests of another tenant change nothing', async () => {
+  test('requests of another tenant change no data', async () => {
     const { body } = await theirs.admin.graphql(
       '{ tenant { name } contexts { data { displayName status } } files { data { originalFilename } } apiKeys { data { name status } } users { data { name status } } }',
     )

@@ -49,12 +49,12 @@ const find = (caller: Caller, id: string) =>
   caller.graphql(`query ($id: ID!) { node(id: $id) { __typename id ${spreads} } }`, { id })
 
 describe('node finds an object of any type by its id', () => {
-  test.each(types)('%s', async (type) => {
+  test.each(types)('node returns an object of the type %s by its id', async (type) => {
     const { body } = await find(user, ids[type]!)
     expect(body).toEqual({ data: { node: { __typename: type, id: ids[type], [`own${type}`]: ids[type] } } })
   })
 
-  test.each(types)('%s: returns null in another tenant, as for an unknown id', async (type) => {
+  test.each(types)('node returns null for an object of the type %s in another tenant, as for an unknown id', async (type) => {
     const answer = await find(other.admin, ids[type]!)
     expect([getGraphqlCode(answer), answer.body.data]).toEqual(['NOT_FOUND', { node: null }])
   })
@@ -67,13 +67,13 @@ describe('node finds an object of any type by its id', () => {
     AuditLog: 'admin',
     User: 'admin',
   }
-  test.each(Object.entries(needs))('%s: requires the scope %s', async (type, scope) => {
+  test.each(Object.entries(needs))('node requires for an object of the type %s the scope %s', async (type, scope) => {
     const wrong = await tenant.key([type === 'FileContext' ? 'download' : scope === 'metadata' ? 'upload' : 'metadata'])
     expect(getGraphqlCode(await find(wrong, ids[type]!))).toBe(type === 'FileContext' ? undefined : 'FORBIDDEN')
     expect(getGraphqlCode(await find(await tenant.key([scope]), ids[type]!))).toBeUndefined()
   })
 
-  test('returns no objects of other contexts, nor of the tenant, to a restricted key', async () => {
+  test('node returns no objects of other contexts or of the tenant to a restricted key', async () => {
     const restricted = await tenant.key(['metadata'], { contexts: ['letters'] })
     const codes = await Promise.all(
       ['File', 'FileContext', 'CallLog'].map(async (type) => getGraphqlCode(await find(restricted, ids[type]!))),
@@ -82,13 +82,13 @@ describe('node finds an object of any type by its id', () => {
   })
 
   test.each(['', 'file', 'file_x', 'req_00000000000000000000000000', `${'x'.repeat(5_000)}`])(
-    'treats the malformed id %j as unknown',
+    'node treats the malformed id %j as unknown',
     async (id) => {
       expect(getGraphqlCode(await find(user, id))).toBe('NOT_FOUND')
     },
   )
 
-  test('a file read by node is logged as a metadata call', async () => {
+  test('logs a file read by node as a metadata call', async () => {
     const key = await tenant.key(['metadata'])
     await find(key, ids.File!)
     const { body } = await user.get(`/stats/logs?api_key_id=${key.id}`)
@@ -107,7 +107,7 @@ test('every item of every list has the id that client caches use', async () => {
 })
 
 describe('an error of one root field does not affect the others', () => {
-  test('in a query, for a missing scope and an unknown id', async () => {
+  test('a query returns its other fields if one lacks a scope or has an unknown id', async () => {
     const key = await tenant.key(['metadata'])
     const { status, body } = await key.graphql(
       '{ files { pagination { totalItems } } file(fileId: "file_x") { fileId } apiKeys { data { apiKeyId } } tenant { name } }',
@@ -127,7 +127,7 @@ describe('an error of one root field does not affect the others', () => {
     ])
   })
 
-  test('in a mutation: returns the secret that was created before', async () => {
+  test('a mutation returns the secret of a key that was created before another field failed', async () => {
     const { body } = await user.graphql(
       'mutation { createApiKey(input: { name: "One" }) { apiKey } deleteFile(fileId: "file_x") { fileId } }',
     )
@@ -135,7 +135,7 @@ describe('an error of one root field does not affect the others', () => {
   })
 })
 
-test('reasons and error codes are enums with the names of REST', async () => {
+test('reasons and error codes are enums with the same names as in REST', async () => {
   const { body } = await user.graphql(`{
     callLogs(operation: upload, status: failure) { data { errorCode validation { reason checks { check } } } }
     reason: __type(name: "RefusalReason") { enumValues { name } } code: __type(name: "ErrorCode") { kind }

@@ -188,7 +188,7 @@ describe('errors have the codes of REST', () => {
   const uploadByGraphql = (name: string, content: Uint8Array | string) =>
     user.graphqlUpload('mutation ($file: Upload!) { uploadFile(file: $file, context: "notes") { fileId } }', {}, name, content)
 
-  test.each(table)('%s', async (_what, byRest, byGraphql, status, code) => {
+  test.each(table)('GraphQL and REST return the same error code for %s', async (_what, byRest, byGraphql, status, code) => {
     const rest = await byRest()
     const graphql = await byGraphql()
     expect(refusal(rest)).toEqual([status, code])
@@ -197,7 +197,7 @@ describe('errors have the codes of REST', () => {
     if (!/bad_user/.test(code)) expect(graphql.body.errors[0].message).toBe(rest.body.message)
   })
 
-  test('a subscription by POST is rejected as a client error at its location', async () => {
+  test('rejects a subscription by POST as a client error at its location', async () => {
     const answer = await world.unauthenticated.graphql('subscription { events { sequence } }')
     expect(getGraphqlCode(answer)).toBe('BAD_USER_INPUT')
     expect(answer.status).toBe(400)
@@ -265,7 +265,7 @@ describe('an error response has the media type that the client accepts', () => {
       (headers) => post(form(), { 'apollo-require-preflight': 'true', ...headers }, world.unauthenticated),
     ],
   }
-  test.each(Object.keys(refused))('%s', async (name) => {
+  test.each(Object.keys(refused))('returns an error in the media type that the client accepts for %s', async (name) => {
     const [status, send] = refused[name]!
     for (const [, accept, type] of accepts) {
       const answer = await send(accept === undefined ? {} : { accept })

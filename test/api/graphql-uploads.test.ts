@@ -44,7 +44,7 @@ describe('uploads by the multipart request specification', () => {
     })
   })
 
-  test('a rejection by a check has the code of REST in upper case, and its details', async () => {
+  test('a rejection by a check has the REST code in upper case, and the same details', async () => {
     const answer = await user.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     const byRest = await user.upload('notes', 'a.exe', 'x')
     expect(answer.body.errors[0]).toMatchObject({
@@ -81,7 +81,7 @@ describe('uploads by the multipart request specification', () => {
     expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('logs the call of a key, and rejects an upload that is not a file as invalid input', async () => {
+  test('logs the call of an API key, and rejects an upload variable that is not a file', async () => {
     const key = await tenant.key(['upload'])
     await key.graphqlUpload(upload, { context: 'notes' }, 'a.exe', 'x')
     await key.graphql(upload, { context: 'notes', file: 'not a file' })
@@ -107,18 +107,22 @@ describe('limits of a document', () => {
     const { status, body } = await user.graphql(query, variables)
     expect([status < 500, body.errors?.[0]?.extensions?.code, body.data ?? null]).toEqual([true, 'BAD_USER_INPUT', null])
   }
-  test('depth', () => refused(`{ __schema { types { ${'fields { type { '.repeat(15)} name ${'} }'.repeat(15)} } } }`))
-  test('cost', () => {
+  test('rejects a document that is too deep', () =>
+    refused(`{ __schema { types { ${'fields { type { '.repeat(15)} name ${'} }'.repeat(15)} } } }`))
+  test('rejects a document with too high a cost', () => {
     const calls =
       'recentCalls(first: 20) { callId apiKeyId apiKeyName operation status fileId contextKey errorCode errorMessage ipAddress userAgent createdAt }'
     return refused(`{ apiKeys(pageSize: 100) { data { ${['a', 'b', 'c'].map((alias) => `${alias}: ${calls}`).join(' ')} } } }`)
   })
-  test('aliases', () => refused(`{ ${Array.from({ length: 30 }, (_, index) => `a${index}: me { id }`).join(' ')} }`))
-  test('fields by alias', () => refused(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
-  test('directives', () => refused(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
-  test('tokens', () => refused(`{ me { ${'id '.repeat(20_000)} } }`))
-  test('circular fragments', () => refused('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
-  test('fragments that multiply fields', () =>
+  test('rejects a document with too many aliases', () =>
+    refused(`{ ${Array.from({ length: 30 }, (_, index) => `a${index}: me { id }`).join(' ')} }`))
+  test('rejects a document with too many aliased fields', () =>
+    refused(`{ me { ${Array.from({ length: 3_000 }, (_, index) => `a${index}: id`).join(' ')} } }`))
+  test('rejects a document with too many directives', () => refused(`{ me { id ${'@skip(if: false) '.repeat(60)} } }`))
+  test('rejects a document with too many tokens', () => refused(`{ me { ${'id '.repeat(20_000)} } }`))
+  test('rejects a document with circular fragments', () =>
+    refused('fragment A on Query { ...B } fragment B on Query { ...A } { ...A }'))
+  test('rejects a document whose fragments multiply fields', () =>
     refused(
       `${Array.from({ length: 20 }, (_, index) => `fragment F${index} on Me { ${`...F${index + 1} `.repeat(10)} }`).join(' ')} fragment F20 on Me { id } { me { ...F0 } }`,
     ))
@@ -128,7 +132,7 @@ describe('limits of a document', () => {
     await refused('query ($p: Int!) { files(page: $p) { data { fileId } } }', { p: 2 ** 40 })
   })
 
-  test('rejects a batch', async () => {
+  test('rejects a batch of operations', async () => {
     const answer = await user.raw('/graphql', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -137,7 +141,7 @@ describe('limits of a document', () => {
     expect([answer.status, getGraphqlCode(answer)]).toEqual([400, 'BAD_USER_INPUT'])
   })
 
-  test('a GET requires a header that forms cannot send, and cannot execute mutations', async () => {
+  test('a GET request requires a header that forms cannot send, and cannot execute mutations', async () => {
     const query = encodeURIComponent('{ me { id } }')
     const bare = await user.raw(`/graphql?query=${query}`)
     expect([bare.status, getGraphqlCode(bare)]).toEqual([400, 'BAD_USER_INPUT'])
@@ -153,7 +157,7 @@ describe('limits of a document', () => {
   })
 })
 
-test('introspection and the landing page are disabled in production by default', async () => {
+test('disables introspection and the landing page in production by default', async () => {
   const introspection = '{ __schema { queryType { name } } }'
   expect((await user.graphql(introspection)).body.data.__schema.queryType.name).toBe('Query')
   const page = await fetch(`${world.url}/graphql`, { headers: { accept: 'text/html' } })

@@ -79,7 +79,7 @@ describe('returns the values of REST in camelCase', () => {
     ['apiCallsByContext', '/stats/by-context/api-calls', ''],
     ['filesByContext', '/stats/by-context/files', ''],
   ]
-  test.each(pairs)('%s', async (field, path, args) => {
+  test.each(pairs)('returns the values of REST in camelCase for %s', async (field, path, args) => {
     const fill = (text: string) => text.replaceAll('KEY', keyId).replaceAll('FILE', fileId)
     const expected = dataOf(await user.get(fill(path)))
     const data = await ask(`{ ${field}${fill(args)} ${selectionOf(expected)} }`)
@@ -88,7 +88,7 @@ describe('returns the values of REST in camelCase', () => {
 })
 
 describe('mutations', () => {
-  test('create, disable, enable, rotate and revoke keys', async () => {
+  test('mutations create, disable, enable, rotate and revoke keys', async () => {
     const { createApiKey } = await ask(
       'mutation { createApiKey(input: { name: "G", scopes: [metadata], expiresInDays: 3 }) { apiKeyId apiKey name scopes expiresAt } }',
     )
@@ -114,7 +114,7 @@ describe('mutations', () => {
     )
   })
 
-  test('create, change and delete contexts', async () => {
+  test('mutations create, change and delete contexts', async () => {
     const input = { contextKey: 'made', displayName: 'Made', allowedExtensions: ['.TXT'], maxFileSizeMb: 2 }
     const { createContext } = await ask(
       'mutation ($input: CreateContextInput!) { createContext(input: $input) { contextId allowedExtensions storageQuotaMb scanForViruses } }',
@@ -147,7 +147,7 @@ describe('mutations', () => {
     await user.delete('/contexts/once')
   })
 
-  test('change the tenant, and return the current user', async () => {
+  test('changes the tenant, and returns the current user', async () => {
     expect(await ask('mutation { updateTenant(input: { name: "Renamed" }) { name } }')).toEqual({
       updateTenant: { name: 'Renamed' },
     })
@@ -166,7 +166,7 @@ describe('mutations', () => {
     })
   })
 
-  test('sign in and out', async () => {
+  test('signs in and out with mutations', async () => {
     const other = await tenant.user(['metadata'])
     const signIn =
       'mutation ($email: String!, $password: String!) { signIn(email: $email, password: $password) { token expiresAt user { userId email scopes } } }'
@@ -183,7 +183,7 @@ describe('mutations', () => {
     expect(getGraphqlCode(wrong)).toBe('UNAUTHENTICATED')
   })
 
-  test('storage is healthy', async () => {
+  test('storageHealth reports a healthy store', async () => {
     expect(await ask('{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } }')).toEqual({
       storageHealth: { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 },
     })
@@ -226,14 +226,14 @@ describe('connections', () => {
     ['callLogs', 'callId', ', status: failure'],
     ['auditLogs', 'auditId', ''],
     ['auditLogs', 'auditId', ', auditType: file, action: created'],
-  ])('%s by %s%s: pages to the end without duplicates or gaps', async (field, id, filter) => {
+  ])('a connection pages %s by %s%s to the end without duplicates or gaps', async (field, id, filter) => {
     const expected = await all(field, id, filter)
     expect(await walk(`${field}Connection`, id, filter)).toEqual(expected)
     expect(expected).toEqual([...new Set(expected)].sort().reverse())
     if (!/empty|unknown/.test(filter)) expect(expected.length).toBeGreaterThan(0)
   })
 
-  test('items created between pages neither shift nor repeat later items', async () => {
+  test('items created between two pages neither shift nor repeat later items', async () => {
     const first = await ask('{ filesConnection(first: 3) { edges { node { fileId } } pageInfo { endCursor } } }')
     await user.upload('notes', 'late.txt', 'x')
     const rest = await ask(
@@ -248,7 +248,7 @@ describe('connections', () => {
     expect(ids).toEqual((await all('files', 'fileId')).slice(1))
   })
 
-  test.each(['nonsense', '', 'ZmlsZV94', 'x'.repeat(5_000)])('rejects the cursor %s', async (after) => {
+  test.each(['nonsense', '', 'ZmlsZV94', 'x'.repeat(5_000)])('rejects the connection cursor %s', async (after) => {
     for (const field of ['filesConnection', 'callLogsConnection', 'auditLogsConnection'])
       expect(
         getGraphqlCode(await user.graphql(`query ($after: String) { ${field}(after: $after) { edges { cursor } } }`, { after })),
@@ -256,7 +256,7 @@ describe('connections', () => {
   })
 })
 
-test('logs each call of a request as REST would', async () => {
+test('logs each call of a GraphQL request like a REST call', async () => {
   const key = await tenant.key(['metadata', 'download'])
   await key.graphql(
     '{ a: files { data { fileId } } b: stats { overview { totalFiles } } contexts { data { contextId } } me { id } }',

@@ -16,7 +16,7 @@ const upload = async (contextKey: string): Promise<string> =>
 const hold = (fileId: string, reason: unknown = 'Case 7') => tenant.admin.rest('PUT', `/files/${fileId}/hold`, { reason })
 const context = (contextKey: string) => tenant.context(contextKey, { scan_for_viruses: false })
 
-test('a file on hold cannot be deleted, in single or bulk requests, until the hold is released', async () => {
+test('rejects single and bulk deletions of a file on hold until the hold is released', async () => {
   await context('held')
   const [held, free] = [await upload('held'), await upload('held')]
   expect(dataOf(await hold(held))).toEqual({ file_id: held, reason: 'Case 7', held_by: tenant.admin.id, held_at: anyTimestamp })
@@ -31,7 +31,7 @@ test('a file on hold cannot be deleted, in single or bulk requests, until the ho
   expect(await world.app.services.storageHealth.verify()).toEqual(healthy)
 })
 
-test('a file on hold expires only after the hold is released', async () => {
+test('expires a file on hold only after the hold is released', async () => {
   await context('aging')
   dataOf(await tenant.admin.patch('/contexts/aging/policy', { retention_days: 1 }))
   const fileId = await moveUploadBack(world, await upload('aging'), 2)
@@ -43,7 +43,7 @@ test('a file on hold expires only after the hold is released', async () => {
   expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a new reason replaces the previous one, and the same reason changes nothing', async () => {
+test('a new hold reason replaces the previous one, and the same reason changes nothing', async () => {
   await context('again')
   const fileId = await upload('again')
   const first = dataOf(await hold(fileId, 'One'))
@@ -63,7 +63,7 @@ test('a new reason replaces the previous one, and the same reason changes nothin
   expect(rows.map(({ type }) => type)).toEqual(['file.held', 'file.held', 'file.hold_released'])
 })
 
-test('a hold requires a reason and an existing file', async () => {
+test('rejects a hold without a reason or for an unknown file', async () => {
   await context('needy')
   const fileId = await upload('needy')
   expect(getInvalidFields(await hold(fileId, ''))).toEqual(['reason'])
@@ -83,7 +83,7 @@ test('lists holds newest first, with a link to the next page', async () => {
   expect(seen.map(({ file_id }: { file_id: string }) => file_id)).toEqual(ids.reverse())
 })
 
-test('GraphQL offers holds, and returns them with the file', async () => {
+test('GraphQL creates and releases holds, and returns them with the file', async () => {
   await context('queried')
   const fileId = await upload('queried')
   const put = await tenant.admin.graphql(`mutation { holdFile(fileId: "${fileId}", reason: "Case 8") { fileId reason } }`)

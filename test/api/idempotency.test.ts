@@ -38,7 +38,7 @@ describe('POST /files/upload', () => {
     ])
   })
 
-  test('rejects another content, name, context or metadata with the same key with 409', async () => {
+  test('rejects a key that is repeated with other content, name, context or metadata with 409', async () => {
     const key = fresh()
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
     const mismatch = { status: 409, body: { error: { code: 'idempotency_mismatch' } } }
@@ -49,7 +49,7 @@ describe('POST /files/upload', () => {
     expect(await tenant.admin.post('/contexts', contextOf('mismatch'), key)).toMatchObject(mismatch)
   })
 
-  test('executes one of many concurrent uploads, and returns its response to all', async () => {
+  test('executes one of many concurrent uploads with the same key, and returns its response to all', async () => {
     const key = fresh()
     const before = await filesOf(tenant.admin)
     const answers = await Promise.all(Array.from({ length: 8 }, () => upload(tenant.admin, 'at once', key)))
@@ -58,14 +58,14 @@ describe('POST /files/upload', () => {
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
-  test('a failed first attempt releases the key for any request', async () => {
+  test('a failed first attempt releases its Idempotency-Key for any request', async () => {
     const key = fresh()
     expect((await tenant.admin.upload('notes', 'a.exe', 'one', { headers: key })).status).toBe(422)
     expect((await upload(tenant.admin, 'x'.repeat(1_048_577), key)).status).toBe(413)
     expect((await upload(tenant.admin, 'one', key)).status).toBe(201)
   })
 
-  test('other keys of the tenant, and other tenants, have separate Idempotency-Keys', async () => {
+  test('Idempotency-Keys of different API keys and tenants are separate', async () => {
     const key = fresh()
     const otherTenant = await world.tenant()
     await otherTenant.context('notes')
@@ -83,21 +83,21 @@ describe('POST /files/upload', () => {
     ['', 'an empty one'],
     ['x'.repeat(256), 'one of 256 characters'],
     ['a b', 'one with a space'],
-  ])('rejects the key %j with 400 (%s)', async (value) => {
+  ])('rejects the Idempotency-Key %j with 400 (%s)', async (value) => {
     expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
       status: 400,
       body: { error: { details: { fields: [{ field: 'Idempotency-Key' }] } } },
     })
   })
 
-  test('returns the first response for a file that was deleted since', async () => {
+  test('returns the first response even if its file was deleted in the meantime', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'gone', key)
     await tenant.admin.delete(`/files/${first.body.data.file_id}`)
     expect(facts(await upload(tenant.admin, 'gone', key))).toEqual(facts(first))
   })
 
-  test('the key can be reused after 24 hours, and a sweep deletes it', async () => {
+  test('an Idempotency-Key can be reused after 24 hours, and a sweep deletes it', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'daily', key)
     await age(key['idempotency-key'], '23 hours 59 minutes')
@@ -110,7 +110,7 @@ describe('POST /files/upload', () => {
     expect(await world.app.services.idempotency.sweep()).toBe(1)
   })
 
-  test('the key of a killed process can be used after its lease ends', async () => {
+  test('the Idempotency-Key of a killed process can be used after its lease ends', async () => {
     const key = fresh()
     await upload(tenant.admin, 'killed', key)
     await world.database.pool.query(
@@ -122,7 +122,7 @@ describe('POST /files/upload', () => {
     expect(await filesOf(tenant.admin)).toBe(before + 1)
   })
 
-  test('another service on the same database, or a restarted one, also replays the response', async () => {
+  test('another or restarted service on the same database also replays the response', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'anywhere', key)
     const replica = await World.open({}, world)
@@ -175,13 +175,13 @@ describe('POST /contexts and POST /api-keys', () => {
     expect(named).toHaveLength(1)
   })
 
-  test('a GET ignores the header', async () => {
+  test('a GET request ignores the Idempotency-Key header', async () => {
     expect((await tenant.admin.get('/files', { 'idempotency-key': 'a b' })).status).toBe(200)
   })
 })
 
 describe('idempotencyKey in GraphQL', () => {
-  test('equals the header: GraphQL replays an upload by REST', async () => {
+  test('replays an upload by REST in GraphQL if idempotencyKey equals the header', async () => {
     const key = fresh()
     const first = await upload(tenant.admin, 'both doors', key)
     const mutation =
@@ -192,7 +192,7 @@ describe('idempotencyKey in GraphQL', () => {
     expect(other.body.errors[0].extensions.code).toBe('IDEMPOTENCY_MISMATCH')
   })
 
-  test('creates one context and one key', async () => {
+  test('a repeated idempotencyKey creates one context and one API key', async () => {
     const create =
       'mutation ($key: String) { createContext(idempotencyKey: $key, input: { contextKey: "once", displayName: "Once", allowedExtensions: ["txt"], maxFileSizeMb: 1 }) { contextId } }'
     const first = await tenant.admin.graphql(create, { key: 'graphql-context' })

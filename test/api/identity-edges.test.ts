@@ -23,7 +23,7 @@ async function variant(env: Record<string, string>): Promise<World> {
 }
 
 describe('HTTP security', () => {
-  test('every response has security headers, and names no server software', async () => {
+  test('every response has security headers and does not name the server software', async () => {
     const tenant = await world.tenant()
     const answers = {
       rest: await tenant.admin.get('/contexts'),
@@ -94,7 +94,7 @@ describe('HTTP security', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('Retry-After')
   })
 
-  test('answers and disconnects a client that sends headers slowly', async () => {
+  test('responds to and disconnects a client that sends headers slowly', async () => {
     const slow = await variant({})
     const { headersTimeout } = slow.app.httpServer
     slow.app.httpServer.headersTimeout = 200
@@ -194,7 +194,7 @@ describe('secrets', () => {
     await world.app.services.identity.lastUsed.flush()
   })
 
-  test('do not appear in logs or in request lines', () => {
+  test('secrets do not appear in logs or in request lines', () => {
     // A line written by the test proves that the search works.
     const lines = world.log.lines.filter((line) => !line.includes('as the edge would'))
     expect(lines.length).toBeGreaterThan(30)
@@ -203,13 +203,13 @@ describe('secrets', () => {
     expect(lines.filter((line) => /signature=|[?&]expires=|Bearer |password/i.test(line))).toEqual([])
   })
 
-  test('do not appear in the log of PostgreSQL, even if it rejects a statement with them', () => {
+  test('secrets do not appear in the PostgreSQL log, even if it rejects a statement with them', () => {
     const log = readFileSync(join(process.env.ASSAY_TEST_DATABASE!, 'data', 'postgres.log'), 'utf8')
     for (const [name, secret] of Object.entries(secrets)) expect([name, log.includes(secret)]).toEqual([name, false])
     expect(log).not.toMatch(/STATEMENT:|parameters:/)
   })
 
-  test('do not appear in the database', async () => {
+  test('secrets do not appear in the database', async () => {
     const { rows: columns } = await world.database.pool.query<{ table: string; column: string; type: string }>(
       `SELECT table_name AS table, column_name AS column, data_type AS type FROM information_schema.columns
        WHERE table_schema = 'public' AND data_type IN ('text', 'bytea', 'jsonb', 'ARRAY', 'character varying')`,

@@ -72,7 +72,7 @@ describe.each([
   ['by key', (of: Owner) => of.admin as Caller],
   ['by user', (of: Owner) => of.user as Caller],
 ])('%s, two tenants with the same data', (_how, caller) => {
-  test.each(lists)('each tenant sees its own data at %s', async (path) => {
+  test.each(lists)('each tenant sees only its own data at %s', async (path) => {
     for (const [mine, theirs] of [
       [one, two],
       [two, one],
@@ -83,7 +83,7 @@ describe.each([
     }
   })
 
-  test('counts, sizes and statistics are separate', async () => {
+  test('counts, sizes and statistics of two tenants are separate', async () => {
     const { data } = (await caller(one).get('/stats')).body
     expect(data.overview).toMatchObject({ total_files: 2, total_contexts: 1, total_api_keys: 1, total_downloads: 1 })
     expect(data.storage.total_bytes).toBe(2 * 'one a.txt'.length)
@@ -96,7 +96,7 @@ describe.each([
     })
   })
 
-  test('the id of another tenant gets the same response as an unknown id', async () => {
+  test('returns the same response for an id of another tenant as for an unknown id', async () => {
     // An unknown id of the same format.
     const ghost = (id: string) => `${id.slice(0, -6)}zzzzzz`
     const same = async (real: string, at: (id: string) => Promise<Answer>) => {
@@ -189,7 +189,7 @@ async function schemaOf() {
 }
 
 describe('actions of one tenant', () => {
-  test('with an Idempotency-Key of the other are independent', async () => {
+  test('Idempotency-Keys of two tenants are independent', async () => {
     const again = await one.admin.upload('invoices', 'a.txt', 'one a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
     expect(again.body.data.file_id).toBe(one.files[0])
     const theirs = await two.admin.upload('invoices', 'a.txt', 'two a.txt', { headers: { 'idempotency-key': 'same-a.txt' } })
@@ -200,7 +200,7 @@ describe('actions of one tenant', () => {
     for (const { admin } of [one, two]) await admin.delete('/contexts/fresh')
   })
 
-  test('on its context, its users and its quota do not change those of the other', async () => {
+  test('changes to the context, users and quota of a tenant do not affect another tenant', async () => {
     const before = await Promise.all(
       ['/contexts/invoices', '/tenant', '/files'].map(async (path) => dataOf(await two.admin.get(path))),
     )
@@ -215,7 +215,7 @@ describe('actions of one tenant', () => {
     expect(refusal(await one.admin.upload('invoices', 'c.txt', 'one c'))).toEqual([409, 'conflict'])
   })
 
-  test('names used in one tenant are available in the other, and conflicts name only own objects', async () => {
+  test('a name used in one tenant is available in another, and a conflict names only own objects', async () => {
     const invite = (by: Caller, address: string) =>
       by.graphql(
         'mutation ($email: String!) { inviteUser(input: { email: $email, name: "N", scopes: [upload] }) { user { userId } } }',

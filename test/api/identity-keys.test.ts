@@ -18,7 +18,7 @@ const calls = async (tenant: TestTenant, key: Caller) => itemsOf(await tenant.ad
 const audits = async (tenant: TestTenant, key: Caller) => itemsOf(await tenant.admin.get(`/audit-logs/entity/api_key/${key.id}`))
 
 describe('the life cycle of a key', () => {
-  test('shows everything except the secret, and a prefix that identifies a leaked key', async () => {
+  test('shows all fields of a key except the secret, and a prefix that identifies a leaked key', async () => {
     const tenant = await world.tenant()
     const created = await tenant.admin.post('/api-keys', { name: 'CI', expires_in_days: 30, metadata: { team: 'a' } })
     const { api_key: secret, api_key_id: id } = dataOf(created, { status: 201, message: true })
@@ -41,7 +41,7 @@ describe('the life cycle of a key', () => {
     expect(JSON.stringify(listed.body)).not.toContain(secret)
   })
 
-  test('disabling, enabling and revoking apply immediately; rejections are logged and changes audited', async () => {
+  test('disables, enables and revokes a key immediately, logs rejections and audits changes', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
@@ -89,7 +89,7 @@ describe('the life cycle of a key', () => {
     expect((await calls(tenant, key))[0]).toMatchObject({ status: 'failure', error_message: 'This API key has expired.' })
   })
 
-  test('shows the last use immediately, and writes it in batches', async () => {
+  test('shows the last use of a key immediately, and writes it in batches', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     // The estimate of the database clock is more accurate than this, also under load.
@@ -133,7 +133,7 @@ describe('the life cycle of a key', () => {
 })
 
 describe('rotation', () => {
-  test('without a grace period ends the old secret immediately', async () => {
+  test('rotation without a grace period revokes the old secret immediately', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     expect((await key.get('/files')).status).toBe(200)
@@ -147,7 +147,7 @@ describe('rotation', () => {
     expect((await audits(tenant, key))[0]).toMatchObject({ action: 'updated', details: { rotated: true, grace_seconds: 0 } })
   })
 
-  test('with a grace period accepts both secrets as the same key until its end', async () => {
+  test('rotation with a grace period accepts both secrets of the key until it ends', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
@@ -164,7 +164,7 @@ describe('rotation', () => {
     expect((await world.as(secret).get('/files')).status).toBe(200)
   })
 
-  test('disabling the key disables both secrets', async () => {
+  test('disabling a rotated key disables both secrets', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     const { api_key: secret } = dataOf(await move(tenant, key, 'rotate', { grace_seconds: 3600 }), { message: true })
@@ -172,7 +172,7 @@ describe('rotation', () => {
     for (const caller of [key, world.as(secret)]) expect(refusal(await caller.get('/files'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('accepts a grace period of 0 to 86,400 s', async () => {
+  test('accepts a grace period between 0 and 86,400 s', async () => {
     const tenant = await world.tenant()
     const key = await tenant.key(['metadata'])
     for (const grace of [-1, 86_401, 1.5, '60', null, true])
@@ -211,7 +211,7 @@ describe('an upload in progress', () => {
     return { status, code: JSON.parse(text).error?.code }
   }
 
-  test('is stored if nothing changes', async () => {
+  test('stores an upload in progress if nothing changes', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
@@ -222,7 +222,7 @@ describe('an upload in progress', () => {
     ['disable', 401, 'unauthenticated'],
     ['revoke', 401, 'unauthenticated'],
     ['suspend', 403, 'forbidden'],
-  ])('is not stored after %s', async (how, status, code) => {
+  ])('rejects an upload in progress after %s', async (how, status, code) => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])
@@ -245,7 +245,7 @@ describe('an upload in progress', () => {
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('is not stored if its user is disabled', async () => {
+  test('rejects an upload in progress if its user is disabled', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const user = await tenant.user(['upload'])
@@ -257,7 +257,7 @@ describe('an upload in progress', () => {
   })
 })
 
-test('rejects a creation with invalid fields, and reports all of them', async () => {
+test('reports all invalid fields of a new key', async () => {
   const tenant = await world.tenant()
   const bad = { name: '', scopes: ['root'], expires_in_days: 366, metadata: [], contexts: {}, colour: 'red' }
   expect(getInvalidFields(await tenant.admin.post('/api-keys', bad))).toEqual(Object.keys(bad).sort())

@@ -49,7 +49,7 @@ describe('rate limit per minute', () => {
   })
   const at = (caller: Caller) => limited.as(caller.credential)
 
-  test('of a key: returns 429 with Retry-After and the IETF headers, logs a failed call, and does not affect other keys', () =>
+  test('returns 429 with Retry-After and the IETF headers to a limited key, logs the call, and still accepts other keys', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, neighbour] = [await tenant.key(['metadata']), await tenant.key(['metadata'])]
@@ -71,7 +71,7 @@ describe('rate limit per minute', () => {
       expect(logged[0].error_message).toMatch(/^Too many calls by this credential\. The limit is 5 per minute\./)
     }))
 
-  test('counts 403 and 404 responses and each root field of GraphQL, and answers those within the limit', () =>
+  test('counts 403 and 404 responses and each GraphQL root field, and executes the fields within the limit', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const [key, other] = [await tenant.key(['upload']), await tenant.key(['metadata'])]
@@ -88,7 +88,7 @@ describe('rate limit per minute', () => {
       expect(many.headers.get('ratelimit')).toMatch(/r=0/)
     }))
 
-  test('rejects a request above the limit before reading its body', () =>
+  test('rejects a request above the rate limit before reading its body', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       await tenant.context('inbox')
@@ -104,7 +104,7 @@ describe('rate limit per minute', () => {
       })
     }))
 
-  test('applies to a user, and at five times the value to a tenant', () =>
+  test('limits the requests of a user, and those of a tenant to five times the value', () =>
     inOneWindow(60, async () => {
       const tenant = await world.tenant()
       const user = await tenant.user(['metadata'])
@@ -123,7 +123,7 @@ describe('rate limit per minute', () => {
     }))
 })
 
-test('failed credentials are limited per address, and never affect valid ones', () =>
+test('limits failed credentials per address, and never rejects valid ones', () =>
   inOneWindow(60, async () => {
     const tenant = await world.tenant()
     const { limits } = world.app.services
@@ -148,7 +148,7 @@ function countStatements({ database: { pool } }: Pick<World, 'database'>, name: 
   return () => count
 }
 
-test('a flood of guessed keys costs few database statements, and a valid uncached key is still accepted', async () => {
+test('checks a flood of guessed keys with few database statements, and still accepts a valid uncached key', async () => {
   const tenant = await world.tenant()
   const fresh = await tenant.key(['metadata'])
   const flooded = await variant({})
@@ -172,7 +172,7 @@ test('a flood of guessed keys costs few database statements, and a valid uncache
   expect((await flooded.as(late.credential).get('/files')).status).toBe(200)
 })
 
-test('guessed log tokens cost one database statement per second once their address exceeds its limit, and a valid token is accepted', () =>
+test('checks guessed log tokens with one database statement per second after the limit, and accepts a valid token', () =>
   inOneWindow(60, async () => {
     const tenant = await world.tenant()
     const token: string = dataOf(await tenant.admin.post('/log/share', {}), { status: 201, message: true }).token
@@ -192,7 +192,7 @@ test('guessed log tokens cost one database statement per second once their addre
   }))
 
 describe('concurrent uploads', () => {
-  test('are limited per credential, per tenant and in total; a slot is released however an upload ends', async () => {
+  test('limits concurrent uploads per credential, per tenant and in total, and always releases their slots', async () => {
     const small = await variant({ MAX_UPLOADS_AT_ONCE: '8' })
     const tenants = await Promise.all(Array.from({ length: 4 }, () => world.tenant()))
     for (const tenant of tenants) await tenant.context('inbox')
@@ -236,7 +236,7 @@ describe('concurrent uploads', () => {
     expect(await Promise.all(held.slice(2).map(finish))).toEqual(Array(8).fill(201))
   })
 
-  test('accepts 64 uploads of one key by default', async () => {
+  test('accepts 64 concurrent uploads of one key by default', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const held = await Promise.all(Array.from({ length: 64 }, () => begin(world.url, tenant.admin)))

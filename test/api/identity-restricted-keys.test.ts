@@ -25,7 +25,7 @@ describe('a key restricted to some contexts', () => {
     key = await tenant.key(['upload', 'download', 'metadata', 'delete'], { contexts: ['mine'] })
   })
 
-  test('reads its context and the files in it', async () => {
+  test('a restricted key reads its context and the files in it', async () => {
     expect(itemsOf(await key.get('/contexts')).map((context: Record<string, string>) => context.context_key)).toEqual(['mine'])
     expect((await key.get('/contexts')).body.data.pagination.total_items).toBe(1)
     expect((await key.get('/contexts/mine')).status).toBe(200)
@@ -39,7 +39,7 @@ describe('a key restricted to some contexts', () => {
       expect(dataOf(await key.get(path)).map((row: Record<string, string>) => row.context_key)).toEqual(['mine'])
   })
 
-  test('gets the same response for other contexts as for unknown ones', async () => {
+  test('a restricted key gets the same response for another context as for an unknown one', async () => {
     const nowhere = `file_${files.other!.slice(5, -4)}zzzz`
     const same = (other: Answer, unknown: Answer, [id, ghost]: [string, string]) => {
       expect(refusal(other)).toEqual([404, 'not_found'])
@@ -58,7 +58,7 @@ describe('a key restricted to some contexts', () => {
     expect((await tenant.admin.get(`/files/${files.other}`)).status).toBe(200)
   })
 
-  test('is also restricted in GraphQL, including relations and connections', async () => {
+  test('a restricted key is also restricted in GraphQL, including relations and connections', async () => {
     const seen = await key.graphql(
       `{ contexts { data { contextKey } } files { data { fileId context { contextKey } } } filesConnection { edges { node { contextKey } } }
          filesByContext { contextKey } apiCallsByContext { contextKey } }`,
@@ -74,12 +74,12 @@ describe('a key restricted to some contexts', () => {
       expect(getGraphqlCode(await key.graphql(`mutation ($id: ID!) { ${mutation} }`, { id: files.other }))).toBe('NOT_FOUND')
   })
 
-  test('cannot read tenant-wide data', async () => {
+  test('a restricted key cannot read tenant-wide data', async () => {
     const paths = ['/stats', '/stats/logs', '/stats/charts/api-calls', '/stats/charts/storage', '/stats/charts/uploads']
     for (const path of paths) expect(refusal(await key.get(path))).toEqual([403, 'forbidden'])
   })
 
-  test('is created by an admin for existing contexts, and cannot be an admin key', async () => {
+  test('a restricted key is created by an admin for existing contexts, and cannot be an admin key', async () => {
     const make = (more: object) => tenant.admin.post('/api-keys', { name: 'x', ...more })
     expect(getInvalidFields(await make({ contexts: ['mine', 'ghost'] }))).toEqual(['contexts'])
     expect(getInvalidFields(await make({ contexts: [] }))).toEqual(['contexts'])
@@ -87,7 +87,7 @@ describe('a key restricted to some contexts', () => {
     expect(getInvalidFields(await make({ contexts: ['mine'], scopes: ['admin'] }))).toEqual(['contexts'])
   })
 
-  test('has no access to a later context of the same name', async () => {
+  test('a restricted key has no access to a later context of the same name', async () => {
     await tenant.context('passing')
     const passing = await tenant.key(['metadata', 'upload'], { contexts: ['passing'] })
     await tenant.admin.delete('/contexts/passing')

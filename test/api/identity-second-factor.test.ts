@@ -46,7 +46,7 @@ async function setUp(user: Person) {
 }
 
 describe('a second factor', () => {
-  test('is required with the password only after its confirmation', async () => {
+  test('requires a second factor with the password only after the factor is confirmed', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(getGraphqlCode(await begin(user, 'not the password'))).toBe('FORBIDDEN')
@@ -84,7 +84,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user, code))).toBe('UNAUTHENTICATED')
   })
 
-  test('has ten single-use recovery codes, accepted in any letter case and spacing', async () => {
+  test('creates ten single-use recovery codes, accepted in any letter case and spacing', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { recoveryCodes } = await setUp(user)
     expect(new Set(recoveryCodes).size).toBe(10)
@@ -93,7 +93,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user, ` ${recoveryCodes[9]!.toUpperCase().replaceAll('-', ' ')}`))).toBeUndefined()
   })
 
-  test('is removed with one of its codes, or by an admin for another user, whose sessions end', async () => {
+  test('a second factor is removed with one of its codes, or by an admin, which ends the sessions of the user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
@@ -110,7 +110,7 @@ describe('a second factor', () => {
     expect(getGraphqlCode(await signIn(user))).toBeUndefined()
   })
 
-  test('is encrypted with MASTER_KEY, and re-encrypted with a new one', async () => {
+  test('encrypts a second factor with MASTER_KEY, and re-encrypts it with a new key', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     const { secret, recoveryCodes } = await setUp(user)
     const { rows } = await world.database.pool.query('SELECT * FROM users WHERE email = $1', [user.email])
@@ -148,7 +148,7 @@ describe('wrong codes of the second factor', () => {
     return { message, code: extensions.code, details }
   }
 
-  test('ten in a row lock codes for an hour on every replica, and a valid code is then rejected like a wrong one', async () => {
+  test('ten consecutive wrong codes lock codes on every replica for an hour, and valid codes are also rejected', async () => {
     const replica = await World.open({}, world)
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
@@ -192,7 +192,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
   })
 
-  test('double the lock each time, up to a day', async () => {
+  test('doubles the lock after each series of wrong codes, up to a day', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     await setUp(user)
     const hoursAfter = async (count: number) => {
@@ -205,37 +205,40 @@ describe('wrong codes of the second factor', () => {
     expect(hours).toEqual([null, 1, 2, 16, 24, 24])
   })
 
-  test.each(['second factor', 'password'])('100 in a row lock codes until an admin resets the %s', async (what) => {
-    const tenant = await world.tenant()
-    const user = await tenant.user(['metadata'])
-    const { secret } = await setUp(user)
-    const { userId } = data(await user.graphql('{ me { userId } }')).me
-    await setWrongCodes(user, 99)
-    expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
-    await endLock(user)
-    expect(error(await signIn(user, nextCodeOf(secret)))).toMatchObject({
-      code: 'FORBIDDEN',
-      details: { second_factor: 'locked', locked_until: null },
-    })
-    expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 100, locked_until: null })])
-    expect((await user.get('/files')).status).toBe(200)
+  test.each(['second factor', 'password'])(
+    '100 consecutive wrong codes lock codes until an admin resets the %s',
+    async (what) => {
+      const tenant = await world.tenant()
+      const user = await tenant.user(['metadata'])
+      const { secret } = await setUp(user)
+      const { userId } = data(await user.graphql('{ me { userId } }')).me
+      await setWrongCodes(user, 99)
+      expect(getGraphqlCode(await signIn(user, wrong))).toBe('UNAUTHENTICATED')
+      await endLock(user)
+      expect(error(await signIn(user, nextCodeOf(secret)))).toMatchObject({
+        code: 'FORBIDDEN',
+        details: { second_factor: 'locked', locked_until: null },
+      })
+      expect(await locksOf(tenant)).toEqual([expect.objectContaining({ wrong_codes: 100, locked_until: null })])
+      expect((await user.get('/files')).status).toBe(200)
 
-    // A password change by the user does not end the lock, because a stolen session could continue to guess.
-    const password = 'nine lamps above the quay'
-    const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
-    expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)
-    expect(getGraphqlCode(await signIn({ ...user, email: user.email, password }, nextCodeOf(secret)))).toBe('FORBIDDEN')
+      // A password change by the user does not end the lock, because a stolen session could continue to guess.
+      const password = 'nine lamps above the quay'
+      const change = 'mutation ($old: String!, $new: String!) { changePassword(currentPassword: $old, newPassword: $new) }'
+      expect(data(await user.graphql(change, { old: user.password, new: password })).changePassword).toBe(true)
+      expect(getGraphqlCode(await signIn({ ...user, email: user.email, password }, nextCodeOf(secret)))).toBe('FORBIDDEN')
 
-    const [reset, code] =
-      what === 'password'
-        ? ['resetUserPassword(userId: $userId) { password }', nextCodeOf(secret)]
-        : ['resetUserSecondFactor(userId: $userId) { id }', undefined]
-    const done = data(await tenant.admin.graphql(`mutation ($userId: ID!) { done: ${reset} }`, { userId })).done
-    expect(getGraphqlCode(await signIn({ email: user.email, password: done.password ?? password }, code))).toBeUndefined()
-    expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
-  })
+      const [reset, code] =
+        what === 'password'
+          ? ['resetUserPassword(userId: $userId) { password }', nextCodeOf(secret)]
+          : ['resetUserSecondFactor(userId: $userId) { id }', undefined]
+      const done = data(await tenant.admin.graphql(`mutation ($userId: ID!) { done: ${reset} }`, { userId })).done
+      expect(getGraphqlCode(await signIn({ email: user.email, password: done.password ?? password }, code))).toBeUndefined()
+      expect(await stateOf(user)).toMatchObject({ wrong_codes: 0, codes_locked_until: null })
+    },
+  )
 
-  test('are counted together for sign-in, removal and enrolment', async () => {
+  test('counts wrong codes for sign-in, removal and enrolment together', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { secret } = await setUp(user)
@@ -260,7 +263,7 @@ describe('wrong codes of the second factor', () => {
     expect(await stateOf(newcomer)).toMatchObject({ wrong_codes: 0 })
   })
 
-  test('count only after a correct password', async () => {
+  test('counts wrong codes only after a correct password', async () => {
     const user = await (await world.tenant()).user(['metadata'])
     await setUp(user)
     expect(getGraphqlCode(await signIn({ email: user.email, password: 'not the password' }, wrong))).toBe('UNAUTHENTICATED')
@@ -270,7 +273,7 @@ describe('wrong codes of the second factor', () => {
 })
 
 describe('a tenant that requires a second factor', () => {
-  test('limits a session without one, including existing sessions, to its setup', async () => {
+  test('limits sessions without a second factor to its setup if the tenant requires one', async () => {
     const tenant = await world.tenant()
     await tenant.context('notes')
     const user = await tenant.user(['metadata', 'admin'])
@@ -290,7 +293,7 @@ describe('a tenant that requires a second factor', () => {
     expect(data(await signIn(user, nextCodeOf(secret))).signIn.secondFactorDue).toBe(false)
   })
 
-  test('does not affect API keys and other tenants, and sessions continue if the requirement is removed', async () => {
+  test('a required second factor does not affect API keys and other tenants, and can be made optional again', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const [user, otherUser] = [await tenant.user(['metadata']), await other.user(['metadata'])]
     await require(tenant, true)
@@ -305,7 +308,7 @@ describe('a tenant that requires a second factor', () => {
     })
   })
 
-  test('can be configured by admins only', async () => {
+  test('only admins can require a second factor', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     expect(getGraphqlCode(await user.graphql('mutation { requireSecondFactor(required: true) { name } }'))).toBe('FORBIDDEN')

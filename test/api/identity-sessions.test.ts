@@ -29,7 +29,7 @@ const again = async (user: Person) => (await signIn(user, user.password)) as Cal
 const fields = 'data { sessionId createdAt expiresAt ipAddress userAgent isCurrent } pagination { totalItems }'
 
 describe('a disabled user', () => {
-  test('loses every session permanently, and must sign in again after being enabled', async () => {
+  test('a disabled user loses every session permanently, and must sign in again after being enabled', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     await dataOf(tenant.admin, 'mutation ($userId: ID!) { disableUser(userId: $userId) { status } }', { userId })
@@ -41,7 +41,7 @@ describe('a disabled user', () => {
 })
 
 describe('active sessions', () => {
-  test('are listed to an admin and to their user with their origin, but not to API keys', async () => {
+  test('lists active sessions with their origin to an admin and to their user, but not to API keys', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const other = await again(user)
@@ -61,7 +61,7 @@ describe('active sessions', () => {
     expect((await dataOf(tenant.admin, `{ mySessions { ${fields} } }`)).mySessions).toEqual(none)
   })
 
-  test('of other users can be listed and ended only by an admin of the same tenant', async () => {
+  test('only an admin of the same tenant can list and end sessions of other users', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     for (const [by, code] of [
@@ -78,7 +78,7 @@ describe('active sessions', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('are ended one by one or together, audited as actions of the user', async () => {
+  test('ends sessions one by one or all together, and audits both as actions of the user', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const [second, third] = [await again(user), await again(user)]
@@ -95,7 +95,7 @@ describe('active sessions', () => {
     ])
   })
 
-  test('can be ended by their own user, and return 404 for other users', async () => {
+  test('a user can end own sessions, and receives 404 for sessions of other users', async () => {
     const [user, otherUser] = [await tenant.user(['metadata']), await tenant.user(['metadata'])]
     const other = await again(user)
     const { mySessions } = await dataOf(other, `{ mySessions { ${fields} } }`)
@@ -108,7 +108,7 @@ describe('active sessions', () => {
 })
 
 describe('passwords', () => {
-  test('are reset by an admin: shows the new one once and ends every session', async () => {
+  test('a password reset by an admin shows the new password once and ends every session', async () => {
     const user = await tenant.user(['metadata'])
     const userId = await idOf(user)
     const { resetUserPassword } = await dataOf(
@@ -123,7 +123,7 @@ describe('passwords', () => {
   })
 
   test.each(['password123', 'PassWord', '12345678', 'qwertyuiop', 'iloveyou1'])(
-    'rejects a common password: %s',
+    'rejects the common password %s',
     async (password) => {
       const invite = await tenant.admin.graphql(
         'mutation ($input: InviteUserInput!) { inviteUser(input: $input) { password } }',

@@ -18,7 +18,7 @@ const audits = async (tenant: TestTenant, entityId: string) =>
   itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('signing in', () => {
-  test('returns a session of twelve hours by REST and GraphQL, and is audited', async () => {
+  test('signs in for twelve hours by REST and GraphQL, and audits the sign-in', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata', 'admin'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email.toUpperCase(), password: user.password })
@@ -51,7 +51,7 @@ describe('signing in', () => {
     })
   })
 
-  test('does not reveal if the address or the password was wrong', async () => {
+  test('does not reveal whether the address or the password was wrong', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const wrong = await world.unauthenticated.graphql(signIn, { email: user.email, password: 'not this one' })
@@ -60,7 +60,7 @@ describe('signing in', () => {
     expect(unknown.body).toEqual(wrong.body)
   })
 
-  test('costs the same for an unknown address, a wrong password, a user of an external provider and a user of many tenants', async () => {
+  test('signing in takes the same work for unknown addresses, wrong passwords, external users and users of many tenants', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query(
@@ -105,7 +105,7 @@ describe('signing in', () => {
     }
   })
 
-  test('uses one salt for an address in many tenants, and a password signs in only to its own tenant', async () => {
+  test('uses one salt for an address in many tenants, and accepts a password only for its own tenant', async () => {
     const email = 'everywhere@example.com'
     const tenants = await Promise.all(Array.from({ length: 8 }, () => world.tenant()))
     const users: (Caller & { password: string })[] = []
@@ -118,7 +118,7 @@ describe('signing in', () => {
     expect((await world.as(body.data.signIn.token).graphql(me)).body.data.me.tenantId).toBe(tenants[5]!.tenantId)
   })
 
-  test('replaces hashes with different salts of an earlier version by hashes with one salt', async () => {
+  test('replaces password hashes with different salts by hashes with one salt', async () => {
     const email = 'moved@example.com'
     const [one, two] = [await world.tenant(), await world.tenant()]
     await one.user(['metadata'], email)
@@ -141,7 +141,7 @@ describe('signing in', () => {
     expect(getGraphqlCode(await world.unauthenticated.graphql(signIn, { email, password }))).toBeUndefined()
   })
 
-  test('wrong passwords of an unauthenticated client lock out no user, and do not reveal accounts', async () => {
+  test('wrong passwords of an unauthenticated client lock out no user and do not reveal accounts', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     for (const email of [user.email, 'ghost@example.com']) {
@@ -158,7 +158,7 @@ describe('signing in', () => {
 })
 
 describe('a session', () => {
-  test('ends immediately with signOut, and other sessions continue', async () => {
+  test('signOut ends a session immediately, and other sessions continue', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { body } = await world.unauthenticated.graphql(signIn, { email: user.email, password: user.password })
@@ -199,7 +199,7 @@ describe('a session', () => {
     expect(JSON.stringify(entries)).not.toContain('a new password')
   })
 
-  test('ends with a password change if it started with the old password during the change', async () => {
+  test('a password change also ends a session that started with the old password during the change', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const attempts = Array.from({ length: 8 }, () =>
@@ -220,7 +220,7 @@ describe('a session', () => {
     expect((await user.get('/files')).status).toBe(200)
   })
 
-  test('keys are published, verify the token, and rotate without ending sessions', async () => {
+  test('publishes session keys, which verify the token and rotate without ending sessions', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const published = async () =>
@@ -238,7 +238,7 @@ describe('a session', () => {
     expect(await verify(user.credential!)).toMatchObject({ kid: before.keys[0]!.kid })
   })
 
-  test('ends at the expiry in its row', async () => {
+  test('a session ends at the expiry in its row', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     await world.database.pool.query("UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1", [

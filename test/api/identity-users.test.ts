@@ -28,7 +28,7 @@ const audits = async (tenant: TestTenant, entityId: string) =>
   itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${entityId}`))
 
 describe('an admin', () => {
-  test('invites users, with or without a password, once per address', async () => {
+  test('an admin invites a user, with or without a password, once per address', async () => {
     const tenant = await world.tenant()
     const { body } = await invite(tenant.admin, { email: 'Eve@Example.com', name: 'Eve', scopes: ['metadata', 'metadata'] })
     const { password, user } = body.data.inviteUser
@@ -69,7 +69,7 @@ describe('an admin', () => {
     ).toBe('FORBIDDEN')
   })
 
-  test('changes scopes and disables users immediately, and each change is audited', async () => {
+  test('an admin changes scopes and disables users immediately, and each change is audited', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['upload'])
     const id = await idOf(user)
@@ -97,7 +97,7 @@ describe('an admin', () => {
     expect(entries).toHaveLength(4)
   })
 
-  test('cannot lock themselves out', async () => {
+  test('an admin cannot revoke the own access', async () => {
     const tenant = await world.tenant()
     const admin = await tenant.user(['admin'])
     const id = await idOf(admin)
@@ -111,7 +111,7 @@ describe('an admin', () => {
     expect((await change(tenant.admin, 'disableUser', id)).body.data.disableUser.status).toBe('disabled')
   })
 
-  test('lists users by status', async () => {
+  test('an admin lists users by status', async () => {
     const tenant = await world.tenant()
     const [one, two] = [await tenant.user(['upload']), await tenant.user(['upload'])]
     await change(tenant.admin, 'disableUser', await idOf(one))
@@ -129,7 +129,7 @@ describe('an admin', () => {
 })
 
 describe('actions of a user', () => {
-  test('are recorded by REST and GraphQL with the name and e-mail at the time', async () => {
+  test('records user actions by REST and GraphQL with the name and e-mail at the time', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['admin'])
     const id = await idOf(user)

@@ -40,7 +40,7 @@ async function untilLocked(): Promise<void> {
 }
 
 describe('the blob of a completed upload', () => {
-  test('is not due for removal during the upload, even if the clock of its replica is two hours behind', async () => {
+  test('does not remove the blob of an upload in progress, even if the clock of its replica is two hours behind', async () => {
     const tenant = await newTenant()
     const now = Date.now()
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 2 * 3_600_000)
@@ -54,7 +54,7 @@ describe('the blob of a completed upload', () => {
     await leases.close()
   })
 
-  test('exists, even if an earlier sweep lost its connections during a removal', async () => {
+  test('keeps the blob of a completed upload, even if an earlier sweep lost its connections during a removal', async () => {
     const tenant = await newTenant()
     // The first upload creates the leases, the second uses one of them.
     await upload(tenant)
@@ -93,7 +93,7 @@ describe('the blob of a completed upload', () => {
   })
 })
 
-test('one Idempotency-Key stores one file, even if its first request was delayed until another one completed', async () => {
+test('one Idempotency-Key stores one file, even if its first request is delayed until another one completes', async () => {
   const tenant = await newTenant()
   const headers = { 'idempotency-key': 'frozen' }
   const head = await lockHead(tenant)
@@ -115,7 +115,7 @@ test('one Idempotency-Key stores one file, even if its first request was delayed
 })
 
 describe('while the rows of tenant B are locked', () => {
-  test('tenant A can read, upload and change data, and B gets responses after the lock is released', async () => {
+  test('tenant A can read, upload and change data while the rows of tenant B are locked', async () => {
     const [a, b] = [await newTenant(), await newTenant()]
     const head = await lockHead(b)
     // More requests than connections.
@@ -134,7 +134,7 @@ describe('while the rows of tenant B are locked', () => {
     expect((await renamed).status).toBe(200)
   })
 
-  test('tenant B gets 503 after ten seconds, and nothing is stored', async () => {
+  test('tenant B receives 503 after ten seconds while its rows are locked, and nothing is stored', async () => {
     const b = await newTenant()
     const head = await lockHead(b)
     expect(await upload(b)).toMatchObject({ status: 503, body: { error: { code: 'database_unavailable' } } })
@@ -152,7 +152,7 @@ describe('is answered only if no older decision can still commit', () => {
     ['a disabled key', (tenant, keyId) => tenant.admin.post(`/api-keys/${keyId}/disable`)],
     ['a suspended tenant', (tenant) => world.app.services.tenants.suspend(tenant.tenantId).then(() => ({ status: 200 }))],
   ]
-  test.each(changes)('%s', async (_what, change) => {
+  test.each(changes)('responds to %s only if no older decision can still commit', async (_what, change) => {
     const tenant = await newTenant()
     const { id } = await tenant.key(['upload'])
     // A group of another replica that is decided and not yet committed.
@@ -174,7 +174,7 @@ describe('the rules of an upload', () => {
   const change = (tenant: TestTenant, changes: object) => tenant.admin.patch('/contexts/notes', changes)
   const json = { allowed_extensions: ['json'] }
 
-  test('are those at commit time, even if they changed after the validation', async () => {
+  test('applies the rules at commit time, even if they changed after the validation', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     const other = await lockHead(tenant)
@@ -190,7 +190,7 @@ describe('the rules of an upload', () => {
     expect(await verified()).toMatchObject(healthy)
   })
 
-  test('are the new ones as soon as a change returns, stricter or not', async () => {
+  test('applies new rules as soon as a change returns, whether stricter or not', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     await change(tenant, json)
@@ -209,7 +209,7 @@ describe('the rules of an upload', () => {
     expect((await send(tenant)).status).toBe(201)
   })
 
-  test('are those of the current context with the name, if it was deleted and created again', async () => {
+  test('applies the rules of the current context if it was deleted and created again with the same name', async () => {
     const tenant = await newTenant()
     const { body } = await send(tenant)
     await tenant.admin.delete(`/files/${body.data.file_id}`)
@@ -247,7 +247,7 @@ describe('an upload whose rules change while it is received', () => {
     }
   }
 
-  test('is accepted if only the old rules reject it, and nothing is counted as blocked', async () => {
+  test('accepts an upload in progress that only the old rules reject, and counts nothing as blocked', async () => {
     const tenant = await newTenant()
     const answer = await uploadDuring(tenant, 'a.log', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['log'] }),
@@ -256,7 +256,7 @@ describe('an upload whose rules change while it is received', () => {
     expect((await tenant.admin.get('/stats')).body.data.security.files_blocked_total).toBe(0)
   })
 
-  test('is rejected if only the new rules reject it', async () => {
+  test('rejects an upload in progress that only the new rules reject', async () => {
     const tenant = await newTenant()
     const answer = await uploadDuring(tenant, 'a.txt', () =>
       tenant.admin.patch('/contexts/notes', { allowed_extensions: ['pdf'] }),
@@ -264,7 +264,7 @@ describe('an upload whose rules change while it is received', () => {
     expect([answer.status, answer.body.error.code]).toEqual([422, 'invalid_extension'])
   })
 
-  test('is not rejected by the old rules if the context is disabled', async () => {
+  test('does not apply the old rules to an upload in progress if the context is disabled', async () => {
     const tenant = await newTenant()
     const answer = await uploadDuring(tenant, 'a.log', () => tenant.admin.patch('/contexts/notes', { status: 'disabled' }))
     expect([answer.status, answer.body.error.code]).toEqual([409, 'conflict'])

@@ -169,7 +169,7 @@ test('every statistic equals a recount of the rows after random calls on two rep
   )
 })
 
-test('counts a rejected upload of a user as blocked, and a download, though they are not logged as calls', async () => {
+test('counts a rejected upload and a download of a user, although they are not logged as calls', async () => {
   const tenant = await world.tenant()
   await tenant.context('notes')
   const user = await tenant.user(['upload', 'download'])

@@ -43,7 +43,7 @@ describe('filters', () => {
   let cached: Promise<Caller> | undefined
   const reader = () => (cached ??= tenant.user(['metadata']))
 
-  test('work separately and combined', async () => {
+  test('filters the call log by one or several parameters', async () => {
     expect(await list('')).toEqual([
       'metadata failure',
       'upload success',
@@ -59,12 +59,12 @@ describe('filters', () => {
     expect(await list(`api_key_id=${two.id}&operation=delete`)).toEqual([])
   })
 
-  test('return nothing for a malformed id', async () => {
+  test('returns an empty list for a malformed id', async () => {
     for (const id of ['x', 'key_00000000000000000000000000', '%00', tenant.tenantId, ''])
       expect(await list(`api_key_id=${id}`)).toEqual([])
   })
 
-  test('reject invalid values with 400, all reported together', async () => {
+  test('rejects invalid filter values with 400, all reported together', async () => {
     const user = await reader()
     expect(
       getInvalidFields(await user.get('/stats/logs?operation=x&status=y&start_date=z&end_date=2026-13-01&page=a&page_size=0')),
@@ -107,32 +107,32 @@ describe('dates', () => {
     return data.map(({ created_at }: LoggedCall) => created_at).reverse()
   }
 
-  test('include both bounds, to the millisecond', async () => {
+  test('date filters include both bounds, to the millisecond', async () => {
     expect(await times('start_date=2026-03-01T12:30:15.250Z&end_date=2026-03-01T12:30:15.250Z')).toEqual([moments[1]])
     expect(await times('start_date=2026-03-01T12:30:15.251Z')).toEqual(moments.slice(2))
     expect(await times('end_date=2026-03-01T12:30:15.250Z')).toEqual(moments.slice(0, 2))
     expect(await times('start_date=2026-03-01T23:59:59.999Z&end_date=2026-03-02T00:00:00.000Z')).toEqual(moments.slice(3, 5))
   })
 
-  test('an upper bound without a time includes the whole day', async () => {
+  test('an upper date bound without a time includes the whole day', async () => {
     expect(await times('end_date=2026-03-01')).toEqual(moments.slice(0, 4))
     expect(await times('start_date=2026-03-02')).toEqual(moments.slice(4))
     expect(await times('start_date=2026-03-01&end_date=2026-03-01')).toEqual(moments.slice(0, 4))
     expect(await times('start_date=2026-03-02&end_date=2026-03-01')).toEqual([])
   })
 
-  test('a time with an offset is converted, and one without an offset is UTC', async () => {
+  test('converts a time with an offset, and treats one without an offset as UTC', async () => {
     expect(await times('start_date=2026-03-02T02:00:00%2B02:00&end_date=2026-03-02T07:00:00%2B02:00')).toEqual(moments.slice(4))
     expect(await times('start_date=2026-03-02T00:00:00.001')).toEqual(moments.slice(5))
     expect(await times('start_date=2026-03-02T05:00')).toEqual(moments.slice(5))
   })
 
-  test('combine with other filters', async () => {
+  test('combines date filters with other filters', async () => {
     expect(await times(`end_date=2026-03-01&api_key_id=${key.id}&operation=metadata&status=success`)).toEqual(moments.slice(0, 4))
     expect(await times('end_date=2026-03-01&status=failure')).toEqual([])
   })
 
-  test('pages neither repeat nor skip entries', async () => {
+  test('pages of a date range neither repeat nor skip entries', async () => {
     const seen: string[] = []
     for (let page = 1; page <= 4; page++) {
       const { data, pagination } = dataOf(await user.get(`/stats/logs?page=${page}&page_size=2`))

@@ -45,7 +45,7 @@ describe('the log contains every call, successful or not', () => {
     ['logs', () => key.get('/stats/logs'), { operation: 'metadata' }],
     ['a dry run', () => key.upload('notes', 'a.txt', ' ', { path: '/files/validate' }), { operation: 'upload', context: true }],
   ]
-  test.each(successes)('%s', async (_what, act, { operation, file, context }) => {
+  test.each(successes)('logs a successful call for %s', async (_what, act, { operation, file, context }) => {
     await act()
     expect(await lastCall()).toEqual({
       call_id: anyId('call'),
@@ -62,7 +62,7 @@ describe('the log contains every call, successful or not', () => {
     })
   })
 
-  test('an upload and a deletion name their file', async () => {
+  test('a call log entry for an upload or a deletion names the file', async () => {
     const { file_id } = (await key.upload('notes', 'b.txt', 'text')).body.data
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'success', file_id, context_key: 'notes' })
     await key.delete(`/files/${file_id}`)
@@ -82,7 +82,7 @@ describe('the log contains every call, successful or not', () => {
     ['a rejected upload', 422, () => key.upload('notes', 'a.exe', 'x'), 'upload'],
     ['a dry run into an unknown context', 404, () => key.upload('no', 'a.txt', 'x', { path: '/files/validate' }), 'upload'],
   ]
-  test.each(failures)('%s: %i', async (_what, status, act, operation) => {
+  test.each(failures)('logs a failed call for %s: %i', async (_what, status, act, operation) => {
     const answer = await act()
     expect(answer.status).toBe(status)
     expect(await lastCall()).toMatchObject({ operation, status: 'failure', file_id: null, error_message: answer.body.message })
@@ -91,7 +91,7 @@ describe('the log contains every call, successful or not', () => {
   test.each([
     ['metadata', '/metadata'],
     ['a download URL', ''],
-  ])('%s that is rejected is one failed call, also if no other call is in progress', async (_, path) => {
+  ])('logs one failed call if %s is rejected, also if no other call is in progress', async (_, path) => {
     const reader = await tenant.key(['metadata', 'download'])
     const neighbour = await world.tenant()
     await neighbour.context('notes')
@@ -114,7 +114,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('creating one download URL is one call with its file and context, and one download of its size', async () => {
+  test('logs the creation of a download URL as one call with its file and context, and counts one download', async () => {
     const reader = await tenant.key(['download'])
     const { file_id } = (await tenant.admin.upload('notes', 'd.txt', 'four')).body.data
     await reader.get(`/files/${file_id}`)
@@ -131,7 +131,7 @@ describe('the log contains every call, successful or not', () => {
     expect(rows).toEqual([{ calls: 1, downloads: 1, bytes: 4 }])
   })
 
-  test('repeated and concurrent lists are one call each and return the same page', async () => {
+  test('logs each of several repeated or concurrent lists as one call, and returns the same page', async () => {
     const reader = await tenant.key(['metadata'])
     const list = async () => dataOf(await reader.get('/files')).data
     const page = await list()
@@ -147,7 +147,7 @@ describe('the log contains every call, successful or not', () => {
     expect(rows).toEqual([{ calls: 29 }])
   })
 
-  test('concurrent lists of different tenants, keys, contexts or sizes return their own pages', async () => {
+  test('concurrent lists of different tenants, keys, contexts or page sizes return their own pages', async () => {
     const other = await world.tenant()
     await other.context('notes')
     await tenant.context('drafts')
@@ -172,7 +172,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('403: the scope is missing', async () => {
+  test('logs a call with a missing scope as a failure (403)', async () => {
     const poor = await tenant.key([...(['upload'] as const)])
     for (const [operation, act] of [
       ['metadata', () => poor.get('/files')],
@@ -205,7 +205,7 @@ describe('the log contains every call, successful or not', () => {
     }
   })
 
-  test('409: a disabled context; 422: a quota', async () => {
+  test('logs uploads to a disabled context (409) and above a quota (422) as failures', async () => {
     await tenant.context('closed')
     await tenant.admin.patch('/contexts/closed', { status: 'disabled' })
     await key.upload('closed', 'a.txt', 'x')
@@ -215,7 +215,7 @@ describe('the log contains every call, successful or not', () => {
     expect(await lastCall()).toMatchObject({ status: 'failure', context_key: 'tiny', file_id: null })
   })
 
-  test('503: an unavailable store', async () => {
+  test('logs a call as failed if the store is unavailable (503)', async () => {
     const { storage } = world.app.services
     const { signDownload } = storage
     storage.signDownload = () => Promise.reject(storageUnavailable('The store is down.'))
@@ -254,7 +254,7 @@ describe('the log contains every call, successful or not', () => {
   })
 })
 
-test('an entry keeps the key name at the time, and has the address and user agent of the client', async () => {
+test('a call log entry has the key name at the time, and the address and user agent of the client', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'], { name: 'Before' })
   await key.get('/files', { 'user-agent': `agent/${'x'.repeat(600)}` })

@@ -24,7 +24,7 @@ test('npm run migrate updates a database to the newest migration, and does nothi
   await database.drop()
 })
 
-test('an unreachable database is reported in one sentence with status 1', async () => {
+test('reports an unreachable database in one sentence and exits with status 1', async () => {
   const { status, stdout, stderr } = await runCommand(['migrate'], { DATABASE_URL: 'postgresql://u:hushed@127.0.0.1:9/d' })
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toMatch(/^The database u@127\.0\.0\.1:9\/d is unreachable \(.*\)\. Check DATABASE_URL\.\n$/)

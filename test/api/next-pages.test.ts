@@ -40,7 +40,7 @@ const nextOf = (answer: Answer): string | undefined => /^<\/api\/v1(.*)>; rel="n
 describe.each(Object.keys(lists))('next links of %s', (name) => {
   const { path, id, add, remove } = lists[name]!
 
-  test('return each item once, while others are added and deleted', async () => {
+  test('next links return each item once while others are added and deleted', async () => {
     tenant = await world.tenant()
     await tenant.context('notes')
     for (let index = 0; index < 8; index++) await add()
@@ -61,13 +61,13 @@ describe.each(Object.keys(lists))('next links of %s', (name) => {
   })
 })
 
-test('are absent on the last page and on an empty list', async () => {
+test('the last page and an empty list have no next link', async () => {
   tenant = await world.tenant()
   expect((await tenant.admin.get('/files')).headers.get('link')).toBeNull()
   expect((await tenant.admin.get('/api-keys?page_size=100')).headers.get('link')).toBeNull()
 })
 
-test('keep the filters, include the page number, and can be read by browsers', async () => {
+test('next links preserve the filters, include the page number, and are readable by browsers', async () => {
   tenant = await world.tenant()
   await addKey()
   const answer = await tenant.admin.get('/api-keys?status=active&page_size=1')
@@ -79,7 +79,7 @@ test('keep the filters, include the page number, and can be read by browsers', a
   })
 })
 
-test('an invalid cursor, or one of another list, is rejected with 400', async () => {
+test('rejects an invalid cursor, or a cursor of another list, with 400', async () => {
   tenant = await world.tenant()
   const cursor = Buffer.from(tenant.admin.id).toString('base64url')
   for (const after of ['nonsense', '', cursor])

@@ -126,7 +126,7 @@ const contextBody = (contextKey: string) => ({
   max_file_size_mb: 1,
 })
 
-test('every success matches its description, and a response with a secret has a message', async () => {
+test('every successful response matches its description, and a response with a secret has a message', async () => {
   const answers = await everySuccess()
   for (const [operationId, answer] of answers) {
     expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
@@ -157,7 +157,7 @@ test('every success matches its description, and a response with a secret has a 
     expect((await tenant.admin.get(path)).body.data.data.length).toBeGreaterThan(0)
 })
 
-test('a missing credential, a missing scope and an unknown object are rejected as described on every route', async () => {
+test('returns documented errors for a missing credential or scope and for unknown objects on every route', async () => {
   const weak = await tenant.key(['upload'])
   const deleter = await tenant.key(['delete'])
   for (const operation of ofTable()) {
@@ -201,7 +201,7 @@ function wrong(schema: Json): unknown[] {
 const fieldsOf = (answer: Answer): string[] =>
   (answer.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('the documented limits of query parameters are enforced exactly', async () => {
+test('enforces the documented limits of query parameters exactly', async () => {
   let tried = 0
   for (const operation of ofTable()) {
     for (const { name, schema, ...parameter } of operation.parameters) {
@@ -228,7 +228,7 @@ test('the documented limits of query parameters are enforced exactly', async () 
   expect(tried).toBeGreaterThan(40)
 })
 
-test('the documented limits of JSON bodies are enforced exactly, and undocumented members are rejected', async () => {
+test('enforces the documented limits of JSON bodies exactly, and rejects undocumented members', async () => {
   let tried = 0
   for (const operation of ofTable()) {
     const schema = operation.requestBody?.content['application/json']?.schema as { properties: Record<string, Json> } | undefined
@@ -294,7 +294,7 @@ test('every rejection of a dry run matches its description', async () => {
   }
 })
 
-test('a suspended tenant is rejected everywhere, as described', async () => {
+test('rejects a suspended tenant on every route as documented', async () => {
   const other = await world.tenant()
   await world.app.services.tenants.suspend(other.tenantId)
   for (const operation of ofTable()) {
@@ -330,7 +330,7 @@ async function oneShareTooMany(): Promise<Answer> {
   return admin.post('/log/share', {})
 }
 
-test('conflicts, an unavailable scanner and a rate limit match their description', async () => {
+test('errors for conflicts, an unavailable scanner and a rate limit match their description', async () => {
   const { admin } = tenant
   const key = await tenant.key(['upload'])
   const once = { 'idempotency-key': 'a-key-once' }
@@ -373,7 +373,7 @@ test('conflicts, an unavailable scanner and a rate limit match their description
   }
 })
 
-test('the exports match their description: rows, columns and errors', async () => {
+test('exports match their description: rows, columns and errors', async () => {
   const weak = await tenant.key(['upload'])
   for (const operationId of exported) {
     const operation = api.operation(operationId)
@@ -411,7 +411,7 @@ test('the transparency log matches its description: texts, tiles and errors', as
   }
 })
 
-test('every described response was tested above, except those that need an outage or too many calls', () => {
+test('every documented response was tested above, except those that need an outage or too many calls', () => {
   const seldom = ['429', '500', '503']
   const described = api.operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).flatMap((status) => (seldom.includes(status) ? [] : [`${operationId} ${status}`])),

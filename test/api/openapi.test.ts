@@ -130,7 +130,7 @@ const contextBody = (contextKey: string) => ({
 const fieldsOf = (answer: Answer): string[] =>
   (answer.body.error?.details?.fields ?? []).map(({ field }: { field: string }) => field)
 
-test('null is accepted as omitted in creations, and rejected in changes, as described', async () => {
+test('treats null as omitted in creations and rejects it in changes, as documented', async () => {
   const create = api.operation('createContext').requestBody!.content['application/json']!.schema
   const body = { ...contextBody('nulls'), description: null, storage_quota_mb: null, metadata: null }
   expect(api.checker.findErrors(body, create)).toEqual([])
@@ -151,7 +151,7 @@ test('documented defaults match the service', async () => {
   expect((await tenant.admin.post('/contexts', contextBody('plain'))).body.data).toMatchObject(Object.fromEntries(defaults))
 })
 
-test('PUT does not change the document, and a client that has it gets 304', async () => {
+test('a PUT does not change the document, and a client with the current version receives 304', async () => {
   const { headers } = await world.unauthenticated.raw('/api/v1/openapi.json')
   // fetch adds its own Cache-Control header.
   const again = get(`${world.url}/api/v1/openapi.json`, { headers: { 'if-none-match': headers.get('etag')! }, agent: false })
@@ -162,7 +162,7 @@ test('PUT does not change the document, and a client that has it gets 304', asyn
   expect([put.status, put.headers.get('allow'), put.body.error.code]).toEqual([405, 'GET, HEAD', 'method_not_allowed'])
 })
 
-test('the page at /docs loads its files from the service, with a policy without inline scripts', async () => {
+test('the page at /docs loads its files from the service, with a policy that forbids inline scripts', async () => {
   const page = await world.unauthenticated.raw('/docs')
   expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
   const policy = page.headers.get('content-security-policy')!
@@ -186,7 +186,7 @@ test('the page at /docs loads its files from the service, with a policy without 
   expect(await (await fetch(`${world.url}/docs/start.js`)).text()).toContain("url: 'api/v1/openapi.json'")
 })
 
-test('serves no other files of the packages below /docs', async () => {
+test('serves no other package files below /docs', async () => {
   for (const path of ['index.html', 'package.json', 'swagger-initializer.js', '..%2Fpackage.json', 'constructor', '__proto__'])
     expect((await world.unauthenticated.raw(`/docs/${path}`)).status).toBe(404)
   const redirect = await fetch(`${world.url}/docs/`, { redirect: 'manual' })
@@ -202,7 +202,7 @@ test('serves /llms.txt as plain text, and every link in it returns 200', async (
   for (const address of links) expect([address, (await world.unauthenticated.raw(`/${address}`)).status]).toEqual([address, 200])
 })
 
-test('without a dashboard, the front page links to both interfaces without a script, and has an icon', async () => {
+test('the front page without a dashboard links to both interfaces, and has an icon but no script', async () => {
   const plain = await World.open({ DASHBOARD: 'off' }, world)
   const page = await plain.unauthenticated.raw('/')
   await plain.close()
@@ -215,7 +215,7 @@ test('without a dashboard, the front page links to both interfaces without a scr
   expect((await world.unauthenticated.raw('/', { method: 'POST' })).headers.get('allow')).toBe('GET, HEAD')
 })
 
-test('in production, every link of the front page returns a page', async () => {
+test('every link of the front page returns a page in production', async () => {
   const production = await World.open({ DASHBOARD: 'off', NODE_ENV: 'production' }, world)
   const { body } = await production.unauthenticated.raw('/')
   const links = [...body.matchAll(/href="([^"]+)"/g)].map(([, address]) => address)
@@ -228,7 +228,7 @@ test('in production, every link of the front page returns a page', async () => {
   await production.close()
 })
 
-test.each(['br', 'gzip'])('the files of /docs are sent compressed with %s if the client accepts it', async (encoding) => {
+test.each(['br', 'gzip'])('compresses the files of /docs with %s if the client accepts it', async (encoding) => {
   for (const path of ['/docs', '/docs/swagger-ui-bundle.js', '/api/v1/openapi.json']) {
     const sizes = await Promise.all(
       ['identity', encoding].map(async (accepted) => {

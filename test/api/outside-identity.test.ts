@@ -34,39 +34,42 @@ const now = () => Math.floor(Date.now() / 1000)
 const status = async (token: string) => (await world.as(token).get('/files')).status
 
 describe('a token of the external provider', () => {
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('signed with %s creates its user on first use, once', async (alg) => {
-    const tenant = await world.tenant()
-    const token = await provider.sign(
-      { tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'openid metadata upload', name: 'Ada', email: 'Ada@Example.com' },
-      { alg },
-    )
-    const caller = world.as(token)
-    // Many concurrent requests use a token for the first time.
-    const answers = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
-    expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
-    const user = await who(caller)
-    expect(user).toEqual({
-      id: anyId('usr'),
-      type: 'user',
-      tenantId: tenant.tenantId,
-      name: 'Ada',
-      email: 'ada@example.com',
-      scopes: ['metadata', 'upload'],
-    })
-    const again = await provider.sign({ tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'metadata' }, { alg })
-    expect(await who(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
-    const made = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
-    expect(made).toMatchObject([
-      {
-        action: 'created',
-        entity_type: 'user',
-        performed_by_type: 'system',
-        details: { issuer: provider.issuer, subject: `ada ${alg}` },
-      },
-    ])
-  })
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)(
+    'an external token signed with %s creates its user on first use, once',
+    async (alg) => {
+      const tenant = await world.tenant()
+      const token = await provider.sign(
+        { tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'openid metadata upload', name: 'Ada', email: 'Ada@Example.com' },
+        { alg },
+      )
+      const caller = world.as(token)
+      // Many concurrent requests use a token for the first time.
+      const answers = await Promise.all(Array.from({ length: 8 }, () => caller.get('/files')))
+      expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
+      const user = await who(caller)
+      expect(user).toEqual({
+        id: anyId('usr'),
+        type: 'user',
+        tenantId: tenant.tenantId,
+        name: 'Ada',
+        email: 'ada@example.com',
+        scopes: ['metadata', 'upload'],
+      })
+      const again = await provider.sign({ tenant_id: tenant.tenantId, sub: `ada ${alg}`, scope: 'metadata' }, { alg })
+      expect(await who(world.as(again))).toMatchObject({ id: user.id, name: 'Ada', scopes: ['metadata'] })
+      const made = itemsOf(await tenant.admin.get(`/audit-logs?entity_id=${user.id}`))
+      expect(made).toMatchObject([
+        {
+          action: 'created',
+          entity_type: 'user',
+          performed_by_type: 'system',
+          details: { issuer: provider.issuer, subject: `ada ${alg}` },
+        },
+      ])
+    },
+  )
 
-  test('creates different users for the same subject or address in different tenants', async () => {
+  test('external tokens create different users for the same subject or address in different tenants', async () => {
     const [one, two] = [await world.tenant(), await world.tenant()]
     const seen = await Promise.all(
       [one, two].map(async ({ tenantId }) =>
@@ -81,7 +84,7 @@ describe('a token of the external provider', () => {
     expect(other.email).toBe(`bob@${provider.issuer}`)
   })
 
-  test('accepts two users with one address that are first seen at the same time', async () => {
+  test('accepts two external users with one address that are first seen at the same time', async () => {
     const { tenantId } = await world.tenant()
     const tokens = await Promise.all(
       Array.from({ length: 6 }, (_, at) =>
@@ -91,7 +94,7 @@ describe('a token of the external provider', () => {
     expect(await Promise.all(tokens.map(status))).toEqual(Array(6).fill(200))
   })
 
-  test('actions are recorded for its user', async () => {
+  test('records actions with an external token for its user', async () => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'upload', name: 'Ada', email: 'ada@x.org' }))
@@ -103,7 +106,7 @@ describe('a token of the external provider', () => {
     ])
   })
 
-  test('of a user who is disabled in the service is rejected, and one of a suspended tenant gets 403', async () => {
+  test('rejects an external token of a disabled user, and returns 403 for one of a suspended tenant', async () => {
     const tenant = await world.tenant()
     const sign = () => provider.sign({ tenant_id: tenant.tenantId, scope: 'metadata', jti: String(Math.random()) })
     const caller = world.as(await sign())
@@ -117,7 +120,7 @@ describe('a token of the external provider', () => {
     expect(refusal(await caller.get('/files'))).toEqual([403, 'forbidden'])
   })
 
-  test('without the scopes claim keeps the scopes that an admin assigned', async () => {
+  test('a token without the scopes claim keeps the scopes that an admin assigned', async () => {
     const tenant = await world.tenant()
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId }))
     const { id, scopes } = await who(caller)
@@ -131,7 +134,7 @@ describe('a token of the external provider', () => {
     expect(refusal(await less.get('/files'))).toEqual([403, 'forbidden'])
   })
 
-  test('its user has no password and no session in the service', async () => {
+  test('the user of an external token has no password and no session in the service', async () => {
     const tenant = await world.tenant()
     const caller = world.as(await provider.sign({ tenant_id: tenant.tenantId, scope: 'admin', email: 'pw@example.com' }))
     expect((await caller.graphql('mutation { signOut }')).body.data.signOut).toBe(false)
@@ -146,7 +149,7 @@ describe('a token of the external provider', () => {
 })
 
 describe('claim names', () => {
-  test('are configurable, including paths into objects', async () => {
+  test('reads claims with configurable names, including paths into objects', async () => {
     const tenant = await world.tenant()
     const token = await provider.sign({
       app: { tenant: tenant.tenantId },
@@ -172,7 +175,7 @@ describe('an invalid external token is rejected', () => {
     ;({ tenantId } = await world.tenant())
   })
 
-  test('with a clock skew of more than 60 s in either direction, but not within', async () => {
+  test('rejects an external token with a clock skew of more than 60 s in either direction', async () => {
     expect(await status(await provider.sign({ ...usual(), exp: now() - 55 }))).toBe(200)
     expect(await status(await provider.sign({ ...usual(), exp: now() - 65 }))).toBe(401)
     expect(await status(await provider.sign({ ...usual(), nbf: now() + 55 }))).toBe(200)
@@ -193,17 +196,17 @@ describe('an invalid external token is rejected', () => {
     ['a NUL in the subject', { sub: 'a\0b' }],
     ['half a character in the subject', { sub: 'a\ud800' }],
     ['a subject that is an object', { sub: { a: 1 } }],
-  ])('with %s', async (_what, claims) => {
+  ])('rejects an external token with %s', async (_what, claims) => {
     const refused = await world.as(await provider.sign({ ...usual(), ...claims } as never)).get('/files')
     expect(refusal(refused)).toEqual([401, 'unauthenticated'])
   })
 
-  test('a NUL in a name or an address removes only the name', async () => {
+  test('a NUL character in a claimed name or address removes only the name', async () => {
     const caller = world.as(await provider.sign({ ...usual(), sub: 'nul', name: 'A\0', email: 'a\0@b.c' }))
     expect(await who(caller)).toMatchObject({ name: 'nul', email: `nul@${provider.issuer}` })
   })
 
-  test('with no signature, an unknown key, or the public key used as a secret', async () => {
+  test('rejects an external token with no signature, an unknown key, or the public key used as a secret', async () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const payload = part({ iss: provider.issuer, aud: provider.audience, sub: 'ada', exp: now() + 60, ...usual() })
     const { jwk, kid } = provider.keys.RS256
@@ -225,7 +228,7 @@ describe('an invalid external token is rejected', () => {
   })
 })
 
-test('an unavailable provider: known tokens work, the start does not wait, and other tokens get 503 instead of 401', async () => {
+test('accepts known tokens, starts, and returns 503 for other tokens while the provider is unavailable', async () => {
   provider.state.down = true
   const second = await World.open(provider.env, world)
   try {

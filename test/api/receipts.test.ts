@@ -28,7 +28,7 @@ async function verified(receipt: string, ...files: string[]) {
 }
 
 describe('a receipt', () => {
-  test('of an accepted file contains the specified fields', async () => {
+  test('a receipt of an accepted file contains the specified fields', async () => {
     const fileId = await setup.upload()
     const receipt = await setup.getReceipt(`/files/${fileId}/receipt`)
     const metadata = (await setup.tenant.admin.get(`/files/${fileId}/metadata`)).body.data
@@ -68,7 +68,7 @@ describe('a receipt', () => {
     expect(await verified(receipt, join(folder, 'report.txt'))).toEqual({ status: 0, said: expect.not.stringContaining('NOT') })
   })
 
-  test('outlives its file, also if requested by its call', async () => {
+  test('a receipt remains available after its file is deleted, by file and by call', async () => {
     const fileId = await setup.upload()
     const { body } = await setup.tenant.admin.get('/stats/logs?operation=upload&page_size=1')
     const ofCall = parseClaims(await setup.getReceipt(`/calls/${body.data.data[0].call_id}/receipt`))
@@ -79,7 +79,7 @@ describe('a receipt', () => {
     expect((await verified(receipt)).status).toBe(0)
   })
 
-  test('of a rejected upload states and proves the reason', async () => {
+  test('a receipt of a rejected upload states and proves the reason', async () => {
     await setup.tenant.admin.upload('notes', 'blank.txt', ' \n')
     const callId = await refusedCall()
     const receipt = await setup.getReceipt(`/calls/${callId}/receipt`)
@@ -95,7 +95,7 @@ describe('a receipt', () => {
     expect(status).toBe(0)
   })
 
-  test('of an upload rejected for a user is found by its event, because users have no calls', async () => {
+  test('returns the receipt of an upload rejected for a user by its event, because users have no calls', async () => {
     const user = await setup.tenant.user(['upload'])
     expect((await user.upload('notes', 'by-user.txt', ' ')).status).toBe(422)
     const { rows } = await setup.world.database.pool.query<{ id: string }>(
@@ -107,7 +107,7 @@ describe('a receipt', () => {
     expect((await verified(receipt)).status).toBe(0)
   })
 
-  test('is a metadata call, and requires access to the context', async () => {
+  test('a receipt is a metadata call, and requires access to the context', async () => {
     await setup.tenant.context('others')
     const fileId = await setup.upload()
     const reader = await setup.tenant.key(['metadata'])
@@ -121,7 +121,7 @@ describe('a receipt', () => {
     expect(refusal(await (await setup.tenant.key(['download'])).get(`/files/${fileId}/receipt`))).toEqual([403, 'forbidden'])
   })
 
-  test('of an unknown object, or one of another tenant, returns 404', async () => {
+  test('returns 404 for a receipt of an unknown object or of another tenant', async () => {
     const fileId = await setup.upload()
     const calls = (await setup.tenant.admin.get('/stats/logs?operation=metadata&page_size=1')).body.data.data
     const other = await setup.world.tenant()
@@ -136,7 +136,7 @@ describe('a receipt', () => {
     expect(refusal(await other.admin.get(`/calls/${await refusedCall()}/receipt`))).toEqual([404, 'not_found'])
   })
 
-  test('is the same by GraphQL, which requires exactly one id', async () => {
+  test('GraphQL returns the same receipt, and requires exactly one id', async () => {
     const fileId = await setup.upload()
     const ask = async (args: string) => (await setup.tenant.admin.graphql(`{ receipt(${args}) { receipt } }`)).body
     expect(parseClaims((await ask(`fileId: "${fileId}"`)).data.receipt.receipt).sub).toBe(fileId)
@@ -144,7 +144,7 @@ describe('a receipt', () => {
       expect((await ask(args)).errors[0].extensions.code).toBe('BAD_USER_INPUT')
   })
 
-  test('stays verifiable after its keys are rotated and the log has grown', async () => {
+  test('a receipt can be verified after its keys are rotated and the log has grown', async () => {
     const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
     const { signing } = setup.world.app.services.identity
     await signing.receipt.rotate()
@@ -159,7 +159,7 @@ describe('a receipt', () => {
   })
 })
 
-test('during uploads, every checkpoint contains all earlier responses, and the log proves it', async () => {
+test('every checkpoint during uploads contains all earlier responses, and the log proves it', async () => {
   const busy = await setup.world.tenant()
   await busy.context('notes')
   let isDone = false

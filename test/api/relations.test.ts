@@ -77,7 +77,7 @@ test('a dashboard query needs as many reads for many rows as for few', async () 
 })
 
 describe('relations return the correct objects', () => {
-  test('context, uploader and report of a file', async () => {
+  test('returns the context, uploader and report of a file', async () => {
     const { body } = await user.graphql(
       '{ files(pageSize: 100) { data { contextKey uploadedBy uploadedByName originalFilename context { contextKey storageUsedBytes } uploader { id type name } validation { outcome } } } }',
     )
@@ -94,13 +94,13 @@ describe('relations return the correct objects', () => {
     }
   })
 
-  test('contexts of a key, by their keys; null if unrestricted', async () => {
+  test('returns the contexts of a key, or null if the key is unrestricted', async () => {
     const { body } = await user.graphql('{ apiKeys(pageSize: 100) { data { name contexts } } }')
     for (const { name, contexts } of body.data.apiKeys.data)
       expect(contexts).toEqual(name === 'Admin' ? null : [name.replace('Key ', 'context')])
   })
 
-  test('newest calls of a key, newest first, limited by the argument', async () => {
+  test('returns the newest calls of a key, newest first, up to the requested number', async () => {
     const { body } = await user.graphql(
       '{ apiKeys(pageSize: 100) { data { apiKeyId name recentCalls { callId apiKeyId status validation { reason } } one: recentCalls(first: 1) { callId } } } }',
     )

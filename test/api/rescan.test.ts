@@ -37,7 +37,7 @@ const progressOf = async (context: string) => dataOf(await admin.get(`/contexts/
 const reportsOf = async (file: string) => dataOf(await admin.get(`/files/${file}/validations`)).data
 
 describe('when the signatures of the scanner change', () => {
-  test('scans stored files again, and each scan adds a report', async () => {
+  test('rescans stored files after a signature change, and each scan adds a report', async () => {
     await tenant.context('notes')
     const files = []
     for (const name of ['one', 'two', 'three']) files.push(await uploaded('notes', `${name}.txt`, `the words of ${name}`))
@@ -68,7 +68,7 @@ describe('when the signatures of the scanner change', () => {
     expect(await reportsOf(files[0]!)).toHaveLength(2)
   })
 
-  test('quarantines a file that is infected: it cannot be read, and it counts', async () => {
+  test('quarantines an infected file, which cannot be read but is counted', async () => {
     await tenant.context('mail')
     const file = await infected('mail', 'letter.txt')
     const { download_url: url } = (await admin.get(`/files/${file}`)).body.data
@@ -138,7 +138,7 @@ describe('when the signatures of the scanner change', () => {
 })
 
 describe('requested rescans', () => {
-  test('leave out a context that does not scan', async () => {
+  test('a requested rescan skips a context that does not scan', async () => {
     await tenant.context('unscanned', { scan_for_viruses: false })
     const file = await infected('unscanned', 'a.txt')
     expect(dataOf(await admin.post('/contexts/unscanned/rescan'))).toMatchObject({ status: 'off', started_at: null })
@@ -148,7 +148,7 @@ describe('requested rescans', () => {
     expect((await admin.get(`/files/${file}/metadata`)).status).toBe(200)
   })
 
-  test('are possible if the policy disables automatic rescans', async () => {
+  test('allows a requested rescan if the policy disables automatic rescans', async () => {
     await tenant.context('left_alone')
     dataOf(await admin.patch('/contexts/left_alone/policy', { rescan: false }))
     const file = await infected('left_alone', 'a.txt')
@@ -162,7 +162,7 @@ describe('requested rescans', () => {
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
-  test('scan a file again with the same signatures, and keep one report for them', async () => {
+  test('a requested rescan scans a file again with the same signatures, and stores one report for them', async () => {
     await tenant.context('again')
     const [clean, hidden] = [await uploaded('again', 'clean.txt', 'clean'), await infected('again', 'hidden.txt')]
     const { asked } = clamd.daemon
@@ -179,7 +179,7 @@ describe('requested rescans', () => {
     expect(refusal(await admin.get(`/files/${hidden}`))).toEqual([403, 'quarantined'])
   })
 
-  test('can be started by GraphQL', async () => {
+  test('GraphQL starts a rescan', async () => {
     await tenant.context('by_graphql')
     const file = await infected('by_graphql', 'a.txt')
     const fields = 'contextKey status files filesDone filesScanned bytesScanned filesQuarantined filesFailed startedAt finishedAt'
@@ -210,7 +210,7 @@ describe('requested rescans', () => {
 })
 
 describe('a background rescan', () => {
-  test('scans files newest first', async () => {
+  test('a background rescan scans files newest first', async () => {
     await tenant.context('ordered')
     const files = []
     for (let n = 0; n < 40; n++) files.push(await uploaded('ordered', `${n}.txt`, `the words of number ${n}`))
@@ -232,7 +232,7 @@ describe('a background rescan', () => {
     expect(newerLeft.filter((left) => left > 1)).toEqual([])
   })
 
-  test('pauses while the scanner is unavailable, and resumes afterwards', async () => {
+  test('a background rescan pauses while the scanner is unavailable, and resumes afterwards', async () => {
     await tenant.context('patient')
     const file = await infected('patient', 'a.txt')
     await learn()
@@ -245,7 +245,7 @@ describe('a background rescan', () => {
     expect(await progressOf('patient')).toMatchObject({ status: 'finished', files_quarantined: 1 })
   })
 
-  test('reports a file with missing content as failed, and scans the others', async () => {
+  test('a background rescan reports a file with missing content as failed, and scans the other files', async () => {
     await tenant.context('damaged')
     const [lost, kept] = [await uploaded('damaged', 'a.txt', 'lost'), await uploaded('damaged', 'b.txt', 'kept')]
     const { rows } = await world.database.pool.query<{ path: string }>('SELECT blob_path AS path FROM files WHERE file_id = $1', [
@@ -259,7 +259,7 @@ describe('a background rescan', () => {
     await admin.delete(`/files/${lost}`)
   })
 
-  test('leaves no report of a deleted file, whenever it is deleted', async () => {
+  test('a background rescan leaves no report of a deleted file, regardless of when it is deleted', async () => {
     await tenant.context('fleeting')
     const file = await uploaded('fleeting', 'a.txt', 'soon gone')
     await learn()
@@ -280,7 +280,7 @@ describe('a background rescan', () => {
     expect(left.rows).toEqual([])
   })
 
-  test('is counted in the metrics', async () => {
+  test('the metrics count background rescans', async () => {
     const text = (await world.unauthenticated.raw('/metrics')).body as string
     for (const line of [
       /^assay_rescanned_files_total\{outcome="clean"\} [1-9]/m,
@@ -294,7 +294,7 @@ describe('a background rescan', () => {
 })
 
 describe('a quarantined file', () => {
-  test('stops a download in progress within a second', async () => {
+  test('quarantining a file stops its downloads in progress within a second', async () => {
     await tenant.context('large', { max_file_size_mb: 64, allowed_extensions: ['txt'] })
     clamd.forget()
     const file = await uploaded('large', 'large.txt', `${newlyInfected}${', some text'.repeat(2_000_000)}`)
@@ -315,7 +315,7 @@ describe('a quarantined file', () => {
     await expect(rest()).rejects.toThrow()
   })
 
-  test('cannot be purged while on hold', async () => {
+  test('a quarantined file cannot be purged while it is on hold', async () => {
     await tenant.context('held')
     const file = await infected('held', 'a.txt')
     await learn()
@@ -325,7 +325,7 @@ describe('a quarantined file', () => {
     expect(dataOf(await admin.get('/quarantine?context=held')).pagination.total_items).toBe(1)
   })
 
-  test('with two contradictory rows is found by verify', async () => {
+  test('verify reports a quarantined file with two contradictory rows', async () => {
     const { storageHealth } = world.app.services
     const { countersDrift } = await storageHealth.verify({ tenantId: tenant.tenantId })
     const one = await world.database.pool.query<{ file_id: string }>(
@@ -337,7 +337,7 @@ describe('a quarantined file', () => {
     expect((await storageHealth.verify({ tenantId: tenant.tenantId })).countersDrift).toBe(countersDrift)
   })
 
-  test('can be released only with a reason, and is listed with cursors', async () => {
+  test('a quarantined file can be released only with a reason, and is listed with cursors', async () => {
     await tenant.context('many')
     const files = []
     for (const n of [1, 2, 3]) files.push(await infected('many', `${n}.txt`))

@@ -54,14 +54,14 @@ async function expectQuarantined({ fileId, url }: { fileId: string; url: string 
 }
 
 describe('a restored file', () => {
-  test('is served immediately if the signatures did not change', async () => {
+  test('serves a restored file immediately if the signatures did not change', async () => {
     const file = await trashedFile('a note')
     await restored(file.fileId)
     await expectServed(file)
     expect(dataOf(await tenant.admin.get('/quarantine')).data).toEqual([])
   })
 
-  test('with outdated signatures is quarantined from its restore on, and served after a clean scan', async () => {
+  test('quarantines a restored file with outdated signatures, and serves it after a clean scan', async () => {
     const file = await trashedFile('a note')
     const version = await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -83,7 +83,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('stays quarantined if the scan finds a virus, with an audit entry and an event', async () => {
+  test('keeps a restored file in quarantine if the scan finds a virus, with an audit entry and an event', async () => {
     const file = await trashedFile(newlyInfected)
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -101,7 +101,7 @@ describe('a restored file', () => {
     expect(events).toMatchObject([{ data: { file_id: file.fileId } }])
   })
 
-  test('is quarantined even if no rescan has detected the new signatures yet', async () => {
+  test('quarantines a restored file even if no rescan has detected the new signatures yet', async () => {
     const file = await trashedFile('a note')
     await clamd.updateSignatures(world)
     await restored(file.fileId)
@@ -110,7 +110,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('is quarantined by a replica without a working scanner, if another replica has seen new signatures', async () => {
+  test('a replica without a working scanner quarantines a restored file if another replica saw new signatures', async () => {
     const file = await trashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -125,7 +125,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('is scanned although its context is not rescanned for new signatures', async () => {
+  test('scans a restored file even if its context is not rescanned for new signatures', async () => {
     await clamd.updateSignatures(world)
     await rescanAll(world)
     dataOf(await tenant.admin.patch('/contexts/notes/policy', { rescan: false }))
@@ -138,7 +138,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('stays quarantined until a replica with the new signatures scans it', async () => {
+  test('keeps a restored file in quarantine until a replica with the new signatures scans it', async () => {
     const older = await UpdatableClamd.start()
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -158,7 +158,7 @@ describe('a restored file', () => {
     }
   })
 
-  test('is scanned again if a scan was in progress when it was deleted', async () => {
+  test('scans a restored file again if a scan was in progress when it was deleted', async () => {
     const file = await trashedFile('a note')
     await world.database.pool.query(
       `INSERT INTO rescan_queue (tenant_id, file_id, context_id, leased_until, lease_token, attempts)
@@ -172,7 +172,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('stays quarantined until an admin releases it if no attempt could scan it', async () => {
+  test('keeps a restored file in quarantine until an admin releases it if every scan attempt failed', async () => {
     const file = await trashedFile('a note')
     await clamd.updateSignatures(world)
     await rescanAll(world)
@@ -190,7 +190,7 @@ describe('a restored file', () => {
     await expectServed(file)
   })
 
-  test('is served if its context no longer scans', async () => {
+  test('serves a restored file if its context no longer scans', async () => {
     const [before, after] = [await trashedFile('one'), await trashedFile('two')]
     await clamd.updateSignatures(world)
     await restored(after.fileId)
@@ -203,7 +203,7 @@ describe('a restored file', () => {
   })
 })
 
-test('in a bucket, a restored file is moved so that its existing URLs end, and served after a clean scan', async () => {
+test('moves a restored file in a bucket so that its existing URLs end, and serves it after a clean scan', async () => {
   const bucketWorld = await openBucketWorld()
   const own = await World.open({ ...bucketWorld.env, SCANNER_URL: clamd.url })
   try {

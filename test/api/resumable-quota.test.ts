@@ -45,7 +45,7 @@ async function storedBytes({ tenantId }: TestTenant): Promise<number> {
 }
 
 describe('the received bytes of unfinished uploads', () => {
-  test('limit what the tenant may send, and appear in no statistic', async () => {
+  test('bytes of unfinished uploads count towards the tenant quota, but appear in no statistic', async () => {
     const { tenant, tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     expect((await tus.patch(first, 0, bytes(3 * megabyte))).status).toBe(204)
@@ -74,7 +74,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('limit what a context may receive, whatever the tenant has left', async () => {
+  test('bytes of unfinished uploads count towards the context quota, even if the tenant quota is not reached', async () => {
     const { tenant, tus } = await tenantWith(100, { storage_quota_mb: 2 })
     await tenant.context('other', { allowed_extensions: ['bin'], scan_for_viruses: false, reject_blank_files: false })
     const first = await tus.begin('raw', 'a.bin', 2 * megabyte)
@@ -87,7 +87,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(elsewhere, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('of the tenant are not shown to a key that is restricted to contexts', async () => {
+  test('the error for a key restricted to contexts does not reveal the bytes of the tenant', async () => {
     const { tenant, tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3 * megabyte))
@@ -97,7 +97,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect(answer.body.message).not.toContain(String(megabyte))
   })
 
-  test('limit a creation with bytes, a body without a length, and a deferred length', async () => {
+  test('the quota limits a creation with bytes, a body without a length, and a deferred length', async () => {
     const { tus } = await tenantWith(4)
     const first = await tus.begin('raw', 'a.bin', 4 * megabyte)
     await tus.patch(first, 0, bytes(3.5 * megabyte))
@@ -140,7 +140,7 @@ describe('the received bytes of unfinished uploads', () => {
       },
     ],
   ]
-  test.each(ends)('of an upload stop counting with %s', async (_what, end) => {
+  test.each(ends)('the bytes of an upload stop counting with %s', async (_what, end) => {
     const { tenant, tus } = await tenantWith(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -150,7 +150,7 @@ describe('the received bytes of unfinished uploads', () => {
     expect((await tus.patch(other, 0, bytes(2 * megabyte))).status).toBe(204)
   })
 
-  test('that a dead process reserved stop counting with the next request of the upload', async () => {
+  test('bytes that a dead process reserved stop counting with the next request of the upload', async () => {
     const { tenant, tus } = await tenantWith(4)
     const path = await tus.begin('raw', 'a.bin', 4 * megabyte)
     const other = await tus.begin('raw', 'b.bin', 4 * megabyte)
@@ -165,7 +165,7 @@ describe('the received bytes of unfinished uploads', () => {
   })
 })
 
-test('a part that the overloaded database did not add is not left in the store', async () => {
+test('removes a stored part if the overloaded database could not add its row', async () => {
   const { tenant, tus } = await tenantWith(4)
   const path = await tus.begin('raw', 'a.bin', 2 * megabyte)
   jest
@@ -176,7 +176,7 @@ test('a part that the overloaded database did not add is not left in the store',
   expect((await tus.patch(path, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
 })
 
-test('64 parallel uploads together stay within the quota, on two replicas', async () => {
+test('64 parallel uploads stay within the quota together, on two replicas', async () => {
   const { tenant, tus } = await tenantWith(4)
   const replica = await World.open({ MAX_UPLOAD_MB: '64', DATABASE_POOL_SIZE: '16' }, world)
   try {

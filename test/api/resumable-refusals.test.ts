@@ -44,7 +44,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     ['corrupt_file', 'broken.png', Buffer.from('\x89PNG\r\n\x1a\nand no more', 'latin1')],
     ['virus_detected', 'virus.txt', eicar],
   ]
-  test.each(byItsBytes)('%s, with its last byte', async (reason, name, content) => {
+  test.each(byItsBytes)('rejects a resumable upload with %s when its last byte is received', async (reason, name, content) => {
     const bytes = Buffer.from(content as string)
     const other = await world.tenant()
     await other.context('notes', { max_file_size_mb: 1 })
@@ -67,7 +67,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(await blobs()).toBe(0)
   })
 
-  test('by extension, size, context and quotas before its first byte', async () => {
+  test('rejects a resumable upload by extension, size, context and quotas before its first byte', async () => {
     const other = await world.tenant({ quotaMb: 3 })
     await other.context('notes', { max_file_size_mb: 1 })
     const extension = await tus.create('notes', 'program.exe', 10)
@@ -97,7 +97,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(refusal(await byOther.create('wide', 'a.txt', 1))).toEqual([409, 'conflict'])
   })
 
-  test('size_exceeded, if a deferred length is exceeded', async () => {
+  test('rejects a resumable upload with size_exceeded if its deferred length is too large', async () => {
     const path = await tus.begin('notes', 'long.txt', null)
     const answer = await tus.patch(path, 0, 'x'.repeat(1_048_577))
     expect(refusal(answer)).toEqual([413, 'size_exceeded'])
@@ -109,7 +109,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect((await uploadCalls()).pagination.total_items).toBe(2)
   })
 
-  test('blank_file for a length of 0 at its creation, unless the context accepts blank files', async () => {
+  test('rejects a length of 0 with blank_file at creation, unless the context accepts blank files', async () => {
     expect(refusal(await tus.create('notes', 'empty.txt', 0))).toEqual([422, 'blank_file'])
     const whole = await tenant.admin.upload('lax', 'empty.txt', '')
     const empty = await tus.create('lax', 'empty.txt', 0)
@@ -117,7 +117,7 @@ describe('an upload in several requests is rejected with the same errors as an u
     expect(empty.headers.get('assay-file-id')).toMatch(/^file_/)
   })
 
-  test('by a quota that was used up in the meantime, with its last byte', async () => {
+  test('rejects the last byte of a resumable upload if a quota was used up in the meantime', async () => {
     await tenant.context('tight', { storage_quota_mb: 1 })
     const bytes = Buffer.alloc(700_000, 'a line\n')
     const path = await tus.begin('tight', 'late.txt', bytes.length)
@@ -148,7 +148,7 @@ test('reports all errors of a creation together, as one failed call', async () =
 })
 
 describe('an upload belongs to the credential that created it', () => {
-  test('other credentials get 404, and their attempts are not logged as calls', async () => {
+  test('returns 404 to other credentials than that of the upload, and logs no calls for their attempts', async () => {
     const maker = new Tus(await tenant.key(['upload']))
     const path = await maker.begin('notes', 'mine.txt', 4)
     const others = [tenant.admin, await tenant.key(['upload']), await tenant.user(['admin']), (await world.tenant()).admin]
@@ -164,7 +164,7 @@ describe('an upload belongs to the credential that created it', () => {
   const swapped = (fact: unknown, from: string, path: string) =>
     JSON.parse(JSON.stringify(fact).replaceAll(from, path.split('/').at(-1)!))
 
-  test('without a credential only OPTIONS is answered', async () => {
+  test('responds only to OPTIONS without a credential', async () => {
     const path = await tus.begin('notes', 'a.txt', 4)
     const anonymous = new Tus(world.unauthenticated)
     expect((await anonymous.head(path)).status).toBe(401)
@@ -187,7 +187,7 @@ describe('an upload belongs to the credential that created it', () => {
 })
 
 describe('the end of an upload', () => {
-  test('by DELETE deletes the received bytes', async () => {
+  test('DELETE deletes the received bytes of an upload', async () => {
     const path = await tus.begin('notes', 'gone.txt', 8)
     await tus.patch(path, 0, 'text')
     expect(await blobs()).toBe(1)
@@ -200,7 +200,7 @@ describe('the end of an upload', () => {
     expect((await uploadCalls()).pagination.total_items).toBe(0)
   })
 
-  test('by its expiry deletes its bytes, which count neither as garbage nor as drift before', async () => {
+  test('an expired upload loses its bytes, which count neither as garbage nor as drift before', async () => {
     const path = await tus.begin('notes', 'old.txt', 8)
     await tus.patch(path, 0, 'text')
     await sweep()
@@ -225,7 +225,7 @@ describe('the end of an upload', () => {
     expect(rows).toEqual([])
   })
 
-  test('by deletion of its tenant deletes its bytes', async () => {
+  test('the deletion of a tenant deletes the received bytes of its uploads', async () => {
     const path = await tus.begin('notes', 'orphan.txt', 8)
     await tus.patch(path, 0, 'text')
     await world.app.services.tenants.delete(tenant.tenantId, tenant.name)
@@ -237,7 +237,7 @@ describe('the end of an upload', () => {
 describe('a checksum', () => {
   const digest = (algorithm: string, text: string) => `${algorithm} ${createHash(algorithm).update(text).digest('base64')}`
 
-  test('accepts a matching body; a mismatch is 460 and stores nothing of the body', async () => {
+  test('accepts a body that matches its checksum, and rejects a mismatch with 460 without storing it', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     expect((await tus.patch(path, 0, 'text', { 'upload-checksum': digest('sha256', 'other') })).status).toBe(460)
     expect(await tus.offset(path)).toBe(0)
@@ -248,7 +248,7 @@ describe('a checksum', () => {
     expect(atOnce.status).toBe(460)
   })
 
-  test('of an unknown algorithm, or a malformed one, is 400', async () => {
+  test('rejects an unknown checksum algorithm or a malformed checksum with 400', async () => {
     const path = await tus.begin('notes', 'sums.txt', 8)
     for (const checksum of [digest('md5', 'text'), 'sha256', 'sha256 !', digest('sha256', 'text').slice(0, -1)])
       expect(refusal(await tus.patch(path, 0, 'text', { 'upload-checksum': checksum }))).toEqual([400, 'bad_user_input'])
@@ -256,7 +256,7 @@ describe('a checksum', () => {
   })
 })
 
-test('an Idempotency-Key makes one file of two uploads, also if one is a single request', async () => {
+test('an Idempotency-Key creates one file from two uploads, also if one is a single request', async () => {
   const key = { 'idempotency-key': 'one' }
   const first = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
   const second = await tus.create('notes', 'a.txt', 4, key, Buffer.from('text'))
@@ -266,7 +266,7 @@ test('an Idempotency-Key makes one file of two uploads, also if one is a single 
   expect(refusal(await tus.create('notes', 'a.txt', 5, key, Buffer.from('other')))).toEqual([409, 'idempotency_mismatch'])
 })
 
-test('unfinished uploads are limited in number and bytes with 429, and an ended upload releases its share', async () => {
+test('limits the number and bytes of unfinished uploads with 429, until an upload ends', async () => {
   const { actorId, row } = { actorId: tenant.admin.id, row: 'SELECT $1, $2 || n, $3, $4, $5, $6, $7, now(), now() + interval' }
   const fill = (count: number, actor: string, bytes: number) =>
     world.database.pool.query(

@@ -47,7 +47,7 @@ const sweep = async () => {
 }
 
 describe('an upload in several requests', () => {
-  test('creates the same file as one request, and one call', async () => {
+  test('a resumable upload creates the same file and call as a single request', async () => {
     const mine = await newTenant()
     const by = new Tus(mine.admin)
     const content = Buffer.from('a line of text\n'.repeat(1000))
@@ -91,7 +91,7 @@ describe('an upload in several requests', () => {
     expect(await world.app.services.storageHealth.verify({ tenantId: mine.tenantId, deep: true })).toEqual(healthy)
   })
 
-  test('with all bytes in its creation returns 201 with the file', async () => {
+  test('a creation with all bytes returns 201 with the file', async () => {
     const content = Buffer.from('all at once')
     const answer = await tus.create('notes', 'once.txt', content.length, {}, content)
     expect(answer.status).toBe(201)
@@ -100,7 +100,7 @@ describe('an upload in several requests', () => {
     expect(fileId(await tus.head(answer.headers.get('location')!))).toBe(fileId(answer))
   })
 
-  test('can start in its creation, and returns its expiry', async () => {
+  test('a creation can contain the first bytes, and returns the expiry of the upload', async () => {
     const answer = await tus.create('notes', 'b.txt', 10, {}, Buffer.from('01234'))
     expect([answer.status, answer.headers.get('upload-offset'), fileId(answer)]).toEqual([201, '5', null])
     const left = Date.parse(answer.headers.get('upload-expires')!) - Date.now()
@@ -108,7 +108,7 @@ describe('an upload in several requests', () => {
     expect(fileId(await tus.patch(answer.headers.get('location')!, 5, '56789'))).toMatch(/^file_/)
   })
 
-  test('can declare its length later, once', async () => {
+  test('the length of an upload can be declared later, once', async () => {
     const path = await tus.begin('notes', 'later.txt', null)
     const begun = await tus.patch(path, 0, 'one ')
     expect(begun.status).toBe(204)
@@ -122,7 +122,7 @@ describe('an upload in several requests', () => {
     expect(fileId(await tus.patch(known, 5, '', { 'upload-length': '5' }))).toMatch(/^file_/)
   })
 
-  test('of many small requests stores few parts', async () => {
+  test('an upload of many small requests stores few parts', async () => {
     const path = await tus.begin('notes', 'drops.txt', 40)
     for (let at = 0; at < 39; at++) expect((await tus.patch(path, at, 'x')).status).toBe(204)
     const { rows } = await world.database.pool.query('SELECT 1 FROM upload_parts WHERE upload_id = $1', [idOf(path)])
@@ -130,7 +130,7 @@ describe('an upload in several requests', () => {
     expect(await bytesOf(fileId(await tus.patch(path, 39, 'y'))!)).toEqual(Buffer.from(`${'x'.repeat(39)}y`))
   })
 
-  test('of many megabytes stores the same bytes', async () => {
+  test('an upload of many megabytes stores the same bytes', async () => {
     const content = randomBytes(30 * 1_048_576)
     const path = await tus.begin('raw', 'large.bin', content.length)
     expect((await tus.patch(path, 0, content.subarray(0, 20_000_003))).status).toBe(204)
@@ -138,7 +138,7 @@ describe('an upload in several requests', () => {
     expect((await bytesOf(fileId(last)!)).equals(content)).toBe(true)
   })
 
-  test('reports its offset to HEAD', async () => {
+  test('HEAD returns the offset of an upload', async () => {
     const path = await tus.begin('notes', 'seen.txt', 4)
     expect((await tus.get(path)).body.data).toMatchObject({ size_bytes: 4, received_bytes: 0, file: null, error: null })
     const last = await tus.patch(path, 0, 'seen')

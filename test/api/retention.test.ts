@@ -37,7 +37,7 @@ const seed = async (contextKey: string, files: number) => {
   await world.app.services.storageHealth.repairCounters()
 }
 
-test('deletes files past the retention of their context as the system, and no others', async () => {
+test('deletes files past the retention of their context as the system, and no other files', async () => {
   await keeping('short', { retention_days: 30 })
   await keeping('endless', { trash_days: 3 })
   const [young, almost, old] = [
@@ -77,7 +77,7 @@ test('a restored file past its retention expires again', async () => {
   expect(await idsIn('/trash?context=again')).toEqual([fileId])
 })
 
-test('deletes many files in batches, during uploads, on two replicas, each once', async () => {
+test('deletes many files in batches, during uploads, on two replicas, each file once', async () => {
   await keeping('many', { retention_days: 1 })
   await seed('many', 450)
   const uploads = (async () => {
@@ -136,7 +136,7 @@ test('deletes nothing if the retention is disabled before the run', async () => 
   expect(refusal(await tenant.admin.get(`/files/${fileId}/metadata`))).toEqual([404, 'not_found'])
 })
 
-test('a failure in one context does not stop the others', async () => {
+test('a failure in one context does not stop the retention of other contexts', async () => {
   await keeping('broken', { retention_days: 30 })
   await keeping('sound', { retention_days: 30 })
   const [stuck, gone] = [

@@ -17,7 +17,7 @@ async function entryOf(tenant: TestTenant, reason: string) {
   return (await trailOf(tenant)).find(({ details }: { details: { reason: string } }) => details.reason === reason)
 }
 
-test('records a failed sign-in in the audit log of the tenant with its address and no password, once a minute', async () => {
+test('records a failed sign-in in the audit log of the tenant with its address, once a minute', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   const signIn = (password: string) =>
@@ -73,7 +73,7 @@ describe('a rejected token', () => {
   }
   const refused = async (token: string) => expect((await new Caller(world.url, token).get('/files')).status).toBe(401)
 
-  test('of an ended session is recorded for its user', async () => {
+  test('records a rejected token of an ended session for its user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -89,7 +89,7 @@ describe('a rejected token', () => {
     expect(await refusals()).toContain('session_ended')
   })
 
-  test('of a disabled user is recorded', async () => {
+  test('records a rejected token of a disabled user', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -98,7 +98,7 @@ describe('a rejected token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('of an expired session is recorded', async () => {
+  test('records a rejected token of an expired session', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -108,7 +108,7 @@ describe('a rejected token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({ entity_id: userId, performed_by_id: userId })
   })
 
-  test('that is forged is recorded as unproven if it names a session', async () => {
+  test('records a forged token as unproven if it names a session', async () => {
     const tenant = await world.tenant()
     const user = await tenant.user(['metadata'])
     const { userId } = (await user.graphql('{ me { userId } }')).body.data.me
@@ -121,7 +121,7 @@ describe('a rejected token', () => {
     expect(await refusals()).toContain('token_signature')
   })
 
-  test('that names another tenant is recorded only in the tenant of its session', async () => {
+  test('records a token that names another tenant only in the tenant of its session', async () => {
     const [tenant, other] = [await world.tenant(), await world.tenant()]
     const user = await tenant.user(['metadata'])
     const claims = JSON.parse(Buffer.from(user.credential!.split('.')[1]!, 'base64url').toString())
@@ -132,7 +132,7 @@ describe('a rejected token', () => {
   })
 })
 
-test('a reached limit is recorded, and all rejections are counted by reason', async () => {
+test('records a reached limit, and counts all rejections by reason', async () => {
   const tenant = await world.tenant()
   const key = await tenant.key(['metadata'])
   const statuses: number[] = []

@@ -45,15 +45,18 @@ describe('charts', () => {
     return midnight - ((new Date(midnight).getUTCDay() + 6) % 7) * day
   }
 
-  test.each(['api-calls', 'storage', 'uploads'])('%s: seven days by default, with the current one last', async (name) => {
-    const { period, data_points } = await chart(name)
-    expect(period).toBe('daily')
-    expect(data_points.map(({ timestamp }) => timestamp)).toEqual([6, 5, 4, 3, 2, 1, 0].map((back) => startOf(day, back)))
-    expect((await chart(name, '?days=1')).data_points).toEqual([data_points.at(-1)])
-    expect((await chart(name, '?days=365&period=daily')).data_points).toHaveLength(365)
-  })
+  test.each(['api-calls', 'storage', 'uploads'])(
+    'the chart %s contains seven days by default, with the current day last',
+    async (name) => {
+      const { period, data_points } = await chart(name)
+      expect(period).toBe('daily')
+      expect(data_points.map(({ timestamp }) => timestamp)).toEqual([6, 5, 4, 3, 2, 1, 0].map((back) => startOf(day, back)))
+      expect((await chart(name, '?days=1')).data_points).toEqual([data_points.at(-1)])
+      expect((await chart(name, '?days=365&period=daily')).data_points).toHaveLength(365)
+    },
+  )
 
-  test.each(['api-calls', 'uploads'])('%s by hours', async (name) => {
+  test.each(['api-calls', 'uploads'])('the chart %s has hourly points', async (name) => {
     await inOneWindow(hour / 1000, async () => {
       const { period, data_points } = await chart(name, '?period=hourly')
       expect(period).toBe('hourly')
@@ -65,19 +68,22 @@ describe('charts', () => {
     expect((await chart(name, '?period=hourly&days=2')).data_points).toHaveLength(48)
   })
 
-  test.each(['api-calls', 'storage', 'uploads'])('%s by weeks, which start on Monday: thirty days of them', async (name) => {
-    const { period, data_points } = await chart(name, '?period=weekly')
-    expect(period).toBe('weekly')
-    const first = monday(Date.now() - 29 * day)
-    const last = monday(Date.now())
-    const expected = Array.from({ length: (last - first) / (7 * day) + 1 }, (_, index) =>
-      new Date(first + index * 7 * day).toISOString(),
-    )
-    expect(data_points.map(({ timestamp }) => timestamp)).toEqual(expected)
-    for (const { timestamp } of data_points) expect(new Date(timestamp).getUTCDay()).toBe(1)
-  })
+  test.each(['api-calls', 'storage', 'uploads'])(
+    'the chart %s contains thirty days in weeks that start on Monday',
+    async (name) => {
+      const { period, data_points } = await chart(name, '?period=weekly')
+      expect(period).toBe('weekly')
+      const first = monday(Date.now() - 29 * day)
+      const last = monday(Date.now())
+      const expected = Array.from({ length: (last - first) / (7 * day) + 1 }, (_, index) =>
+        new Date(first + index * 7 * day).toISOString(),
+      )
+      expect(data_points.map(({ timestamp }) => timestamp)).toEqual(expected)
+      for (const { timestamp } of data_points) expect(new Date(timestamp).getUTCDay()).toBe(1)
+    },
+  )
 
-  test('calls by outcome and operation, zero if there are none', async () => {
+  test('the chart of calls contains counts by outcome and operation, including zeros', async () => {
     const { data_points } = await chart('api-calls', '?days=9')
     const nothing = { total: 0, success: 0, failure: 0, by_operation: noCalls }
     expect(data_points.map((point) => ({ ...point, timestamp: undefined }))).toEqual([
@@ -88,7 +94,7 @@ describe('charts', () => {
     ])
   })
 
-  test('uploads and their bytes', async () => {
+  test('the chart of uploads contains their number and bytes', async () => {
     const { data_points } = await chart('uploads', '?days=9')
     expect(data_points.map(({ count: files, total_bytes }) => [files, total_bytes])).toEqual([
       [4, 40],
@@ -99,7 +105,7 @@ describe('charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['count', 'timestamp', 'total_bytes'])
   })
 
-  test('storage is the state at the end of the bucket', async () => {
+  test('the chart of storage contains the state at the end of each point', async () => {
     const { data_points } = await chart('storage', '?days=10')
     expect(data_points.map(({ files_count, total_bytes }) => [files_count, total_bytes])).toEqual([
       [0, 0],
@@ -110,7 +116,7 @@ describe('charts', () => {
     expect(Object.keys(data_points[0]!).sort()).toEqual(['files_count', 'timestamp', 'total_bytes'])
   })
 
-  test('the weeks and the hours add up to the days', async () => {
+  test('weekly and hourly charts have the same sums as the daily chart', async () => {
     const sum = (points: Point[]) => points.reduce((all, { total }) => all + total, 0)
     const weeks = (await chart('api-calls', '?period=weekly')).data_points
     expect(sum(weeks)).toBe(8)
@@ -130,7 +136,7 @@ describe('charts', () => {
     ['storage', 'period=hourly', ['period']],
     ['storage', 'days=1&days=2', ['days']],
   ]
-  test.each(faulty)('rejects %s?%s with 400', async (name, query, fields) => {
+  test.each(faulty)('rejects a chart request %s?%s with 400', async (name, query, fields) => {
     expect(getInvalidFields(await user.get(`/stats/charts/${name}?${query}`))).toEqual(fields)
   })
 })

@@ -17,7 +17,7 @@ const noCalls = { upload: 0, download: 0, metadata: 0, delete: 0 }
 const stats = async (caller: Caller) => dataOf(await caller.get('/stats'))
 const count = (tenant: TestTenant, days: number, columns: Record<string, number>) => countUsage(world, tenant, days, columns)
 
-test('a new tenant has every section and member, with zeros', async () => {
+test('the statistics of a new tenant have every section and member, with zeros', async () => {
   const tenant = await world.tenant()
   const user = await tenant.user(['metadata'])
   expect(await stats(user)).toEqual({

@@ -49,7 +49,7 @@ describe('before connection_ack', () => {
     ['a pong', [{ type: 'pong', payload: payloads }]],
     ['a subscription', [{ type: 'subscribe', id: '1', payload: { query: 'subscription { events { type } }' } }]],
     ['a second message', [{ type: 'connection_init' }, { type: 'ping', payload: payloads }]],
-  ])('closes a connection that sends %s, without a response', async (_what, messages) => {
+  ])('closes a connection that sends %s before connection_ack, without a response', async (_what, messages) => {
     const { opened, closed, messages: received, send } = connect()
     await opened
     for (const message of messages) send(message)
@@ -57,7 +57,7 @@ describe('before connection_ack', () => {
     expect(received).toEqual([])
   })
 
-  test('does not answer a ping frame', async () => {
+  test('does not respond to a ping frame before connection_ack', async () => {
     const { socket, opened, closed, send } = connect()
     await opened
     let pongs = 0
@@ -68,7 +68,7 @@ describe('before connection_ack', () => {
     expect(pongs).toBe(0)
   })
 
-  test('520 idle connections from one address do not keep a subscriber from its events', async () => {
+  test('520 idle connections from one address do not prevent a subscriber from receiving events', async () => {
     const idle = Array.from({ length: 520 }, connect)
     await Promise.all(idle.map(({ opened }) => opened))
     const client = createClient({
@@ -87,7 +87,7 @@ describe('before connection_ack', () => {
 })
 
 describe('after connection_ack', () => {
-  test('answers a ping without its payload, and a ping frame', async () => {
+  test('responds to a ping without its payload, and to a ping frame', async () => {
     const { socket, send, messages } = await authenticate()
     send({ type: 'ping', payload: payloads })
     await once(socket, 'message')

@@ -38,7 +38,7 @@ test('changes name and quota separately', async () => {
   expect(dataOf(await tenant.admin.patch('/tenant', {}))).toMatchObject({ name: 'Renamed', storage_quota_mb: 7 })
 })
 
-test('rejects invalid values with 400, all reported together', async () => {
+test('rejects invalid tenant fields with 400, all reported together', async () => {
   const { admin } = await world.tenant()
   expect(getInvalidFields(await admin.patch('/tenant', { name: '', storage_quota_mb: 0, tenant_id: 'ten_x' }))).toEqual([
     'name',

@@ -57,14 +57,14 @@ describe('a transparency log of 66,000 entries', () => {
     log = new MemoryLog(await entriesOf(long.admin, size))
   })
 
-  test('has entries that hash to the signed root of its checkpoint', async () => {
+  test('entries of the transparency log hash to the signed root of the checkpoint', async () => {
     const checkpoint = await checkpointOf(long.admin)
     expect(checkpoint.origin).toBe(`${new URL(world.url).host}/log/${long.tenantId}`)
     expect([checkpoint.size, log.leaves.length]).toEqual([size, size])
     expect(checkpoint.root).toEqual(log.root())
   })
 
-  test('has tiles with the hashes of 1, 256 and 65,536 entries', async () => {
+  test('tiles of the transparency log contain the hashes of 1, 256 and 65,536 entries', async () => {
     expect(await bytes(long.admin, '0/000')).toEqual(Buffer.concat(log.leaves.slice(0, 256)))
     expect(await bytes(long.admin, '0/257.p/208')).toEqual(Buffer.concat(log.leaves.slice(257 * 256)))
     const ofTile = (at: number) => log.root(at * 256, at * 256 + 256)
@@ -73,7 +73,7 @@ describe('a transparency log of 66,000 entries', () => {
     expect(await bytes(long.admin, '2/000.p/1')).toEqual(log.root(0, 65_536))
   })
 
-  test('has proofs that lead to its root', async () => {
+  test('proofs of the transparency log lead to its root', async () => {
     const service = world.app.services.log
     for (const index of [0, 1, 255, 256, 65_535, 65_536, 65_999, 40_000]) {
       for (const length of [size, index + 1, 65_536, 300].filter((each) => each > index))
@@ -103,11 +103,11 @@ describe('a transparency log of 66,000 entries', () => {
     ['0/%30%30%30', 'digits that are encoded'],
     ["0/000'--", 'a quote'],
     ['', 'nothing'],
-  ])('%s: %s', async (path, _what, status = 404) => {
+  ])('rejects the tile path %s: %s', async (path, _what, status = 404) => {
     expect((await long.admin.get(`/log/tile/${path}`)).status).toBe(status)
   })
 
-  test('rejects path traversal before it reads the path', async () => {
+  test('rejects path traversal in a tile path before reading it', async () => {
     for (const path of ['0/../0/000', '0//000', './0/000', '0/000/..', '../checkpoint']) {
       const answer = await exchange(
         world.url,
@@ -126,7 +126,7 @@ describe('a transparency log of 66,000 entries', () => {
 })
 
 describe('responses of the log', () => {
-  test('tiles are immutable and private; a checkpoint is not cached', async () => {
+  test('tiles are immutable and private, and a checkpoint is not cached', async () => {
     await growJournal(world.database.pool, tenant.tenantId, 300)
     const { headers } = await tenant.admin.get('/log/tile/0/000')
     expect(headers.get('cache-control')).toBe('private, max-age=31536000, immutable')
@@ -140,7 +140,7 @@ describe('responses of the log', () => {
     }
   })
 
-  test('GraphQL returns the same checkpoint and key', async () => {
+  test('GraphQL returns the same checkpoint and key as REST', async () => {
     const { body } = await tenant.admin.graphql('{ logCheckpoint { origin size rootHash checkpoint verifierKey } }')
     const { checkpoint, verifierKey, ...said } = body.data.logCheckpoint
     const { origin, size, root } = await checkpointOf(tenant.admin)
@@ -149,7 +149,7 @@ describe('responses of the log', () => {
     expect((await tenant.admin.get('/log/key')).body).toBe(`${verifierKey}\n`)
   })
 
-  test('only GET and HEAD are allowed', async () => {
+  test('the log allows only GET and HEAD', async () => {
     for (const path of ['/log/checkpoint', '/log/key', '/log/tile/0/000']) {
       expect((await tenant.admin.raw(`/api/v1${path}`, { method: 'HEAD' })).status).toBe(200)
       for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
@@ -173,7 +173,7 @@ describe('a token for an auditor', () => {
     return { id: body.data.share_id as string, reader: world.as(body.data.token), expiresAt: Date.parse(body.data.expires_at) }
   }
 
-  test('reads the log of its own tenant only', async () => {
+  test('an auditor token reads only the log of its tenant', async () => {
     const { reader } = await share()
     const other = await world.tenant()
     await growJournal(world.database.pool, tenant.tenantId, 300)
@@ -184,7 +184,7 @@ describe('a token for an auditor', () => {
     expect((await checkpointOf(other.admin)).origin).toContain(other.tenantId)
   })
 
-  test('is rejected by all other endpoints', async () => {
+  test('all other endpoints reject an auditor token', async () => {
     const { reader } = await share()
     for (const { method, path } of routes) {
       const answer = await reader.rest(method, path.replaceAll(/\{\w+\}/g, 'x'))
@@ -202,7 +202,7 @@ describe('a token for an auditor', () => {
     expect(graphql.body.data ?? {}).not.toHaveProperty('logCheckpoint.size')
   })
 
-  test('is shown once and stored as a hash, and the audit log names it without the secret', async () => {
+  test('shows an auditor token once, stores its hash, and audits it without the secret', async () => {
     const { id, reader } = await share(7)
     const secret = reader.credential!.split('_').slice(3).join('_')
     const { rows } = await world.database.pool.query('SELECT * FROM log_shares WHERE share_id = $1', [id])
@@ -224,16 +224,19 @@ describe('a token for an auditor', () => {
     [undefined, 90],
     [1, 1],
     [365, 365],
-  ])('with days %p is valid for %d days', async (given, days) => {
+  ])('an auditor token with days %p is valid for %d days', async (given, days) => {
     const { expiresAt } = await share(given)
     expect(Math.round((expiresAt - Date.now()) / 86_400_000)).toBe(days)
   })
 
-  test.each([0, 366, 1.5, '7', null])('with days %j is rejected, or gets the default if omitted', async (days) => {
-    expect((await tenant.admin.post('/log/share', { days })).status).toBe(days === null ? 201 : 400)
-  })
+  test.each([0, 366, 1.5, '7', null])(
+    'rejects an auditor token with days %j, or applies the default if omitted',
+    async (days) => {
+      expect((await tenant.admin.post('/log/share', { days })).status).toBe(days === null ? 201 : 400)
+    },
+  )
 
-  test('stops working immediately if revoked or expired, and a second revocation returns 404', async () => {
+  test('rejects an auditor token immediately after revocation or expiry, and a second revocation with 404', async () => {
     const { id, reader } = await share()
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
     const revoked = await tenant.admin.delete(`/log/shares/${id}`)
@@ -247,7 +250,7 @@ describe('a token for an auditor', () => {
     expect(refusal(await late.reader.get('/log/checkpoint'))).toEqual([401, 'unauthenticated'])
   })
 
-  test('is rejected if any part of it belongs to another token', async () => {
+  test('rejects an auditor token if any part of it belongs to another token', async () => {
     const other = await world.tenant()
     const theirs = (await other.admin.post('/log/share', {})).body.data.token as string
     const mine = (await share()).reader.credential!
@@ -283,7 +286,7 @@ describe('a token for an auditor', () => {
     expect(both.status).toBe(401)
   })
 
-  test('cannot read a suspended tenant', async () => {
+  test('an auditor token cannot read the log of a suspended tenant', async () => {
     const other = await world.tenant()
     const reader = world.as((await other.admin.post('/log/share', {})).body.data.token)
     expect((await reader.get('/log/checkpoint')).status).toBe(200)
@@ -291,7 +294,7 @@ describe('a token for an auditor', () => {
     expect(refusal(await reader.get('/log/checkpoint'))).toEqual([403, 'forbidden'])
   })
 
-  test('is limited to a hundred per tenant, not counting expired ones', async () => {
+  test('limits a tenant to a hundred auditor tokens, not counting expired ones', async () => {
     const other = await world.tenant()
     const fill = `INSERT INTO log_shares SELECT $1, 'shr_' || lpad(n::text, 26, '0'), '\\x00', 'key_x', now(), now() + $2::interval
       FROM generate_series(1, 100) n ON CONFLICT (tenant_id, share_id) DO UPDATE SET expires_at = excluded.expires_at`
@@ -302,7 +305,7 @@ describe('a token for an auditor', () => {
     expect((await other.admin.get('/log/shares')).body.data.pagination.total_items).toBe(1)
   })
 
-  test('is created, listed and revoked by GraphQL too', async () => {
+  test('GraphQL creates, lists and revokes auditor tokens', async () => {
     const made = await tenant.admin.graphql('mutation { shareLog(days: 3) { shareId token expiresAt } }')
     const { shareId, token } = made.body.data.shareLog
     expect((await world.as(token).get('/log/key')).status).toBe(200)

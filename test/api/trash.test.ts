@@ -32,7 +32,7 @@ const auditOf = async (fileId: string) =>
     ({ action, performed_by_type, details }: Record<string, never>) => [action, performed_by_type, details],
   )
 
-test('a deleted file is only visible in the trash', async () => {
+test('a deleted file is visible only in the trash', async () => {
   const upload = await withTrash('gone')
   const fileId = await upload()
   const { download_url: url } = dataOf(await tenant.admin.get(`/files/${fileId}`), { timestamp: false })
@@ -56,7 +56,7 @@ test('a deleted file is only visible in the trash', async () => {
   expect(Date.parse(item.purge_at) - Date.parse(item.deleted_at)).toBe(7 * 86_400_000)
 })
 
-test('the trash counts in bytes but not in the number of files, and all counters agree', async () => {
+test('files in the trash count in bytes but not in the number of files, and all counters agree', async () => {
   const upload = await withTrash('counted')
   const [kept, fileId] = [await upload(), await upload()]
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -109,7 +109,7 @@ test('restores a file only into an active context', async () => {
   dataOf(await tenant.admin.post(`/trash/${fileId}/restore`))
 })
 
-test('purges a file only after its time, and a lower number of days does not affect files in the trash', async () => {
+test('purges a file only after its days in the trash, which a lower number does not shorten', async () => {
   const upload = await withTrash('timed')
   const [early, late] = [await upload(), await upload()]
   for (const fileId of [early, late]) dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -134,7 +134,7 @@ test('purges a file only after its time, and a lower number of days does not aff
   ).toBe(0)
 })
 
-test('does not list or restore a file whose time in the trash has ended, before the sweep', async () => {
+test('does not list or restore a file whose days in the trash have ended, even before the sweep', async () => {
   const upload = await withTrash('ended')
   const [first, second, third] = [await upload(), await upload(), await upload()]
   for (const fileId of [first, second, third]) dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -180,7 +180,7 @@ test('a sweep keeps the blobs of the trash, even if the journal lists them', asy
   expect(await verified()).toEqual(healthy)
 })
 
-test('restores and purges are audited and create events', async () => {
+test('audits restores and purges, and creates events for them', async () => {
   const upload = await withTrash('told')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -198,7 +198,7 @@ test('restores and purges are audited and create events', async () => {
   expect(rows.map(({ type }) => type)).toEqual(['file.accepted', 'file.deleted', 'file.restored', 'file.deleted', 'file.purged'])
 })
 
-test('without a trash, a deletion is permanent and immediate', async () => {
+test('a deletion is permanent and immediate if the trash is disabled', async () => {
   const upload = await withTrash('plain', { trash_days: 0 })
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))
@@ -218,7 +218,7 @@ test('rejects the deletion of a context with files in the trash', async () => {
   dataOf(await tenant.admin.delete('/contexts/clinging'))
 })
 
-test('bulk deletions move files to the trash, and the list has links to the next page', async () => {
+test('bulk deletions move files to the trash, and the trash list has links to the next page', async () => {
   const upload = await withTrash('many')
   const ids = [await upload(), await upload(), await upload()]
   dataOf(await tenant.admin.post('/files/delete', { file_ids: ids }))
@@ -245,7 +245,7 @@ test('a key restricted to other contexts does not see the trash', async () => {
   expect(await trashOf('hidden')).toHaveLength(1)
 })
 
-test('GraphQL offers the same operations', async () => {
+test('GraphQL offers the same trash operations as REST', async () => {
   const upload = await withTrash('queried')
   const fileId = await upload()
   dataOf(await tenant.admin.delete(`/files/${fileId}`))

@@ -42,7 +42,7 @@ test('returns 503 for an unavailable scanner, stores nothing, counts nothing as 
   expect((await fetch(`${world.url}/health/live`)).status).toBe(200)
 })
 
-test('without a scanner, rejects files that require a scan, stays ready and reports the configuration', async () => {
+test('a service without a scanner rejects files that require a scan, stays ready and reports the setting', async () => {
   const unscanned = await World.open({ SCANNER_URL: 'none:' }, world)
   try {
     const tenant = await unscanned.tenant()

@@ -41,7 +41,7 @@ describe('the parts of the body', () => {
     ['a field too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
     ['no end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
-  ])('rejects %s with 400 and logs the call', async (_what, parts, ...[options]) => {
+  ])('rejects a body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
     expect(await uploads.send(parts, options)).toMatchObject({ status: 400, body: { error: { code: 'bad_user_input' } } })
     expect(await uploads.uploadCalls()).toBe(before + 1)
@@ -59,7 +59,7 @@ describe('the parts of the body', () => {
     expect((await uploads.sendBytes(body, type)).status).toBe(400)
   })
 
-  test('metadata is accepted first, last or not at all', async () => {
+  test('accepts metadata first, last or not at all', async () => {
     const metadata = { name: 'metadata', content: '{"a":1}' }
     for (const parts of [
       [metadata, file, context],
@@ -91,7 +91,7 @@ describe('GraphQL uploads', () => {
   const codes = (answer: { body: { errors?: { extensions: { code: string } }[] } }) =>
     answer.body.errors?.map(({ extensions }) => extensions.code)
 
-  test('accept a small or large file without extra temporary files', async () => {
+  test('GraphQL accepts a small or large file without extra temporary files', async () => {
     expect((await graphql([operations('notes'), map, file])).body).toMatchObject({ data: { uploadFile: { sizeBytes: 5 } } })
     const large = { name: '0', filename: 'a.bin', content: randomBytes(2 * megabyte) }
     expect((await graphql([operations('raw'), map, large])).body).toMatchObject({
@@ -102,7 +102,7 @@ describe('GraphQL uploads', () => {
     ])
   })
 
-  test('accept several files in any order', async () => {
+  test('GraphQL accepts several files in any order', async () => {
     const query =
       'mutation ($a: Upload!, $b: Upload!) { first: uploadFile(file: $a, context: "raw") { originalFilename } second: uploadFile(file: $b, context: "raw") { originalFilename } }'
     const both = { name: 'operations', content: JSON.stringify({ query, variables: { a: null, b: null } }) }
@@ -135,7 +135,7 @@ describe('GraphQL uploads', () => {
       'there are too many files',
       [operations('notes'), map, ...Array.from({ length: 11 }, (_, at) => ({ ...file, name: `${at}` }))],
     ],
-  ])('are rejected with the reason if %s', async (_what, parts, ...[options]) => {
+  ])('GraphQL rejects an upload with the reason if %s', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
     const answer = await graphql(parts, options)
     expect(answer.status).toBeLessThan(500)
@@ -143,7 +143,7 @@ describe('GraphQL uploads', () => {
     expect(await uploads.uploadCalls()).toBe(before + 1)
   })
 
-  test('are rejected before the body is read: without a credential, without the preflight header, above MAX_UPLOAD_MB', async () => {
+  test('GraphQL rejects an upload without a credential or preflight header, or that is too large, before reading the body', async () => {
     const refused = async (headers: Record<string, string | number>) => {
       const client = await uploads.connect()
       await client.head('POST', '/graphql', {
@@ -166,7 +166,7 @@ describe('GraphQL uploads', () => {
   test.each([
     ['hangs up', (client: RawClient) => client.reset()],
     ['falls silent', () => {}],
-  ])('of a client that %s leave a log entry and no data', async (_how, leave) => {
+  ])('a GraphQL client that %s leaves a log entry and no data', async (_how, leave) => {
     const before = await uploads.uploadCalls()
     const client = await uploads.connect()
     await client.head('POST', '/graphql', {

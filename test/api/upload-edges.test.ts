@@ -56,7 +56,7 @@ describe('before the body is read', () => {
     expect(await client.ended).toBe('end')
   })
 
-  test('sends the error and no reset to a client that continues to send 50 MB', async () => {
+  test('sends the error without a connection reset to a client that continues to send 50 MB', async () => {
     const client = await announce(tenant.admin, 50 * megabyte)
     const chunk = randomBytes(megabyte)
     for (let sent = 0; sent < 50; sent++) await client.send(chunk)
@@ -111,7 +111,7 @@ describe('while the body is streamed', () => {
   test.each([
     ['the context’s limit', true, 3],
     ['the limit of all contexts where the context is not known yet', false, 6],
-  ])('a chunked body without a length is rejected at %s', async (_limit, context, size) => {
+  ])('rejects a chunked body without a length at %s', async (_limit, context, size) => {
     const client = await begin()
     await chunked(client, head(context))
     for (let sent = 0; sent < size; sent++) await chunked(client, randomBytes(megabyte))
@@ -122,7 +122,7 @@ describe('while the body is streamed', () => {
   test.each([
     ['before', true],
     ['after', false],
-  ])('accepts exactly the limit and rejects one more byte, if the context is %s the file', async (_place, first) => {
+  ])('accepts exactly the limit and rejects one more byte if the context is %s the file', async (_place, first) => {
     const parts = (size: number) => {
       const context = { name: 'context', content: 'raw' }
       const file = { name: 'file', filename: 'a.bin', content: randomBytes(size) }
@@ -159,7 +159,7 @@ describe('while the body is streamed', () => {
     expect(await uploads.lastUpload()).toMatchObject({ status: 'failure' })
   })
 
-  test('a file of known size uses no temporary file, and a large one of unknown size does', async () => {
+  test('stores a large file of unknown size in a temporary file, but not a file of known size', async () => {
     const seen: string[] = []
     const [folder] = readdirSync(join(uploads.world.dataDir, 'spool'))
     const watcher = watch(join(uploads.world.dataDir, 'spool', folder!), (_event, name) => seen.push(String(name)))
@@ -181,7 +181,7 @@ describe('while the body is streamed', () => {
 })
 
 describe('the connection after an early response', () => {
-  test('stays open if little of the body is left', async () => {
+  test('keeps the connection open after an early response if little of the body remains', async () => {
     const client = await announce(undefined, 10_000)
     expect(await client.answer()).toMatchObject({ status: 401 })
     await client.send(Buffer.alloc(10_000))
@@ -189,7 +189,7 @@ describe('the connection after an early response', () => {
     expect(await client.answer()).toMatchObject({ status: 200, body: { status: 'live' } })
   })
 
-  test('closes if much of the body is left, and a pipelined request is not executed', async () => {
+  test('closes the connection if much of the body remains, without executing a pipelined request', async () => {
     const before = await uploads.uploadCalls()
     const { type, body } = multipart([
       { name: 'context', content: 'notes' },
@@ -209,7 +209,7 @@ describe('the connection after an early response', () => {
     expect(await uploads.uploadCalls()).toBe(before)
   })
 
-  test('two pipelined uploads are answered in order', async () => {
+  test('responds to two pipelined uploads in order', async () => {
     const client = await uploads.connect()
     for (const name of ['a.txt', 'b.exe']) {
       const { type, body } = multipart([
@@ -227,7 +227,7 @@ describe('the connection after an early response', () => {
     expect((await client.answer()).status).toBe(422)
   })
 
-  test('does not treat a client as silent during a slow validation', async () => {
+  test('does not treat a client as inactive during a slow validation', async () => {
     // Enough validations that the last one waits longer than a client may be silent.
     const answers = await Promise.all(
       Array.from({ length: 24 }, (_, at) => tenant.admin.upload('raw', `${at}.bin`, randomBytes(2 * megabyte))),

@@ -27,7 +27,7 @@ describe('parts', () => {
   const file: Part = { name: 'file', filename: 'a.txt', content: 'text' }
   const context: Part = { name: 'context', content: 'notes' }
 
-  test('are accepted in any order, with metadata', async () => {
+  test('accepts parts in any order, with metadata', async () => {
     const own = await world.tenant()
     await own.context('notes')
     const metadata: Part = { name: 'metadata', content: '{"page":7}' }
@@ -41,7 +41,7 @@ describe('parts', () => {
     }
   })
 
-  test('accept context and metadata as Blobs with file names, as browsers send typed parts', async () => {
+  test('accepts context and metadata as Blobs with file names, as browsers send typed parts', async () => {
     const blobs = [
       { ...context, filename: 'blob' },
       { name: 'metadata', filename: 'blob', content: '{"page":8}' },
@@ -111,7 +111,7 @@ describe('parts', () => {
     ],
     ['an empty context', [{ name: 'context', content: '' }, file], ['context']],
   ]
-  test.each(faults)('rejects %s with 400, and logs a failed call', async (_what, parts, fields) => {
+  test.each(faults)('rejects a body with %s with 400, and logs a failed call', async (_what, parts, fields) => {
     expect(getInvalidFields(await send(key, parts))).toEqual(fields)
     expect(await lastCall()).toMatchObject({ operation: 'upload', status: 'failure', file_id: null })
   })
@@ -134,7 +134,7 @@ describe('names and types', () => {
     ['a b;c=d.txt', 'a b;c=d.txt'],
     ['ARCHIVE.TXT', 'ARCHIVE.TXT'],
   ]
-  test.each(names)('%j is stored as %j', async (given, kept) => {
+  test.each(names)('stores the file name %j as %j', async (given, kept) => {
     const answer = await send(tenant.admin, [
       { name: 'context', content: 'notes' },
       { name: 'file', filename: given.replace(/\\/g, '\\\\'), content: 'text' },
@@ -143,7 +143,7 @@ describe('names and types', () => {
     expect(Buffer.byteLength(kept)).toBeLessThanOrEqual(255)
   })
 
-  test('removes control characters and bidirectional overrides', async () => {
+  test('removes control characters and bidirectional overrides from file names', async () => {
     const answer = await send(tenant.admin, [
       { name: 'context', content: 'notes' },
       { disposition: 'form-data; name="file"; filename*=UTF-8\'\'a%01b%0D%0A%00%7F%E2%80%AEc.txt', content: 'text' },
@@ -151,7 +151,7 @@ describe('names and types', () => {
     expect(nameOf(answer)).toBe('abc.txt')
   })
 
-  test('the type is detected from the content, not from the client', async () => {
+  test('detects the type from the content, not from the client', async () => {
     const claim = async (filename: string, content: Uint8Array | string) =>
       dataOf(
         await send(tenant.admin, [

@@ -40,34 +40,39 @@ describe('a rejected file', () => {
     { reason: 'corrupt_file', status: 422, name: 'a.pdf', content: () => 'only text', says: [] },
     { reason: 'virus_detected', status: 422, name: 'a.txt', content: () => eicar, says: ['EICAR'] },
   ]
-  test.each(cases)('$reason: $name, logged and counted once', async ({ reason, status, name, content, says }) => {
-    const before = await security()
-    const answer = await key.upload('notes', name, content())
-    expect(refusal(answer)).toEqual([status, reason])
-    for (const text of says) expect(answer.body.message.toLowerCase()).toContain(text.toLowerCase())
-    expect(await lastCall()).toEqual({
-      call_id: anyId('call'),
-      api_key_id: key.id,
-      api_key_name: 'upload+metadata',
-      operation: 'upload',
-      status: 'failure',
-      file_id: null,
-      context_key: 'notes',
-      error_message: answer.body.message,
-      ip_address: '127.0.0.1',
-      user_agent: expect.any(String),
-      created_at: anyTimestamp,
-    })
-    const after = await security()
-    expect(after).toMatchObject({
-      files_blocked_total: before.files_blocked_total + 1,
-      blocked_today: before.blocked_today + 1,
-      by_reason: { ...before.by_reason, [reason]: before.by_reason[reason] + 1 },
-    })
-    expect(Object.values(after.by_reason).reduce((sum: number, count) => sum + Number(count), 0)).toBe(after.files_blocked_total)
-    expect(itemsOf(await tenant.admin.get('/files'))).toEqual([])
-    expect(dataOf(await tenant.admin.get('/tenant')).storage_used_bytes).toBe(0)
-  })
+  test.each(cases)(
+    'rejects a file with $reason, which is logged and counted once: $name',
+    async ({ reason, status, name, content, says }) => {
+      const before = await security()
+      const answer = await key.upload('notes', name, content())
+      expect(refusal(answer)).toEqual([status, reason])
+      for (const text of says) expect(answer.body.message.toLowerCase()).toContain(text.toLowerCase())
+      expect(await lastCall()).toEqual({
+        call_id: anyId('call'),
+        api_key_id: key.id,
+        api_key_name: 'upload+metadata',
+        operation: 'upload',
+        status: 'failure',
+        file_id: null,
+        context_key: 'notes',
+        error_message: answer.body.message,
+        ip_address: '127.0.0.1',
+        user_agent: expect.any(String),
+        created_at: anyTimestamp,
+      })
+      const after = await security()
+      expect(after).toMatchObject({
+        files_blocked_total: before.files_blocked_total + 1,
+        blocked_today: before.blocked_today + 1,
+        by_reason: { ...before.by_reason, [reason]: before.by_reason[reason] + 1 },
+      })
+      expect(Object.values(after.by_reason).reduce((sum: number, count) => sum + Number(count), 0)).toBe(
+        after.files_blocked_total,
+      )
+      expect(itemsOf(await tenant.admin.get('/files'))).toEqual([])
+      expect(dataOf(await tenant.admin.get('/tenant')).storage_used_bytes).toBe(0)
+    },
+  )
 
   test('reports the first check that fails', async () => {
     const tooLargeAndForeign = await key.upload('notes', 'a.exe', 'x'.repeat(megabyte + 1))
@@ -91,14 +96,14 @@ describe('a rejected file', () => {
 })
 
 describe('sizes', () => {
-  test('accepts a file of exactly the limit and rejects one more byte', async () => {
+  test('accepts a file of exactly the size limit and rejects one more byte', async () => {
     const own = await world.tenant()
     await own.context('notes', { max_file_size_mb: 1 })
     expect(dataOf(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte)), uploaded).size_bytes).toBe(megabyte)
     expect(refusal(await own.admin.upload('notes', 'a.txt', 'x'.repeat(megabyte + 1)))).toEqual([413, 'size_exceeded'])
   })
 
-  test('enforces the limit if the context follows the file, and without a Content-Length', async () => {
+  test('enforces the size limit if the context follows the file, and without a Content-Length', async () => {
     const parts = [
       { name: 'file', filename: 'a.txt', content: 'x'.repeat(2 * megabyte) },
       { name: 'context', content: 'notes' },
@@ -119,7 +124,7 @@ describe('sizes', () => {
     expect(refusal(chunked)).toEqual([413, 'size_exceeded'])
   })
 
-  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts it', async () => {
+  test('rejects a Content-Length above MAX_UPLOAD_MB before reading the body, and counts the rejection', async () => {
     const before = await security()
     expect(refusal(await key.upload('notes', 'a.txt', 'x'.repeat(7 * megabyte)))).toEqual([413, 'size_exceeded'])
     expect((await security()).by_reason.size_exceeded).toBe(before.by_reason.size_exceeded + 1)
@@ -128,7 +133,7 @@ describe('sizes', () => {
 })
 
 describe('quotas', () => {
-  test('the quota of a context can be filled exactly', async () => {
+  test('accepts uploads until the quota of a context is filled exactly', async () => {
     const own = await world.tenant()
     await own.context('small', { storage_quota_mb: 1, max_file_size_mb: 2 })
     await own.context('large')

@@ -64,7 +64,7 @@ const deliveries = async (id: string) => (await tenant.admin.get(`/webhooks/${id
 const webhook = async (id: string) => (await tenant.admin.get(`/webhooks/${id}`)).body.data
 
 describe('a failed delivery attempt', () => {
-  test('is repeated with the same id, and later events wait', async () => {
+  test('retries a failed delivery with the same id, and delays later events', async () => {
     sender([0.05, 0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 2 ? 503 : 200)(received, response, nth)
     const id = await hook()
@@ -83,7 +83,7 @@ describe('a failed delivery attempt', () => {
     expect(await webhook(id)).toMatchObject({ failing_since: null, next_attempt_at: null, last_sequence: last })
   })
 
-  test('is abandoned after the last attempt, and the next event is sent', async () => {
+  test('abandons a delivery after the last attempt, and sends the next event', async () => {
     sender([0.05, 0.05])
     receiver.reply = (received, response, nth) => replyWith(nth <= 3 ? 500 : 204)(received, response, nth)
     const id = await hook()
@@ -100,7 +100,7 @@ describe('a failed delivery attempt', () => {
     ])
   })
 
-  test('is repeated after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
+  test('retries a delivery after 5 s, 30 s, 2 min, 10 min, 1, 3, 6, 12 and 24 hours of database time', async () => {
     sender()
     receiver.reply = replyWith(500)
     const id = await hook()
@@ -132,7 +132,7 @@ describe('a failed delivery attempt', () => {
     expect(receiver.received).toHaveLength(10)
   })
 
-  test('with status 410 disables the webhook immediately, which resumes with that event once enabled', async () => {
+  test('a delivery with status 410 disables the webhook, which resumes with that event after being enabled', async () => {
     sender([0.05])
     receiver.reply = replyWith(410)
     const id = await hook()
@@ -157,7 +157,7 @@ describe('a failed delivery attempt', () => {
     expect(receiver.sequences).toEqual([last - 1, last - 1, last])
   })
 
-  test('disables the webhook after five days of failures, but not after four days and a success', async () => {
+  test('disables a webhook after five days of failures, but not after four days and a success', async () => {
     sender([0.05])
     receiver.reply = replyWith(500)
     const id = await hook()
@@ -186,7 +186,7 @@ describe('a failed delivery attempt', () => {
     expect(off).toMatchObject({ disabled_reason: 'failing' })
   })
 
-  test('does not follow a redirect', async () => {
+  test('a delivery does not follow a redirect', async () => {
     sender([60])
     const other = await receive()
     receiver.reply = replyWith(302, { location: other.url })
@@ -200,7 +200,7 @@ describe('a failed delivery attempt', () => {
     expect(other.received).toEqual([])
   })
 
-  test('fails and is logged if the receiver answers 101, and the sender closes', async () => {
+  test('a delivery fails and is logged if the receiver responds with 101, and the sender can be closed', async () => {
     const used = sender([60])
     receiver.reply = switchProtocols
     const id = await hook()
@@ -216,7 +216,7 @@ describe('a failed delivery attempt', () => {
     await used.close()
   })
 
-  test('does not occupy the test endpoint if the receiver answers 101', async () => {
+  test('a receiver that responds with 101 does not occupy the test endpoint', async () => {
     receiver.reply = switchProtocols
     const id = await hook()
     // A tenant can run two tests at the same time.
@@ -226,7 +226,7 @@ describe('a failed delivery attempt', () => {
     }
   })
 
-  test('stops reading an endless response and stores nothing of it', async () => {
+  test('a delivery stops reading an endless response and stores nothing of it', async () => {
     sender([60])
     let sent = 0
     receiver.reply = (_, response) => {
@@ -266,7 +266,7 @@ describe('a failed delivery attempt', () => {
   })
 })
 
-test('a tenant holds at most 16 delivery slots, and the webhooks of other tenants are delivered', async () => {
+test('a tenant occupies at most 16 delivery slots, so that webhooks of other tenants are delivered', async () => {
   sender([60])
   let [open, maxOpen] = [0, 0]
   receiver.reply = (_, response) => {
@@ -312,7 +312,7 @@ test('closing the sender does not wait for a delivery that never ends', async ()
 }, 60_000)
 
 describe('several replicas', () => {
-  test('share the webhooks and send each event once, in order', async () => {
+  test('several replicas share the webhooks and send each event once, in order', async () => {
     const replica = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' }, world)
     opened.push(replica)
     sender()
@@ -328,7 +328,7 @@ describe('several replicas', () => {
     for (const each of receivers) expect(each.sequences).toEqual(all)
   })
 
-  test('send nothing for a suspended tenant, and all its events afterwards', async () => {
+  test('several replicas send nothing for a suspended tenant, and all its events after it is resumed', async () => {
     sender()
     const id = await hook()
     const { tenants } = world.app.services
@@ -352,7 +352,7 @@ describe('several replicas', () => {
   })
 })
 
-test('stores the latest thousand deliveries', async () => {
+test('stores only the latest thousand deliveries', async () => {
   const id = await hook()
   await world.database.pool.query(
     `INSERT INTO webhook_deliveries (tenant_id, webhook_id, delivery_id, event_id, type, status, attempts, created_at, attempted_at)

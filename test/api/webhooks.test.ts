@@ -33,7 +33,7 @@ const isSignedBy = (secret: string, received: Received): boolean => {
 const events = (...given: Parameters<typeof appendEvents>[2]) => appendEvents(world, tenant.tenantId, given)
 
 describe('management of webhooks', () => {
-  test('creation shows the secret once and stores it encrypted', async () => {
+  test('the creation of a webhook shows its secret once and stores it encrypted', async () => {
     const created = await hook({ description: 'Our ledger', types: ['file.*', 'quota.threshold'] })
     const { webhook_id: id, secret } = created
     expect(id).toMatch(/^whk_[0-9a-hjkmnp-tv-z]{26}$/)
@@ -66,7 +66,7 @@ describe('management of webhooks', () => {
     expect(Buffer.from(rows[0].secret_encrypted).includes(secret)).toBe(false)
   })
 
-  test('reports all invalid fields together', async () => {
+  test('reports all invalid webhook fields together', async () => {
     const { status, body } = await tenant.admin.post('/webhooks', {
       url: 'http://user:password@127.0.0.1/',
       contexts: ['nowhere'],
@@ -84,7 +84,7 @@ describe('management of webhooks', () => {
     ])
   })
 
-  test('audits changes, disabling and enabling with the host of the address only', async () => {
+  test('audits changes of a webhook, including disabling and enabling, with only the host of its URL', async () => {
     await tenant.context('invoices')
     const { webhook_id: id } = await hook()
     const { body } = await tenant.admin.patch(`/webhooks/${id}`, { url: `${receiver.url}/token`, contexts: ['invoices'] })
@@ -108,7 +108,7 @@ describe('management of webhooks', () => {
     expect((await tenant.admin.get(`/webhooks/${id}`)).status).toBe(404)
   })
 
-  test('stores and shows the canonical form of a URL', async () => {
+  test('stores and shows the canonical form of a webhook URL', async () => {
     const { origin, host } = new URL(receiver.url)
     const { webhook_id: id } = await hook({ url: `HTTP://${host}\\@example.com/a/../hook` })
     const created = await tenant.admin.get(`/webhooks/${id}`)
@@ -125,7 +125,7 @@ describe('management of webhooks', () => {
 })
 
 describe('sent events', () => {
-  test('include uploads, rejected uploads, deletions and changes of the webhook', async () => {
+  test('sends uploads, rejected uploads, deletions and changes of the webhook as events', async () => {
     await tenant.context('notes')
     const { webhook_id: id, secret } = await hook()
     const uploaded = await tenant.admin.upload('notes', 'a.txt', 'text')
@@ -148,7 +148,7 @@ describe('sent events', () => {
     )
   })
 
-  test('are sent in order, with signatures that the reference package of the standard accepts', async () => {
+  test('sends events in order, with signatures that the reference implementation of the standard accepts', async () => {
     await events({}, {})
     const { secret } = await hook({ types: ['file.*'] })
     const last = await events({ data: { file_id: 'file_1' } }, { data: { file_id: 'file_2' } }, { data: { file_id: 'file_3' } })
@@ -166,7 +166,7 @@ describe('sent events', () => {
     ).toThrow()
   })
 
-  test('are limited to the selected types and contexts, and include events without a context', async () => {
+  test('sends only the selected types and contexts, and events without a context', async () => {
     await tenant.context('invoices')
     await tenant.context('photos')
     await hook({ types: ['file.*', 'quota.threshold'], contexts: ['invoices'] })
@@ -181,7 +181,7 @@ describe('sent events', () => {
     expect(receiver.sequences).toEqual([last - 3, last - 1, last])
   })
 
-  test('are listed in the delivery log newest first, which is deleted with the webhook', async () => {
+  test('lists deliveries newest first, and deletes them with the webhook', async () => {
     const { webhook_id: id } = await hook({ types: ['file.*'] })
     const last = await events({}, {}, {})
     await receiver.atLeast(3)
@@ -212,7 +212,7 @@ describe('sent events', () => {
     expect(rows).toEqual([{ left: 0 }])
   })
 
-  test('a test is sent immediately, also to a disabled webhook, and is not in the journal', async () => {
+  test('sends a test event immediately, also to a disabled webhook, and does not add it to the journal', async () => {
     const { webhook_id: id, secret } = await hook({ types: ['file.*'] })
     await tenant.admin.patch(`/webhooks/${id}`, { status: 'disabled' })
     const { body } = await tenant.admin.post(`/webhooks/${id}/test`)
@@ -234,7 +234,7 @@ describe('sent events', () => {
     expect((await tenant.admin.get(`/webhooks/${id}/deliveries`)).body.data.pagination.total_items).toBe(2)
   })
 
-  test('both secrets sign for a day after a rotation, then only the new one', async () => {
+  test('signs with both secrets for a day after a rotation, then only with the new secret', async () => {
     const { webhook_id: id, secret: before } = await hook({ types: ['file.*'] })
     const { body } = await tenant.admin.post(`/webhooks/${id}/rotate-secret`)
     const { secret: after, previous_secret_expires_at: until } = body.data
@@ -274,7 +274,7 @@ describe('sent events', () => {
     expect([beyond.status, beyond.body.error.details.fields[0].field]).toEqual([400, 'from_sequence'])
   })
 
-  test('GraphQL offers all operations', async () => {
+  test('GraphQL offers all webhook operations', async () => {
     const made = await tenant.admin.graphql(
       'mutation ($url: String!) { createWebhook(input: { url: $url, types: ["file.*"] }) { webhookId url types status secret webhook { id types } } }',
       { url: receiver.url },

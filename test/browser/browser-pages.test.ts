@@ -27,7 +27,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
     while (!(await page.inputValue('#result')).includes(text)) await sleep(20)
   }
 
-  test('/graphql generates a document for a field and runs it', async () => {
+  test('the page /graphql generates a document for a field and runs it', async () => {
     await tenant.admin.upload('notes', 'shown.txt', 'text')
     const { page, strays, complaints } = await toPage(browser, world.url)
     // Hold the response with the list of fields until the search text was typed.
@@ -58,7 +58,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
     await page.close()
   })
 
-  test('/graphql shows errors of the service and reports invalid JSON variables', async () => {
+  test('the page /graphql shows errors of the service and reports invalid JSON variables', async () => {
     const { page } = await toPage(browser, world.url)
     await page.goto(`${world.url}/graphql`)
     await page.click('#run')
@@ -69,7 +69,7 @@ describeWith('chromium')('GraphQL and API pages in a browser', () => {
     await page.close()
   })
 
-  test('/docs uploads a file with metadata from “Try it out”', async () => {
+  test('the page /docs uploads a file with metadata from “Try it out”', async () => {
     const { page, strays } = await toPage(browser, world.url)
     await page.goto(`${world.url}/docs`)
     await page.click('button.authorize')

@@ -89,7 +89,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
       }
     })
 
-    test('has none in the sign-in form, a dialog, a menu, or the list of uploads', async () => {
+    test('has no serious violation in the sign-in form, a dialog, a menu, or the list of uploads', async () => {
       const visitor = await (await dashboard.visitor(look)).newPage()
       await visitor.goto('/')
       await visitor.getByLabel('Password').waitFor()
@@ -158,7 +158,7 @@ describeWith('chromium')('accessibility and layout of the dashboard', () => {
     expect((await tenant.admin.get(`/files/${body.data.file_id}/metadata`)).status).toBe(404)
   })
 
-  test('keeps the selected theme after a reload', async () => {
+  test('preserves the selected theme after a reload', async () => {
     const page = await dashboard.signedIn(tenant, { colorScheme: 'light' })
     await page.getByLabel('Theme').selectOption('dark')
     await page.reload()

@@ -131,7 +131,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
-  test('shows until when codes are rejected after too many wrong codes', async () => {
+  test('shows the end time of the lock after too many wrong codes', async () => {
     const { email, password } = await dashboard.user(tenant, ['metadata'])
     const page = await (await dashboard.visitor()).newPage()
     await page.goto('/')
@@ -150,7 +150,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     }
   })
 
-  test('shows only the set-up to a user without a second factor if the tenant requires one', async () => {
+  test('shows only the setup to a user without a second factor if the tenant requires one', async () => {
     const strict = await world.tenant()
     await strict.admin.graphql('mutation { requireSecondFactor(required: true) { id } }')
     const user = await dashboard.user(strict, ['admin'])
@@ -228,7 +228,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect(await page.locator('.tile').count()).toBe(0)
   })
 
-  test('keeps unsaved input when the session ends and the user signs in again', async () => {
+  test('preserves unsaved input when the session ends and the user signs in again', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/contexts/new-context' })
     await page.getByLabel('Key', { exact: true }).fill('half_typed')
     await page.getByLabel('Name', { exact: true }).fill('Half typed')
@@ -246,7 +246,7 @@ describeWith('chromium')('dashboard sessions and permissions', () => {
     expect((await tenant.admin.get('/contexts/half_typed')).status).toBe(200)
   })
 
-  test('keeps the page while offline, and retries uploads when online again', async () => {
+  test('preserves the page while offline, and retries uploads when online again', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/files?context=notes' })
     await page.getByRole('cell', { name: 'kept.txt', exact: true }).waitFor()
     await page.context().setOffline(true)

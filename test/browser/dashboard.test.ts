@@ -353,7 +353,7 @@ describeWith('chromium')('dashboard', () => {
     expect(await entry.textContent()).toMatch(/Ada Lovelace[\s\S]*revoked[\s\S]*new_status/)
   })
 
-  test('creates a user with a password that is shown once, signs the user out, and disables the account', async () => {
+  test('creates a user with a password shown once, signs the user out, and disables the account', async () => {
     const page = await dashboard.signedIn(tenant, { at: '/users' })
     await button(page, 'New user').click()
     await dialog(page).getByLabel('Name').fill('Grace')

@@ -68,7 +68,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
       times,
     })
 
-  test('resumes after lost connections and returns the file id', async () => {
+  test('Uppy resumes an upload after lost connections and returns the file id', async () => {
     const way = await BreakingProxy.open(world.url)
     way.breakAfter(700_001, 400_003)
     const text = randomBytes(7_500).toString('base64')
@@ -81,7 +81,7 @@ describeWith('chromium')('Uppy in a browser, on a page of another origin', () =>
     expect(Buffer.from(await (await fetch(url)).arrayBuffer()).equals(content)).toBe(true)
   })
 
-  test('returns the reason of a rejection before the first byte and after the last', async () => {
+  test('Uppy receives the rejection reason before the first byte and after the last', async () => {
     const early = await send(world.url, 'program.exe', 'x')
     expect(early).toMatchObject({ outcome: 'error', status: 422 })
     expect([early.status, JSON.parse(early.body!).error.code]).toEqual([422, 'invalid_extension'])

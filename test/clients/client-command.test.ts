@@ -49,7 +49,7 @@ const json = async (args: string[]) => {
   }
 }
 
-test('login stores URL and key with mode 0600 after they were accepted', async () => {
+test('login stores the URL and key with mode 0600 after the service accepted them', async () => {
   const wrong = await assay(['login', '--url', world.url, '--key', 'assay_wrong'], {})
   expect([wrong.status, wrong.err]).toEqual([1, expect.stringContaining('key')])
   expect((await assay(['ls'], {})).status).toBe(2)
@@ -89,7 +89,7 @@ test('reports rejected files, continues with the others, and exits with status 1
   expect(tested.out).toMatch(/^blank\.txt\trejected\tblank_file\t.+\ngood\.txt\taccepted\t-\t-\n$/)
 })
 
-test('keys and logs create, disable and list', async () => {
+test('keys and logs create, disable and list objects', async () => {
   const made = await json(['keys', 'create', '--name', 'Robot', '--scopes', 'metadata', '--expires-in-days', '30'])
   expect(made.rows).toMatchObject([{ name: 'Robot', scopes: ['metadata'], api_key: expect.stringMatching(/^assay_/) }])
   const id = made.rows[0].api_key_id

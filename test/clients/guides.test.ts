@@ -37,7 +37,7 @@ function blocksOf(title: string): string[] {
 }
 
 describeWith('python3')('guide for Python', () => {
-  test('uploads, downloads, handles a rejection, and prints the documented output', async () => {
+  test('the guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Python')
     const { stdout } = await run(partPath('python3'), ['-c', program!], { env })
     expect(stdout).toBe(shown)
@@ -64,7 +64,7 @@ test('the Next.js route of the guide forwards a form and returns the response', 
 })
 
 describeWith('go')('guide for Go', () => {
-  test('uploads, downloads, handles a rejection, and prints the documented output', async () => {
+  test('the guide program uploads, downloads, handles a rejection, and prints the documented output', async () => {
     const [program, shown] = blocksOf('From Go')
     writeFileSync(join(folder, 'main.go'), program!)
     const cache = { HOME: folder, GOCACHE: join(folder, 'go-cache'), GOFLAGS: '-mod=mod', CGO_ENABLED: '0' }
@@ -87,7 +87,7 @@ describeWith('chromium')('guide for a browser form', () => {
   })
   afterAll(() => void backEnd?.kill())
 
-  test('the back end streams a form to the service, links the stored file, and shows a rejection', async () => {
+  test('the back end of the guide streams a form to the service, links the stored file, and shows a rejection', async () => {
     const browser = await openBrowser()
     try {
       const { page, complaints } = await toPage(browser, url)
@@ -130,7 +130,7 @@ test('the guide for an external identity provider documents working settings and
 })
 
 describeWith('curl')('guide for resumable uploads', () => {
-  test('uploads a file with curl and resumes it', async () => {
+  test('the curl guide uploads a file and resumes it', async () => {
     const page = readFileSync(new URL('../../docs/resumable.md', import.meta.url), 'utf8')
     const [, script] = /^```sh\n([\s\S]*?)^```$/m.exec(page)!
     writeFileSync(join(folder, 'invoice.csv'), 'id,amount\n1,9.50\n')

@@ -52,7 +52,7 @@ describeWith('go')('Go packages for transparency logs', () => {
   const readLog = (token: string, more: Record<string, string> = {}) =>
     outcomeOf(run(program, [], { env: { ASSAY_URL: setup.world.url, ASSAY_TOKEN: token, ...more } }))
 
-  test('verify checkpoint, entries, growth and receipts with an auditor token', async () => {
+  test('the sample program verifies checkpoint, entries, growth and receipts with an auditor token', async () => {
     const own = await setup.world.tenant()
     await own.context('notes')
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
@@ -68,7 +68,7 @@ describeWith('go')('Go packages for transparency logs', () => {
     expect(await readLog(token, { BEFORE: before.replace('\n5\n', '\n6\n') })).toMatchObject({ status: 1 })
   })
 
-  test('detect a changed entry', async () => {
+  test('the sample program detects a changed entry', async () => {
     const own = await setup.world.tenant()
     const token = (await own.admin.post('/log/share', {})).body.data.token as string
     await growJournal(setup.world.database.pool, own.tenantId, 300)
@@ -96,11 +96,11 @@ describeWhere(python !== undefined, 'Python’s cryptography is not installed (a
       return outcomeOf(run(python!, ['-c', program, join(folder, 'r.jws'), join(folder, 'file'), keys]))
     }
 
-    test('has about thirty lines without blank ones', () => {
+    test('the sample verifier has at most 32 lines without blank ones', () => {
       expect(program.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(32)
     })
 
-    test('verifies receipts at different positions of a log', async () => {
+    test('the sample verifier verifies receipts at different positions of a log', async () => {
       const ids: string[] = []
       for (let n = 0; n < 4; n++) ids.push(await setup.upload(`${n}.txt`, `${reportText}${n}`))
       for (const [n, id] of ids.entries()) {
@@ -113,7 +113,7 @@ describeWhere(python !== undefined, 'Python’s cryptography is not installed (a
       }
     })
 
-    test('rejects another file and a changed receipt', async () => {
+    test('the sample verifier rejects another file and a changed receipt', async () => {
       const receipt = await setup.getReceipt(`/files/${await setup.upload()}/receipt`)
       const keys = await setup.saveKeySet()
       expect(await check(receipt, 'another', keys)).toMatchObject({ status: 1, stdout: expect.stringContaining('another file') })

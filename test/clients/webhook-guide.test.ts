@@ -71,7 +71,7 @@ test('the Node.js receiver verifies events and rejects forged ones', async () =>
 })
 
 describeWith('python3')('receiver in Python', () => {
-  test('verifies events and rejects forged ones', async () => {
+  test('the Python receiver verifies events and rejects forged ones', async () => {
     expect(await received(partPath('python3'), ['-c', blockOf('python')])).toMatch(/^\d+ file\.accepted\n/)
   })
 })

@@ -89,13 +89,13 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await read('a/empty')).toHaveLength(0)
     })
 
-    test('a missing blob is not found, has no size, and can be deleted without an error', async () => {
+    test('reports a missing blob as not found and without a size, and deletes it without an error', async () => {
       await expect(storage.open('a/nothing')).rejects.toMatchObject({ code: 'not_found' })
       expect(await storage.size('a/nothing')).toBeNull()
       await storage.remove('a/nothing')
     })
 
-    test('a deleted blob is not found, and a second deletion succeeds', async () => {
+    test('reports a deleted blob as not found, and accepts a second deletion', async () => {
       await put('a/b')
       await storage.remove('a/b')
       await storage.remove('a/b')
@@ -120,7 +120,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect((await read('a/b')).toString()).toBe('first')
     })
 
-    test('one of twenty concurrent uploads to the same path succeeds completely', async () => {
+    test('exactly one of twenty concurrent uploads to the same path succeeds, and completely', async () => {
       const contents = Array.from({ length: 20 }, (_, index) => noise(50_000, index + 1))
       const outcomes = await Promise.allSettled(contents.map((bytes) => put('a/same', bytes)))
       const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [index] : []))
@@ -150,7 +150,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       }
     })
 
-    test('distinguishes paths with common prefixes, and orders them by bytes', async () => {
+    test('distinguishes paths with common prefixes, and sorts them by bytes', async () => {
       const paths = [
         'images/a',
         'images-2/a',
@@ -192,7 +192,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
     })
 
     test.each(['', '/a', 'a/', 'a//b', '../a', 'a/../../b', 'a/./b', 'a\0b', 'a\nb', '.assay/x', `a/${'x'.repeat(201)}`])(
-      'every call rejects the illegal path %j',
+      'every method rejects the illegal path %j',
       async (path) => {
         await expect(put(path, 'x')).rejects.toThrow(TypeError)
         await expect(storage.open(path)).rejects.toThrow(TypeError)
@@ -217,7 +217,7 @@ export function blobStorageContract(name: string, open: () => Promise<StoreUnder
       expect(await storage.size('a/given-up')).toBeNull()
     })
 
-    test('fails within a bounded time while the store is down, and works afterwards without reopening', async () => {
+    test('fails within a bounded time while the store is down, and works afterwards without being reopened', async () => {
       await put('a/before')
       await storage.ready()
       await store.down()

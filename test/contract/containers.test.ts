@@ -83,7 +83,7 @@ const samples: Record<Container, (inside: Buffer) => Buffer | Promise<Buffer>> =
 }
 
 const only = Object.keys(samples) as Container[]
-test.each(only)('recognizes %s', async (container) => {
+test.each(only)('ClamAV recognizes %s', async (container) => {
   const bytes = await samples[container](thrice)
   expect(recognise(bytes) ?? recogniseTail(bytes)).toBe(container)
 })
@@ -101,7 +101,7 @@ describe('the built-in scanner', () => {
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), { signal: new AbortController().signal })
 
-  test.each(only)('finds the virus, or reports an incomplete scan: %s', async (container) => {
+  test.each(only)('finds the virus or reports an incomplete scan: %s', async (container) => {
     const seen = containers[container].builtIn === 'reader'
     const bytes = await samples[container](thrice)
     expect(await scan(bytes)).toMatchObject(seen ? found : incomplete)
@@ -150,7 +150,7 @@ describeWith('clamd')('ClamAV', () => {
   })
 
   test.each(only.filter((container) => !elsewhere.has(container)))(
-    'finds the virus, or reports an incomplete scan: %s',
+    'finds the virus or reports an incomplete scan with ClamAV: %s',
     async (container) => {
       const verdict = await scanner.scan(inMemory(await samples[container](fromItsStart)), {
         signal: new AbortController().signal,

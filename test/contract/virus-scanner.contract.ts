@@ -55,7 +55,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(zip)).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('encrypted') })
     })
 
-    test('scans a file and memory', async () => {
+    test('scans a file on disk and content in memory', async () => {
       const infected = await inFile(Buffer.concat([eicar, Buffer.alloc(700_000, ' ')]))
       const harmless = await inFile(Buffer.alloc(700_000, 'x'))
       try {
@@ -75,7 +75,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(verdicts.map(({ verdict }) => verdict === 'infected')).toEqual(files.map((file) => file === eicar))
     })
 
-    test('an aborted scan rejects with the reason of the abort', async () => {
+    test('rejects an aborted scan with the reason of the abort', async () => {
       const reason = new Error('the client hung up')
       await expect(opened.scanner.scan(inMemory(text), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
       const controller = new AbortController()
@@ -85,7 +85,7 @@ export function virusScannerContract(name: string, open: () => Promise<OpenedSca
       expect(await scan(text)).toEqual(clean)
     })
 
-    test('reports its identity', async () => {
+    test('reports the name and version of the engine', async () => {
       const identity = await opened.scanner.identity()
       expect(identity.name).toMatch(/^(ClamAV|YARA-X)/)
       expect(identity.version).toMatch(/^\d+\.\d+/)

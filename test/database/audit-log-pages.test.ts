@@ -81,7 +81,7 @@ const horizons = [
   new Date(Math.floor(Date.now() / day) * day - 10 * day),
 ]
 
-test.each(horizons)('pages, connections and exports of any filter equal skipping row by row, back to %s', async (horizon) => {
+test.each(horizons)('pages, connections and exports of any filter equal a row-by-row scan, back to %s', async (horizon) => {
   const log = new AuditLogService({ db: books.database, horizon: () => horizon })
   for (let times = 0; times < 80; times++) {
     const filter = anyFilter()

@@ -26,7 +26,7 @@ const present = (identity: Identity, secret: string) =>
 const disable = "update api_keys set status = 'disabled' where api_key_id = $1"
 
 describe('an API key', () => {
-  test('authenticates as its actor, with the origin of the call', async () => {
+  test('an API key authenticates as its actor, with the origin of the call', async () => {
     const key = await world.apiKey(tenantId, { scopes: ['upload', 'metadata'] })
     expect(await present(here, key.secret)).toEqual({
       outcome: 'actor',
@@ -43,7 +43,7 @@ describe('an API key', () => {
     })
   })
 
-  test('needs no database query if cached', async () => {
+  test('a cached API key needs no database query', async () => {
     const key = await world.apiKey(tenantId)
     // A machine that stalls for a second causes additional lookups, because cache entries are trusted only while verified.
     await waitUntil(async () => {
@@ -63,7 +63,7 @@ describe('an API key', () => {
       "update api_keys set expires_at = now() - interval '1 second' where api_key_id = $1",
       'This API key has expired.',
     ],
-  ])('that is %s is rejected and identified', async (_, sql, message) => {
+  ])('rejects and identifies an API key that is %s', async (_, sql, message) => {
     const key = await world.apiKey(tenantId)
     await present(here, key.secret)
     await world.change('api_key', key.id, sql)
@@ -72,7 +72,7 @@ describe('an API key', () => {
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'rejected', message, known })
   })
 
-  test('that expires in the cache is rejected from that time on', async () => {
+  test('rejects a cached API key as soon as it expires', async () => {
     const key = await world.apiKey(tenantId, { expiresAt: new Date(Date.now() + 3_600_000) })
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
     setClock(Date.now() + 3_700_000)
@@ -83,11 +83,11 @@ describe('an API key', () => {
     }
   })
 
-  test('that nobody has is refused, and known to nobody', async () => {
+  test('rejects an unknown API key', async () => {
     expect(await present(here, newApiKeySecret())).toMatchObject({ outcome: 'rejected', message: 'This API key is unknown.' })
   })
 
-  test('of a suspended tenant is forbidden, and works again after the tenant resumes', async () => {
+  test('rejects a key of a suspended tenant as forbidden, and accepts it after the tenant resumes', async () => {
     const tenant = await world.tenant()
     const key = await world.apiKey(tenant)
     await present(here, key.secret)
@@ -99,7 +99,7 @@ describe('an API key', () => {
     expect(await present(here, key.secret)).toMatchObject({ outcome: 'actor' })
   })
 
-  test('accepts the old secret after a rotation until the end of the grace period', async () => {
+  test('accepts the old secret of a rotated API key until the end of the grace period', async () => {
     const key = await world.apiKey(tenantId)
     const fresh = newApiKeySecret()
     const rotate = `update api_keys set previous_secret_hash = secret_hash,
@@ -127,7 +127,7 @@ describe('the Authorization header', () => {
     ['two credentials in one', ['Authorization', 'Bearer KEY, Bearer KEY'], 'rejected'],
     ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'rejected'],
     ['the scheme in any case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
-  ])('%s', async (_, headers, outcome) => {
+  ])('authenticates by the Authorization header: %s', async (_, headers, outcome) => {
     const key = await world.apiKey(tenantId)
     const sent = headers.map((part) => part.replaceAll('KEY', key.secret))
     expect(await here.authenticate(sent, origin)).toMatchObject({ outcome })
@@ -135,7 +135,7 @@ describe('the Authorization header', () => {
 })
 
 describe('two replicas', () => {
-  test('reject a disabled key as soon as the notification arrives', async () => {
+  test('replicas reject a disabled key as soon as the notification arrives', async () => {
     const there = await world.replica()
     const key = await world.apiKey(tenantId)
     await waitUntil(() => there.listener.trusted())
@@ -148,7 +148,7 @@ describe('two replicas', () => {
     })
   })
 
-  test('query the database while the notification connection is broken, and cache again afterwards', async () => {
+  test('queries the database while the notification connection is broken, and caches again afterwards', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -167,7 +167,7 @@ describe('two replicas', () => {
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
-    test('at any time', async () => {
+    test('a replica paused at any time reads pending notifications and keeps its connection', async () => {
       const there = await world.replica({ onError })
       for (let times = 0; times < 3; times++) {
         await waitUntil(() => there.listener.trusted())
@@ -177,7 +177,7 @@ describe('two replicas', () => {
       expect(lost).toEqual([])
     })
 
-    test('while it waits for its echo', async () => {
+    test('a replica paused while it waits for its echo reads pending notifications and keeps its connection', async () => {
       const echo = 'select pg_notify($1, $2)'
       const query = pg.Client.prototype.query as (...given: unknown[]) => unknown
       let listening: pg.Client | undefined
@@ -200,7 +200,7 @@ describe('two replicas', () => {
     })
   })
 
-  test('with a silently dead connection detects it within a second', async () => {
+  test('detects a silently dead notification connection within a second', async () => {
     expect(trustMs).toBeLessThan(1_000)
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
@@ -218,7 +218,7 @@ describe('two replicas', () => {
 })
 
 describe('changes that a replica missed', () => {
-  test('still apply after it receives notifications again', async () => {
+  test('a replica applies missed changes after it receives notifications again', async () => {
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -269,7 +269,7 @@ describe('rotation of master and signing keys', () => {
 })
 
 describe('last use', () => {
-  test('is written in batches with the latest use of each key', async () => {
+  test('writes the latest use of each key in batches', async () => {
     const writes: { apiKeyId: string; at: Date }[][] = []
     const replica = await world.replica({ writeKeyUses: async (uses) => void writes.push(uses) })
     const key = await world.apiKey(tenantId)
@@ -280,7 +280,7 @@ describe('last use', () => {
     expect(writes).toEqual([[{ apiKeyId: key.id, at: expect.any(Date) }]])
   })
 
-  test('is also updated for a cached key after it is written, but never replaces a later one of another replica', async () => {
+  test('updates the last use of a cached key, but never replaces a later use on another replica', async () => {
     const replica = await world.replica()
     const key = await world.apiKey(tenantId)
     await present(replica, key.secret)

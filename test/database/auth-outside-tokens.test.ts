@@ -65,7 +65,7 @@ describe('an external provider', () => {
     return new SignJWT(payload).setProtectedHeader({ alg: by, ...(kid ? { kid } : {}), ...header }).sign(provider.keys[by])
   }
 
-  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts its tokens by %s', async (by) => {
+  test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts tokens of an external provider by %s', async (by) => {
     expect(await present(here, await signed({}, by))).toEqual({
       outcome: 'actor',
       actor: {
@@ -82,7 +82,7 @@ describe('an external provider', () => {
     })
   })
 
-  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects its tokens by %s', async (by) => {
+  test.each(['PS256', 'RS512', 'ES384'] as const)('rejects tokens of an external provider by %s', async (by) => {
     expect(await present(here, await signed({}, by))).toMatchObject({
       message: 'This token is signed in a way that is not accepted.',
     })
@@ -99,20 +99,20 @@ describe('an external provider', () => {
     ['of no tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or wrong."],
     ['of a tenant that is no text', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
     ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
-  ])('%s', async (_, change, message) => {
+  ])('rejects a token %s', async (_, change, message) => {
     expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
   })
 
-  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('accepts type %s as access tokens', async (typ) => {
+  test.each(['JWT', 'jwt', 'at+jwt', 'application/at+jwt'])('accepts tokens of type %s as access tokens', async (typ) => {
     expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'actor' })
   })
 
-  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('rejects type %j, even with a valid key', async (typ) => {
+  test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('rejects tokens of type %j, even with a valid key', async (typ) => {
     const message = 'This token is of another type.'
     expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'rejected', message })
   })
 
-  test('accepts a skew of 60 s in both directions', async () => {
+  test('accepts a clock skew of 60 s in both directions', async () => {
     expect(await present(here, await signed({ exp: now() - 40, nbf: now() + 40, iat: now() + 40 }))).toMatchObject({
       outcome: 'actor',
     })
@@ -129,7 +129,7 @@ describe('an external provider', () => {
     expect(provider.requests() - asked).toBeLessThanOrEqual(1)
   })
 
-  test('rejects HS256 with its public key', async () => {
+  test('rejects a token by HS256 with the public key of the provider as the secret', async () => {
     const secret = createPublicKey(provider.keys.RS256).export({ format: 'pem', type: 'spki' })
     const token = await new SignJWT(claims())
       .setProtectedHeader({ alg: 'HS256', kid: 'RS256' })
@@ -138,7 +138,7 @@ describe('an external provider', () => {
     expect(await present(here, token)).toMatchObject({ message: 'This token is signed in a way that is not accepted.' })
   })
 
-  test('neither signs service tokens, nor does the service sign its tokens', async () => {
+  test('the provider cannot sign service tokens, and the service cannot sign provider tokens', async () => {
     const user = await world.session(tenantId)
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
     expect(await present(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
@@ -166,7 +166,7 @@ describe('an external provider', () => {
     expect(firstSights).toHaveLength(2)
   })
 
-  test('accepts configured claim names with paths into objects, but not properties of prototypes', async () => {
+  test('reads configured claim names with paths into objects, but not properties of prototypes', async () => {
     const seen: OutsideUserFacts[] = []
     const tokens = new OutsideTokens({
       issuer: provider.issuer,

@@ -38,7 +38,7 @@ const outcomes = async (count: number, work: () => Promise<unknown>) => {
 }
 
 describe('calls', () => {
-  test('of one key are limited per minute with 429 and the time to wait, without affecting other keys', () =>
+  test('limits the calls of one key per minute with 429 and a wait time, without affecting other keys', () =>
     inOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 3 })
       const first = await limits.call(actor('key_1'))
@@ -52,7 +52,7 @@ describe('calls', () => {
       expect(await limits.call(actor('key_2'))).toMatchObject({ remaining: 2 })
     }))
 
-  test('of all keys of a tenant are limited at five times the value, without affecting other tenants', () =>
+  test('limits the calls of all keys of a tenant to five times the value, without affecting other tenants', () =>
     inOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       for (let key = 0; key < 5; key++)
@@ -61,7 +61,7 @@ describe('calls', () => {
       expect(await outcomes(1, () => limits.call(actor('key_9', 'ten_2')))).toEqual(['passed'])
     }))
 
-  test('of a key above its limit do not use the limit of its tenant', () =>
+  test('calls of a key above its limit do not use the limit of its tenant', () =>
     inOneWindow(60, async () => {
       const limits = await limitsOf({ perMinute: 2 })
       await outcomes(50, () => limits.call(actor('key_mad')))
@@ -69,14 +69,14 @@ describe('calls', () => {
         expect(await outcomes(2, () => limits.call(actor(`key_${key}`)))).toEqual(['passed', 'passed'])
     }))
 
-  test('return the IETF headers', () => {
+  test('returns the IETF rate limit headers', () => {
     const state = { policy: 'key' as const, limit: 100, remaining: 7, resetSeconds: 31, windowSeconds: 60 }
     expect(rateLimitHeaders(state)).toEqual({ 'RateLimit-Policy': '"key";q=100;w=60', RateLimit: '"key";r=7;t=31' })
   })
 })
 
 describe('rejected credentials', () => {
-  test('are limited by address, and only failures are counted', () =>
+  test('limits rejected credentials by address, and counts only failures', () =>
     inOneWindow(60, async () => {
       const limits = await limitsOf({ failedCredentialsPerMinute: 2 })
       expect(await outcomes(3, () => limits.failedCredential('198.51.100.1'))).toEqual(['passed', 'passed', 'rate_limited'])
@@ -94,7 +94,7 @@ describe('an address', () => {
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-  ])('%s counts as %s', (ip, group) => {
+  ])('counts requests of the address %s for the group %s', (ip, group) => {
     expect(toAddressGroup(ip)).toBe(group)
   })
 })
@@ -120,7 +120,7 @@ describe('replicas', () => {
     return { shared, counter: new ProcessCounter('test', 3600, shared) }
   }
 
-  test('add their counts in one row and one statement', () =>
+  test('replicas add their counts in one row and one statement', () =>
     inOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       for (let call = 0; call < 30; call++) await one.counter.add('k')
@@ -137,7 +137,7 @@ describe('replicas', () => {
       expect(rows).toEqual([{ key: 'test:k', points: '45' }])
     }))
 
-  test('store counts that they could not write, and write them later', () =>
+  test('replicas keep counts that they could not write, and write them later', () =>
     inOneWindow(3600, async () => {
       const { shared, counter } = replica()
       await counter.add('later')
@@ -153,7 +153,7 @@ describe('replicas', () => {
       await down.end()
     }))
 
-  test('write many keys concurrently in different orders without lock waits', () =>
+  test('replicas write many keys concurrently in different orders without lock waits', () =>
     inOneWindow(3600, async () => {
       const [one, two] = [replica(), replica()]
       const keys = Array.from({ length: 3000 }, (_, at) => `many ${at}`)
@@ -166,7 +166,7 @@ describe('replicas', () => {
       expect(rows).toEqual([{ keys: 3000, points: 6000 }])
     }))
 
-  test('enforce a limit together', () =>
+  test('replicas enforce a limit together', () =>
     inOneWindow(60, async () => {
       const one = await limitsOf({ perMinute: 10, pool })
       const two = await limitsOf({ perMinute: 10, pool })
@@ -184,7 +184,7 @@ describe('replicas', () => {
       }
     }))
 
-  test('deletes finished windows', async () => {
+  test('deletes finished rate limit windows', async () => {
     await pool.query("insert into rate_limits values ('old', now() - interval '1 day', 5, now() - interval '1 hour')")
     const { shared } = replica()
     await shared.exchange()
@@ -209,7 +209,7 @@ describeWith('redis-server')('Redis', () => {
     await once(server, 'exit')
   })
 
-  test('counts for all replicas, and each replica counts separately while Redis is unavailable', async () => {
+  test('counts in Redis for all replicas, or on each replica separately while Redis is unavailable', async () => {
     const faults: Error[] = []
     const onError = (error: Error) => void faults.push(error)
     const [one, two] = [

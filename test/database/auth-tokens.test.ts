@@ -26,7 +26,7 @@ async function signedIn(identity = here, tenant = tenantId) {
 }
 
 describe('sign-in with a password', () => {
-  test('returns a token of twelve hours that authenticates its user', async () => {
+  test('a sign-in returns a token of twelve hours that authenticates its user', async () => {
     const { token, expiresAt, userId, sessionId } = await signedIn()
     expect(Math.round((expiresAt.getTime() - Date.now()) / 3_600_000)).toBe(12)
     expect(await present(here, token)).toEqual({
@@ -46,7 +46,7 @@ describe('sign-in with a password', () => {
     })
   })
 
-  test('is valid on every replica, and ends on every replica when its session is revoked', async () => {
+  test('a session is valid on every replica, and ends on every replica when it is revoked', async () => {
     const there = await world.replica()
     const { token, sessionId } = await signedIn()
     await waitUntil(() => there.listener.trusted())
@@ -57,7 +57,7 @@ describe('sign-in with a password', () => {
     await waitUntil(async () => (await present(there, token)).outcome === 'rejected')
   })
 
-  test('rejects a disabled user, and forbids a suspended tenant', async () => {
+  test('rejects a session of a disabled user, and forbids one of a suspended tenant', async () => {
     const tenant = await world.tenant()
     const { token, userId } = await signedIn(here, tenant)
     await present(here, token)
@@ -69,7 +69,7 @@ describe('sign-in with a password', () => {
     expect(await present(here, token)).toMatchObject({ outcome: 'forbidden' })
   })
 
-  test('publishes its keys without the private halves, and rotates them without ending sessions', async () => {
+  test('publishes session keys without the private halves, and rotates them without ending sessions', async () => {
     const { token } = await signedIn()
     await here.signing.session.rotate()
     const after = await signedIn()
@@ -116,7 +116,7 @@ describe('sign-in with a password', () => {
     expect(await present(here, stolen)).toMatchObject({ message: 'This token was signed with an unknown key.' })
   })
 
-  test('a key rotated on one replica is known to the other immediately', async () => {
+  test('a replica immediately accepts a key that another replica rotated', async () => {
     const there = await world.replica()
     await present(there, (await signedIn()).token)
     await here.signing.session.rotate()
@@ -144,7 +144,7 @@ describe('forged tokens of the service', () => {
       .sign(key ?? createPrivateKey(own))
   }
 
-  test('the unchanged token is accepted, so that others fail only because of their change', async () => {
+  test('accepts an unchanged token, so that other tokens fail only because of their change', async () => {
     expect(await present(here, await forged({}, undefined))).toMatchObject({ outcome: 'actor' })
   })
 
@@ -158,11 +158,11 @@ describe('forged tokens of the service', () => {
     ['of another tenant', { tid: 'ten_another' }, 'This token does not belong to its session.'],
     ['of no session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
     ['of a session that is no id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
-  ])('%s', async (_, change, message) => {
+  ])('rejects a token %s', async (_, change, message) => {
     expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'rejected', message })
   })
 
-  test('alg none is rejected', async () => {
+  test('rejects a token with alg none', async () => {
     const user = await world.session(tenantId)
     const token = new UnsecuredJWT(claims(user)).setExpirationTime('1h').encode()
     expect(await present(here, token)).toMatchObject({ outcome: 'rejected' })
@@ -173,7 +173,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('HS256 with the public key in any form is rejected', async () => {
+  test('rejects a token by HS256 with the public key in any form', async () => {
     const { id, publicJwk } = await here.signing.session.current()
     const publicKey = createPublicKey({ key: publicJwk as JsonWebKey, format: 'jwk' })
     const forms = [
@@ -191,7 +191,7 @@ describe('forged tokens of the service', () => {
     }
   })
 
-  test('a foreign key is rejected under an unknown kid, under a known kid, and without one', async () => {
+  test('rejects a foreign key with an unknown kid, with a known kid, and without one', async () => {
     const mine = generateKeyPairSync('ed25519').privateKey
     const { id } = await here.signing.session.current()
     const unknown = { outcome: 'rejected', message: 'This token was signed with an unknown key.' }
@@ -204,7 +204,7 @@ describe('forged tokens of the service', () => {
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 
-  test('the key of another purpose is rejected', async () => {
+  test('rejects a token signed with a key of another purpose', async () => {
     const { id } = await here.signing.download_url.current()
     const mine = generateKeyPairSync('ed25519').privateKey
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject({
@@ -212,7 +212,7 @@ describe('forged tokens of the service', () => {
     })
   })
 
-  test('100 KB of token, and malformed tokens are rejected', async () => {
+  test('rejects a token of 100 KB and malformed tokens', async () => {
     const before = world.queries.count
     expect(await present(here, await forged({ junk: 'x'.repeat(100_000) }, undefined))).toMatchObject({ outcome: 'rejected' })
     for (const junk of [

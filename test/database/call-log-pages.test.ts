@@ -89,7 +89,7 @@ function anyFilter(): CallLogFilter {
 
 const idsOf = (rows: CallLog[]) => rows.map(({ callId }) => callId)
 
-test('every page of every filter equals skipping row by row', async () => {
+test('every page of every filter equals a row-by-row scan', async () => {
   for (let times = 0; times < 250; times++) {
     const filter = anyFilter()
     const pageSize = pick([1, 3, 20, 100])

@@ -24,14 +24,14 @@ afterAll(async () => {
 })
 
 describe('values', () => {
-  test('of 64 bits are exact up to 2^53, also in arrays', async () => {
+  test('64-bit values are exact up to 2^53, also in arrays', async () => {
     const { rows } = await database.pool.query(
       'SELECT 9007199254740991::int8 AS big, ARRAY[1, NULL, -9007199254740991]::int8[] AS many',
     )
     expect(rows).toEqual([{ big: 9007199254740991, many: [1, null, -9007199254740991] }])
   })
 
-  test('above 2^53 are an error instead of a rounded number, and the connection stays usable', async () => {
+  test('throws an error for values above 2^53 instead of rounding, and the connection stays usable', async () => {
     await expect(database.pool.query('SELECT 9007199254740993::int8')).rejects.toThrow(
       '9007199254740993, which exceeds the exact range',
     )
@@ -39,7 +39,7 @@ describe('values', () => {
   })
 })
 
-test('of type timestamp are sent and received as UTC, with and without a zone', async () => {
+test('sends and receives timestamps as UTC, with and without a zone', async () => {
   const moment = new Date('2026-07-01T23:30:00.123Z')
   const { rows } = await database.pool.query(
     'SELECT $1::timestamp AS plain, $1::timestamptz AS zoned, $1::timestamp::text AS text',
@@ -48,7 +48,7 @@ test('of type timestamp are sent and received as UTC, with and without a zone', 
   expect(rows).toEqual([{ plain: moment, zoned: moment, text: '2026-07-01 23:30:00.123' }])
 })
 
-test('of type timestamp are read to the millisecond, in any year and with any fraction', async () => {
+test('reads timestamps to the millisecond, in any year and with any fraction', async () => {
   const texts = ['2026-07-01T23:30:00Z', '2026-02-28T01:02:03.5Z', '2026-07-01T23:59:59.999999Z', '1969-12-31T23:59:59.0409Z']
   const all = [...texts, '0099-03-01T00:00:00.25Z', '9999-12-31T23:59:59.99Z', '+010001-01-01T00:00:00.001Z']
   const { rows } = await database.pool.query('SELECT t::timestamptz AS moment FROM unnest($1::text[]) t', [
@@ -80,7 +80,7 @@ test('plans a named statement with an array parameter once per connection', asyn
   expect(rows).toEqual([{ generic: 10, custom: 0 }])
 })
 
-test('one tenant uses at most half of the connections, and others do not wait for it', async () => {
+test('one tenant uses at most half of the connections, so that others do not wait for it', async () => {
   const [slow, other] = [newId('ten'), newId('ten')]
   const wide = createDatabase(place.url, { poolSize: 4, logger })
   const holder = await wide.dedicated('assay test')
@@ -106,7 +106,7 @@ const waitingFor = async (event: string) =>
     .rowCount
 
 describe('an outage', () => {
-  test('that closes every connection ends neither the process nor the pool', async () => {
+  test('the process and the pool survive the loss of every connection', async () => {
     await Promise.all([database.pool.query('SELECT 1'), database.pool.query('SELECT 1')])
     const other = await database.dedicated('assay test')
     await other.query(
@@ -120,7 +120,7 @@ describe('an outage', () => {
     expect(await database.prisma.tenant.count()).toBe(0)
   })
 
-  test('during shutdown is not logged', async () => {
+  test('does not log a lost connection during shutdown', async () => {
     const told: string[] = []
     const ending = createDatabase(place.url, { poolSize: 2, logger: { warn: (_facts, message) => void told.push(message) } })
     await ending.pool.query('SELECT 1')
@@ -130,7 +130,7 @@ describe('an outage', () => {
     expect(told).toEqual([])
   })
 
-  test('of a server that accepts connections and does not respond fails each call as unavailable', async () => {
+  test('fails each call as unavailable if a server accepts connections but does not respond', async () => {
     // A reading server detects that its client closed. A server that does not read stays connected.
     const mute = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -142,7 +142,7 @@ describe('an outage', () => {
     mute.close()
   })
 
-  test('of an unreachable server fails immediately, through Prisma as well', async () => {
+  test('fails immediately if the server is unreachable, also through Prisma', async () => {
     const none = createDatabase('postgresql://me@127.0.0.1:1/x', { poolSize: 2, logger })
     expect(isDatabaseOutage(await none.pool.query('SELECT 1').catch((fault) => fault))).toBe(true)
     expect(isDatabaseOutage(await none.prisma.tenant.count().catch((fault) => fault))).toBe(true)
@@ -150,7 +150,7 @@ describe('an outage', () => {
   })
 })
 
-test('of a statement without a response times out and closes its connection', async () => {
+test('a statement without a response times out and closes its connection', async () => {
   const pool = new pg.Pool({ connectionString: place.url, max: 1, query_timeout: 2000, Client: StatementClient } as pg.PoolConfig)
   pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}))
   const processes = async () => (await pool.query('SELECT pg_backend_pid() AS id')).rows[0].id as number
@@ -165,7 +165,7 @@ test('of a statement without a response times out and closes its connection', as
   await pool.end()
 })
 
-test('a dedicated connection has no statement time-out, and the pool has one', async () => {
+test('a dedicated connection has no statement time-out, and a pooled one has', async () => {
   const dedicated = await database.dedicated('assay test')
   const limit = "SELECT current_setting('statement_timeout') AS limit"
   expect([(await dedicated.query(limit)).rows, (await database.pool.query(limit)).rows]).toEqual([

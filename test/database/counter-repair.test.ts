@@ -132,7 +132,7 @@ test('deletes hourly statistics after 400 days, and keeps days, totals, lists an
     await old.close()
   }))
 
-test('hourly counts of audit entries are not reported as drift, and are recounted with the rest', async () => {
+test('hourly counts of audit entries are not reported as drift, and are recounted with other counters', async () => {
   const hours = () =>
     books.rows(`SELECT bucket, audit_type, action, entries FROM audit_counters WHERE grain = 'hour' ORDER BY 1, 2, 3`)
   const counted = await hours()

@@ -78,7 +78,7 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
 }
 
 describe.each(Object.keys(filters))('files by %s', (name) => {
-  test.each([1, 7, 100])('are returned in order, with %d per page', async (pageSize) => {
+  test.each([1, 7, 100])('files by any filter are returned in order, with %d per page', async (pageSize) => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const expected = matching(filter)
     const list = new FileList(books.database.pool)
@@ -99,7 +99,7 @@ describe.each(Object.keys(filters))('files by %s', (name) => {
     }
   })
 
-  test('are returned once each when the links are followed', async () => {
+  test('page links return each file once', async () => {
     const filter = { tenantId: books.tenantId, ...filters[name]!() }
     const list = new FileList(books.database.pool)
     const seen: string[] = []
@@ -118,7 +118,7 @@ test.each([
   ['a context', 5],
   // At most one statement's limit of each context.
   ['several contexts', 2 * 101],
-])('the middle page of %s passes half of the files in an index, and the last page at most %d', async (name, maxLastRows) => {
+])('a page of %s reads at most half of the files in an index, and the last page at most %d', async (name, maxLastRows) => {
   const filter = { tenantId: books.tenantId, ...filters[name]!() }
   const client = await books.database.dedicated('assay test')
   // As in a large table: the indexes are read in their order.
@@ -182,7 +182,7 @@ test('finds unfolded downloads of a file by index, although nearly all belong to
   await client.end()
 })
 
-test('a page far past the end queries only the total', async () => {
+test('a page far beyond the end queries only the total', async () => {
   const asked: string[] = []
   const watched = {
     query: (statement: { name: string; text: string; values: unknown[] }) => {

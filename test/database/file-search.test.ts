@@ -70,7 +70,7 @@ test.each<[string, Partial<Search>, SortedPlace]>([
   ['of a type', { contentType: 'image/png' }, { id: deep.id }],
   ['of a kind, by size', { contentType: 'text/*', sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
   ['with a name prefix', { namePrefix: '8', sort: FileSort.original_filename, descending: false }, { id: deep.id, key: '81' }],
-])('files %s: reads one row per group and one squared page at any depth', async (_, asked, place) => {
+])('a list of files %s reads one row per group and one squared page at any depth', async (_, asked, place) => {
   const search = { ...everything, sort: FileSort.created_at, descending: true, ...asked }
   for (const after of [undefined, place]) expect(await read(search, after)).toBeLessThanOrEqual(groups + pageRows ** 2 + pageRows)
 })

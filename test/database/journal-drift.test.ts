@@ -55,19 +55,19 @@ const changes: [string, string][] = [
   ['a length that is not that of its entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
-test.each(changes)('finds %s', async (_what, statement) => {
+test.each(changes)('verify finds %s', async (_what, statement) => {
   await books.rows(statement)
   expect(await drift(true)).toBeGreaterThan(0)
 })
 
-test('finds an error at the end without recomputing the whole journal', async () => {
+test('finds an error at the end of a journal without recomputing the whole journal', async () => {
   await books.rows(
     `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = ${entries - 1}`,
   )
   expect(await drift(false)).toBeGreaterThan(0)
 })
 
-test('finds a node that does not match its leaves', async () => {
+test('finds a tree node that does not match its leaves', async () => {
   await books.rows(`UPDATE journal_nodes SET hash = sha256('other') WHERE level = 1 AND place = 1`)
   expect([await drift(true), await drift(false)]).toEqual([1, 1])
 })

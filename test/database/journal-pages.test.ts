@@ -60,11 +60,11 @@ async function read(after: number, types: EventType[] | null): Promise<number> {
 const places = [0, events / 2, events - 100]
 
 describe('a page reads no more rows than it returns, at any depth', () => {
-  test.each(places)('of all types, after %d', async (after) => {
+  test.each(places)('a page of all types after %d reads no more rows than it returns', async (after) => {
     expect(await read(after, null)).toBeLessThanOrEqual(limit)
   })
 
-  test.each(places)('of two types, one of them rare, after %d', async (after) => {
+  test.each(places)('a page of two types, one of them rare, after %d reads a bounded number of rows', async (after) => {
     // At most one page per type, and the page itself.
     expect(await read(after, ['context.updated', 'file.accepted'])).toBeLessThanOrEqual(3 * limit)
     expect(await read(after, ['context.updated'])).toBeLessThanOrEqual(2 * limit)
@@ -92,7 +92,7 @@ test('events of other contexts are omitted, and the position advances past them'
   expect(through).toBe(limit)
 })
 
-test('a reader that follows receives all past and new events once', async () => {
+test('a reader that follows the journal receives all past and new events once', async () => {
   const abort = new AbortController()
   const following = await LedgerFixture.open()
   const ours = new JournalService(following.database)

@@ -62,7 +62,7 @@ const audit = (more: Partial<AuditRow>): AuditRow => ({
   ...more,
 })
 
-test('an upload is one event and a deletion another, each with its object', async () => {
+test('an upload and a deletion are one event each, with their object', async () => {
   const context = await books.context('events')
   const upload = await books.upload(context, 3)
   await books.ledger().commit(upload)
@@ -91,7 +91,7 @@ test('an upload is one event and a deletion another, each with its object', asyn
   })
 })
 
-test('members are ordered by name, and a long value is replaced by its hash', async () => {
+test('orders members by name, and replaces a long value by its hash', async () => {
   const long = { note: 'x'.repeat(1100) }
   const hash = createHash('sha256').update(JSON.stringify(long)).digest('hex')
   const changed = { metadata: { previous: {}, new: long }, description: { previous: 'ä\u2028"', new: '' } }
@@ -122,7 +122,7 @@ test('four ledgers write one journal without gaps, and rejected entries leave no
   )
 })
 
-test('each crossing of a quota threshold is one event', async () => {
+test('creates one event for each crossing of a quota threshold', async () => {
   const small = await LedgerFixture.open({ quotaMb: 1 })
   const context = await small.context('wide')
   const commit = async (entry: Entry) => small.ledger().commit(entry)

@@ -101,7 +101,7 @@ test('an upload finds its own path in the garbage journal, however large it is',
   expect(Number(rows[0].read)).toBeLessThanOrEqual(2)
 })
 
-test('work that was expected to create a move delays no other, whether it ends or not', async () => {
+test('work that was expected to create a move delays no other work, even if it never ends', async () => {
   const context = await books.context('expected')
   const ledger = books.ledger()
   const failed = ledger.before('move', Promise.reject(new Error('no room')))

@@ -47,7 +47,7 @@ test('retries the entries of a failed group separately, and only the invalid one
   expect(await callsOf('poison')).toBe(2)
 })
 
-test('an invalid upload does not affect the others in its group', async () => {
+test('an invalid upload does not affect other uploads in its group', async () => {
   const context = await books.context('poisoned')
   const [sound, culprit, also] = await Promise.all([1, 2, 4].map((size) => books.upload(context, size)))
   culprit!.upload!.file.checksum = 'none'
@@ -212,7 +212,7 @@ test('counts a file in the hour of its row, even if its upload ended in the next
   ).toEqual([{ files_uploaded: 1 }])
 })
 
-test('rejects and logs an upload whose key was disabled, and retries one whose path was swept under a new path; both leave no data', async () => {
+test('rejects an upload whose key was disabled, retries one whose path was swept, and leaves no data of either', async () => {
   const context = await books.context('gone')
   const key = await books.addKey()
   const [disabled, swept] = [await books.upload(context, 1, key), await books.upload(context, 1)]

@@ -57,7 +57,7 @@ async function rows(url: string, sql: string): Promise<Record<string, unknown>[]
 }
 
 describe('migrations', () => {
-  test('run once if two replicas start together, with the result of prisma migrate deploy', async () => {
+  test('migrations run once if two replicas start together, with the same result as prisma migrate deploy', async () => {
     const database = await emptyDatabase()
     const applied = await Promise.all([migrate(database.url), migrate(database.url)])
     expect(applied.filter((names) => names.length > 0)).toHaveLength(1)
@@ -71,7 +71,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('with functions and semicolons in strings are applied as PostgreSQL parses them', async () => {
+  test('applies functions and semicolons in strings as PostgreSQL parses them', async () => {
     const database = await emptyDatabase()
     const sql = `CREATE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN PERFORM 1; RETURN 'a;b'; END $$;\nSELECT ';';`
     const applied = await migrate(database.url, withMore('function', sql))
@@ -80,7 +80,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('that fail are reported by name, change nothing, and are retried the next time', async () => {
+  test('reports a failed migration by name, changes nothing, and retries it the next time', async () => {
     const database = await emptyDatabase()
     const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')
     await expect(migrate(database.url, folder)).rejects.toThrow(
@@ -91,7 +91,7 @@ describe('migrations', () => {
     await database.drop()
   })
 
-  test('that were edited after they were applied are rejected by name', async () => {
+  test('rejects a migration that was edited after it was applied, by name', async () => {
     const database = await emptyDatabase()
     const folder = withMore('edited', 'SELECT 1;')
     await migrate(database.url, folder)
@@ -104,7 +104,7 @@ describe('migrations', () => {
 })
 
 describe('a database of another version', () => {
-  test('is rejected in one sentence if it is newer', async () => {
+  test('rejects a newer database in one sentence', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, withMore('newer', 'CREATE TABLE newer (id int);'))
     await expect(migrate(database.url)).rejects.toThrow(
@@ -113,7 +113,7 @@ describe('a database of another version', () => {
     await database.drop()
   })
 
-  test('is accepted if prisma migrate deploy created it, and the reverse', async () => {
+  test('accepts a database of prisma migrate deploy, and the reverse', async () => {
     const [theirs, made] = [await emptyDatabase(), await emptyDatabase()]
     const names = await prismaDeploy(theirs.url)
     expect(await migrate(theirs.url)).toEqual([])
@@ -138,14 +138,14 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
   const outcome = `SELECT count(*)::int AS rows, count(twice)::int AS filled, count(DISTINCT xmin::text)::int AS commits,
     (SELECT indisvalid FROM pg_index WHERE indexrelid = 'big_id_idx'::regclass) AS valid FROM big`
 
-  test('builds its index outside a transaction and fills its column in batches', async () => {
+  test('a migration of a large table builds its index outside a transaction and fills its column in batches', async () => {
     const database = await emptyDatabase()
     await migrate(database.url, only('steps', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 3, valid: true }])
     await database.drop()
   })
 
-  test('is applied by prisma migrate deploy in one batch', async () => {
+  test('prisma migrate deploy applies a migration of a large table in one batch', async () => {
     const database = await emptyDatabase()
     await prismaDeploy(database.url, only('prisma', table, index, backfill))
     expect(await rows(database.url, outcome)).toEqual([{ rows: 12000, filled: 12000, commits: 1, valid: true }])
@@ -165,7 +165,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('with an unknown marker is rejected before any change', async () => {
+  test('rejects a migration with an unknown marker before any change', async () => {
     const database = await emptyDatabase()
     await expect(migrate(database.url, only('marker', '-- assay: slowly\nSELECT 1'))).rejects.toThrow(
       "Migration '20990101000000_marker' is marked '-- assay: slowly'. Valid markers: -- assay: outside a transaction, -- assay: in batches.",
@@ -192,7 +192,7 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
     await database.drop()
   })
 
-  test('completes after it was killed nine times at different statements', async () => {
+  test('completes a migration that was killed nine times at different statements', async () => {
     const database = await emptyDatabase()
     const slowly = (to: number) =>
       `${table.replace('12000', `${to}`)} INSERT INTO done SELECT 1 FROM (SELECT pg_sleep(0.1)) s; INSERT INTO done SELECT 2 FROM (SELECT pg_sleep(0.1)) s;`
@@ -224,20 +224,20 @@ UPDATE big SET twice = id * 2 WHERE ctid = ANY (ARRAY(
 })
 
 describe('the schema and its migrations', () => {
-  test('are equal', async () => {
+  test('the Prisma schema equals its migrations', async () => {
     const database = await emptyDatabase()
     expect(statements(await schemaDrift(database.url))).toEqual([])
     await database.drop()
   })
 
-  test('are reported as different if a migration differs', async () => {
+  test('reports a difference if a migration differs from the schema', async () => {
     const database = await emptyDatabase()
     const drift = await schemaDrift(database.url, withMore('drift', 'CREATE TABLE forgotten (id int PRIMARY KEY);'))
     expect(statements(drift)).toEqual(['DROP TABLE "forgotten";'])
     await database.drop()
   })
 
-  test('leave no shadow database', async () => {
+  test('the comparison leaves no shadow database', async () => {
     const database = await emptyDatabase()
     await schemaDrift(database.url)
     // Ignores databases of other test files. One left by this test would have no connection.
@@ -249,7 +249,7 @@ describe('the schema and its migrations', () => {
     await database.drop()
   })
 
-  test('contain every released migration unchanged: a change is a new migration', () => {
+  test('the repository contains every released migration unchanged', () => {
     const checksums = new Map(readMigrations(ours).map(({ name, checksum }) => [name, checksum]))
     const released = readFileSync(join(ours, 'released.sha256'), 'utf8').trim().split('\n')
     for (const line of released) {
@@ -259,7 +259,7 @@ describe('the schema and its migrations', () => {
     expect(released[0]).toContain('_baseline/')
   })
 
-  test('are for PostgreSQL', () => {
+  test('the migrations are for PostgreSQL', () => {
     expect(readFileSync(join(ours, 'migration_lock.toml'), 'utf8')).toContain('postgresql')
   })
 })

@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, avoidMidnightMs)
 afterAll(() => books.close())
 
-test('removes expired rows from the logs and totals, drops expired months, and keeps statistics', async () => {
+test('removes expired rows from logs and totals, drops expired months, and keeps statistics', async () => {
   const { database, key } = books
   const horizons = await LogStartTimes.open(database.pool, { calls: keepDays, audits: keepDays })
   const log = new CallLogService({ db: database, horizon: horizons.calls })

@@ -24,7 +24,7 @@ const failureOf = (promise: Promise<unknown>): Promise<unknown> =>
   )
 const told = (error: unknown) => toPublicError(error).code
 
-test('a statement that PostgreSQL cancels is an outage, through pg and through Prisma', async () => {
+test('treats a statement that PostgreSQL cancels as an outage, through pg and through Prisma', async () => {
   for (const failure of [
     failureOf(database.pool.query('SELECT pg_sleep(60)')),
     failureOf(database.prisma.$queryRaw`SELECT pg_sleep(60)::text`),
@@ -33,7 +33,7 @@ test('a statement that PostgreSQL cancels is an outage, through pg and through P
     expect([getSqlErrorKind(await failure), told(await failure)]).toEqual(['hardship', 'database_unavailable'])
 })
 
-test('a transaction that exceeds its time-out is an outage', async () => {
+test('treats a transaction that exceeds its time-out as an outage', async () => {
   const late = database.prisma.$transaction(
     async (tx) => {
       await new Promise((resolve) => setTimeout(resolve, 60))
@@ -44,14 +44,14 @@ test('a transaction that exceeds its time-out is an outage', async () => {
   expect(told(await failureOf(late))).toBe('database_unavailable')
 })
 
-test('a connection that the server closes is an outage, through pg and through Prisma', async () => {
+test('treats a connection that the server closes as an outage, through pg and through Prisma', async () => {
   const kill = 'SELECT pg_terminate_backend(pg_backend_pid())::text'
   expect(told(await failureOf(database.pool.query(kill)))).toBe('database_unavailable')
   expect(told(await failureOf(database.prisma.$queryRawUnsafe(kill)))).toBe('database_unavailable')
   expect(told(await failureOf(database.prisma.$transaction((tx) => tx.$queryRawUnsafe(kill))))).toBe('database_unavailable')
 })
 
-test('a lock time-out in a query of Prisma is an outage', async () => {
+test('treats a lock time-out in a Prisma query as an outage', async () => {
   const other = await database.dedicated('assay test')
   await other.query('BEGIN; LOCK TABLE tenants')
   expect(told(await failureOf(database.prisma.tenant.count()))).toBe('database_unavailable')
@@ -59,7 +59,7 @@ test('a lock time-out in a query of Prisma is an outage', async () => {
   await other.end()
 })
 
-test('a unique violation is a duplicate, and an invalid statement is an internal error', async () => {
+test('treats a unique violation as a duplicate, and an invalid statement as an internal error', async () => {
   // Prevents cancellation on a busy machine.
   const patient = createDatabase(place.url, { poolSize: 4, statementTimeoutMs: 60_000, logger: { warn: () => {} } })
   const row = { tenantId: 'ten_1', name: 'one', createdAt: new Date(), updatedAt: new Date() }
@@ -73,7 +73,7 @@ test('a unique violation is a duplicate, and an invalid statement is an internal
   await patient.close()
 })
 
-test('an error of the service is returned unchanged, whatever its cause', () => {
+test('returns an error of the service unchanged, regardless of its cause', () => {
   const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
   expect(told(storageUnavailable('The store is away.', refused))).toBe('storage_unavailable')
   expect(told(Object.assign(new Error('wrapped'), { originalError: new AssayError('conflict', 'no') }))).toBe('conflict')

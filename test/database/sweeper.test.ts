@@ -61,7 +61,7 @@ test('an upload cannot claim a path that a sweep has taken, even if the sweep lo
   expect([Number(rows[0].free), Number(rows[0].due)]).toEqual([0, 0])
 })
 
-test('no transaction is open while the store deletes', async () => {
+test('keeps no transaction open while the store deletes', async () => {
   let open: number | undefined
   const { storage } = storeOf(async () => {
     const { rowCount } = await pool.query(
@@ -79,7 +79,7 @@ test('a later sweep deletes the paths of a sweep that died', async () => {
   expect(await inJournal()).toBe(0)
 })
 
-test('a blob that the store fails to delete is due again in a minute, with the reason', async () => {
+test('schedules a blob that the store fails to delete again in a minute, with the reason', async () => {
   const { storage } = storeOf(async (path) => {
     if (path === 'ten_x/7') throw new Error('no answer within 10 ms')
   })
@@ -91,7 +91,7 @@ test('a blob that the store fails to delete is due again in a minute, with the r
   expect(rows).toEqual([{ blob_path: 'ten_x/7', later: true }])
 })
 
-test('a sweep that is stopped ends after its batch', async () => {
+test('a stopped sweep ends after its batch', async () => {
   await pool.query(
     `INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT 'ten_y', 'ten_y/' || n, now() FROM generate_series(1, 200) n`,
   )
@@ -101,7 +101,7 @@ test('a sweep that is stopped ends after its batch', async () => {
   expect(await inJournal()).toBe(136)
 })
 
-test('never deletes the blob of an existing file, even if it is in the journal', async () => {
+test('never deletes the blob of an existing file, even if the garbage journal lists it', async () => {
   await pool.query(`INSERT INTO tenants (tenant_id, name, created_at, updated_at) VALUES ('ten_x', 'X', now(), now())`)
   await pool.query(
     `INSERT INTO file_contexts (context_id, tenant_id, context_key, display_name, allowed_extensions, max_file_size_mb, created_at, updated_at)

@@ -53,7 +53,7 @@ test('deletes a tenant with many files in batches, with all references, and its 
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })
 
-test('concurrent calls leave no rows of the tenant and no wrong counters', async () => {
+test('concurrent calls during a tenant deletion leave no rows of the tenant and no wrong counters', async () => {
   const { tenants, fold, storageHealth } = world.app.services
   for (let round = 0; round < 3; round++) {
     const tenant = await tenantOf(1_200)
@@ -81,7 +81,7 @@ test('concurrent calls leave no rows of the tenant and no wrong counters', async
   expect(await storageHealth.verify()).toMatchObject({ countersDrift: 0, filesWithoutBlob: 0 })
 })
 
-test('other tenants are not blocked, and the tenant is not served during its deletion', async () => {
+test('a tenant deletion does not block other tenants, and the tenant is not served during it', async () => {
   const [tenant, other] = [await tenantOf(10), await world.tenant()]
   await other.context('notes')
   const holder = await locked(tenant)
@@ -97,7 +97,7 @@ test('other tenants are not blocked, and the tenant is not served during its del
   expect((await deleting).files).toBe(10)
 })
 
-test('an interrupted deletion cannot be resumed as a tenant, and continues', async () => {
+test('an interrupted tenant deletion continues and cannot be undone by resuming the tenant', async () => {
   const tenant = await tenantOf(1_500)
   const { tenants } = world.app.services
   const holder = await locked(tenant)

@@ -265,7 +265,7 @@ describe('with a running service', () => {
     [['tenant', 'quota', '--tenant', 'ten_none', '--mb', '0'], 'quota-mb: must be between 1 and 2147483647'],
     [['destroy'], "Unknown command 'destroy'."],
     [[], 'Missing command.'],
-  ])('reports %j in one sentence', async (words, sentence) => {
+  ])('reports the invalid arguments %j in one sentence', async (words, sentence) => {
     const attempt = async () => {
       const { command, values } = parseCommand(words)
       await command.run({ config: world.config, database: world.database, services: world.app.services }, values)
@@ -298,7 +298,7 @@ describe('with the embedded database', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay admin '))
   afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
 
-  test('a command works before the first start, with a running service and after it, and replaces the master key', async () => {
+  test('a command works before the first start, during a running service and after it, and replaces the master key', async () => {
     const env = { DATA_DIR: dataDir, PORT: await freePort(), SCANNER_URL: 'none:' }
     const early = await typed(env, 'tenant', 'create', '--name', 'Early')
     expect(early.status).toBe(0)
@@ -323,7 +323,7 @@ describe('with the embedded database', () => {
 })
 
 describe('with a new database', () => {
-  test('two concurrent commands succeed', async () => {
+  test('two concurrent commands on a new database succeed', async () => {
     const { url } = await testDatabase()
     const dataDir = mkdtempSync(join(tmpdir(), 'assay-admin-'))
     const env = { DATABASE_URL: url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), DATA_DIR: dataDir }

@@ -33,7 +33,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       )
     })
 
-    test('are accepted by the parsers and schemas of their tools, without unknown members', () => {
+    test('the tools of the deployment files accept them without unknown members', () => {
       expect(files.faults).toEqual([])
     })
 
@@ -79,7 +79,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
       expect(named).toContain('MASTER_KEY_FILE')
     })
 
-    test('Kubernetes files are resources that run unprivileged with a numeric user and enough time for a restart', () => {
+    test('Kubernetes resources run unprivileged with a numeric user and enough time for a restart', () => {
       const { resources } = files.kubernetes['kustomization.yaml'][0]
       expect([...resources, 'kustomization.yaml'].sort()).toEqual(Object.keys(files.kubernetes).sort())
       const objects: Yaml[] = Object.values<Yaml[]>(files.kubernetes).flat()
@@ -150,7 +150,7 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
 )
 
 describe('the image', () => {
-  test('runs as a numeric user and contains the operator commands', async () => {
+  test('the image runs as a numeric user and contains the operator commands', async () => {
     const dockerfile = text('Dockerfile')
     expect(dockerfile).toMatch(/^USER \d+:\d+$/m)
     const { imageScripts } = (await import(path('scripts/prune.mjs'))) as { imageScripts: Record<string, string> }
@@ -163,7 +163,7 @@ describe('the image', () => {
     }
   })
 
-  test('contains runtime packages and files, and no build tools', async () => {
+  test('the image contains runtime packages and files, and no build tools', async () => {
     const { isFileNotInImage, isNotInImage } = (await import(path('scripts/prune.mjs'))) as {
       isFileNotInImage(path: string): boolean
       isNotInImage(parent: string, name: string): boolean
@@ -186,7 +186,7 @@ describe('the image', () => {
 })
 
 describeWith('clamd')('clamd.conf', () => {
-  test('is accepted by clamd', async () => {
+  test('clamd accepts clamd.conf', async () => {
     // Replaces paths and databases by those of the test.
     const settings = text('deploy/kubernetes/clamd.conf')
       .split('\n')

@@ -158,7 +158,7 @@ async function sendEvents(): Promise<void> {
   await receiver.close()
 }
 
-test('every table is distributed by tenant or replicated to every node, and each key of a distributed table begins with the tenant', async () => {
+test('every table is distributed by tenant or replicated to every node, and its keys begin with the tenant', async () => {
   const tables = await world.database.pool.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> '_prisma_migrations' ORDER BY 1`,
   )
@@ -171,7 +171,7 @@ test('every table is distributed by tenant or replicated to every node, and each
   expect(keys.rows).toEqual([])
 })
 
-test('without the extension nothing is distributed, and the message says so', async () => {
+test('a migration without the extension distributes nothing and reports it', async () => {
   const client = await world.database.dedicated('distribute')
   await expect(distribute(client)).rejects.toThrow(/^The database has no extension citus, /)
   await client.end()
@@ -222,16 +222,16 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
     const isListed = (list: Record<string, RegExp>, { statement }: { statement: string }) =>
       Object.values(list).some((known) => known.test(statement.trim()))
 
-    test('name one tenant for distributed tables, also in functions, except the listed statements', () => {
+    test('statements name one tenant for distributed tables, also in functions, except the listed ones', () => {
       expect(findings.filter((each) => !isListed(acrossTenants, each))).toEqual([])
     })
 
-    test('change and lock rows of one tenant', () => {
+    test('statements change and lock rows of one tenant only', () => {
       const changing = findings.filter((each) => each.found.some((what) => !what.startsWith('reads ')))
       expect(changing).toEqual([])
     })
 
-    test('are listed as exceptions only if needed', () => {
+    test('every statement that is listed as an exception needs the exception', () => {
       const unused = Object.entries(acrossTenants).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )

@@ -67,7 +67,7 @@ test('a start on a pre-release database is rejected in one sentence with the com
   expect(await contents()).toEqual(before)
 })
 
-test('the conversion keeps every row and creates the schema of a new database, and a second run changes nothing', async () => {
+test('the conversion keeps every row and creates the current schema, and a second run changes nothing', async () => {
   const before = await contents()
   const first = await convert()
   expect([first.status, first.stderr, JSON.parse(first.stdout)]).toEqual([0, '', { converted: true, applied: expect.any(Array) }])
@@ -108,7 +108,7 @@ test('a converted database serves files, counters, journal, uploads and deletion
   }
 })
 
-test('a database that cannot be converted is rejected in one sentence and unchanged', async () => {
+test('rejects a database that cannot be converted in one sentence, and leaves it unchanged', async () => {
   const refused = async (sql: string, sentence: string) => {
     await query(sql)
     const before = await contents()

@@ -50,7 +50,7 @@ test('prisma generate needs only the installed files and no network', async () =
     expect(await readFile(join(generated, name), 'utf8')).toBe(await readFile(join(built, name), 'utf8'))
 })
 
-test('nested, optional and peer dependencies are needed, and optional peers are not', async () => {
+test('keeps nested, optional and peer dependencies, but not optional peers', async () => {
   const { neededPackages } = await script<{ neededPackages(packages: object, skips: Skips): Set<string> }>('package-tree.mjs')
   const packages = {
     '': { dependencies: { a: '1' }, devDependencies: { d: '1' } },

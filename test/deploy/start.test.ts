@@ -97,7 +97,7 @@ describe('the first start', () => {
       return path
     }
 
-    test('uses both and prints the names of their variables instead, at every log level', async () => {
+    test('uses the key and password of the operator and prints only the names of their variables, at every log level', async () => {
       const secrets = {
         [keyVariable]: keyVariable.endsWith('_FILE') ? inFile('key', key) : key,
         [passwordVariable]: passwordVariable.endsWith('_FILE') ? inFile('password', password) : password,
@@ -125,7 +125,7 @@ describe('the first start', () => {
     })
   })
 
-  test('prints no key of the operator with LOG_LEVEL=silent either', async () => {
+  test('does not print the key of the operator with LOG_LEVEL=silent', async () => {
     const key = 'chosen-by-the-operator-0000000000'
     const service = await start(await environment({ BOOTSTRAP_API_KEY: key, LOG_LEVEL: 'silent' }))
     expect(service.stdout).toContain('BOOTSTRAP_API_KEY')
@@ -135,7 +135,7 @@ describe('the first start', () => {
 })
 
 describe('a failed start prints one sentence, ends with status 1, and leaves no files or processes', () => {
-  test('a port in use', async () => {
+  test('reports a port in use in one sentence', async () => {
     const env = await environment()
     const other = createServer().listen(Number(env.PORT), '127.0.0.1')
     await once(other, 'listening')
@@ -148,7 +148,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('a DATA_DIR in use', async () => {
+  test('reports a DATA_DIR in use in one sentence', async () => {
     const env = await environment()
     const first = await start(env)
     const { status, stderr } = await Service.run({ ...env, PORT: await freePort() }).ended
@@ -159,14 +159,14 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
     expect((await fetch(`${first.url}/health/live`)).status).toBe(200)
   })
 
-  test('an invalid variable', async () => {
+  test('reports an invalid variable in one sentence', async () => {
     const env = await environment({ MAX_UPLOAD_MB: 'lots' })
     const { status, stderr } = await Service.run(env).ended
     expect([status, stderr]).toEqual([1, "MAX_UPLOAD_MB is 'lots'. It must be a whole number from 1 to 1048576.\n"])
     expect(existsSync(env.DATA_DIR)).toBe(false)
   })
 
-  test('an unreachable database', async () => {
+  test('reports an unreachable database in one sentence', async () => {
     const env = await environment({
       DATABASE_URL: `postgresql://me:secret@127.0.0.1:${await freePort()}/x`,
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -178,7 +178,7 @@ describe('a failed start prints one sentence, ends with status 1, and leaves no 
 })
 
 describe('the shutdown', () => {
-  test('SIGTERM: rejects new calls, completes the running one, stops PostgreSQL and ends with status 0', async () => {
+  test('SIGTERM rejects new calls, completes the running call, stops PostgreSQL and exits with status 0', async () => {
     const env = await environment()
     const service = await start(env)
     const body = JSON.stringify({ context_key: 'last', display_name: 'Last', allowed_extensions: ['txt'], max_file_size_mb: 1 })
@@ -217,7 +217,7 @@ describe('the shutdown', () => {
     expect(readFileSync(join(env.DATA_DIR, 'postgres.log'), 'utf8').trimEnd()).toMatch(/database system is shut down$/)
   })
 
-  test('SIGTERM during the start', async () => {
+  test('SIGTERM during the start stops the service', async () => {
     const env = await environment()
     const service = Service.run(env)
     services.push(service)
@@ -228,7 +228,7 @@ describe('the shutdown', () => {
     expect(existsSync(join(env.DATA_DIR, 'postgres.lock'))).toBe(false)
   })
 
-  test('kill -9: the next start has all data, with a second service of the same clone running', async () => {
+  test('the next start after kill -9 has all data, beside a second service of the same clone', async () => {
     const env = await environment()
     const first = await start(env)
     const neighbour = await start(await environment())

@@ -15,11 +15,11 @@ beforeAll(async () => {
   })
 })
 
-test('answers every valid call during stalled downloads, slow uploads, one-byte chunks and idle sockets', () => {
+test('responds to every valid call during stalled downloads, slow uploads, one-byte chunks and idle sockets', () => {
   expect(attacked.refused).toEqual([])
 })
 
-test('memory and event loop delay stay below their limits', () => {
+test('keeps memory and event loop delay below their limits during an attack', () => {
   expect(attacked.memoryMb).toBeLessThan(600)
   expect(attacked.worstHold).toBeLessThan(100)
 })

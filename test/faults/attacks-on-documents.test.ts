@@ -76,7 +76,7 @@ describe('GraphQL documents of excessive cost', () => {
     ['introspection again and again', `{ ${spread(20, (at) => `a${at}: __schema { types { name } }`)} }`],
   ]
 
-  test.each(bombs)('%s', async (_name, query) => {
+  test.each(bombs)('rejects a GraphQL document with %s', async (_name, query) => {
     const before = process.cpuUsage()
     const answer = await tenant.admin.graphql(query)
     const spent = process.cpuUsage(before)
@@ -131,7 +131,7 @@ describe('GraphQL documents of excessive cost', () => {
     expect(year.body.errors).toBeUndefined()
   })
 
-  test('limits one document to a year of hourly chart points, whatever fields it selects', async () => {
+  test('limits one document to a year of hourly chart points, regardless of the selected fields', async () => {
     const years = (count: number) =>
       tenant.admin.graphql(
         `{ ${Array.from({ length: count }, (_, at) => `y${at}: uploadsChart(period: hourly, days: 365) { __typename dataPoints { __typename } }`)} }`,
@@ -258,7 +258,7 @@ describe('regular expressions do not backtrack', () => {
     ['a path', (text) => tenant.admin.get(`/files/${encodeURIComponent(text.slice(0, 4000))}`)],
   ]
 
-  test.each(attempts)('in %s', async (_what, attempt) => {
+  test.each(attempts)('regular expressions do not backtrack in %s', async (_what, attempt) => {
     const cpu = async (text: string) => {
       const before = process.cpuUsage()
       const answer = await attempt(text)

@@ -88,12 +88,12 @@ describe('headers of a client', () => {
 describe('names', () => {
   const hidden = '\u202e\u2066\u200b\u{e0041}\u{e007f}\u061c'
 
-  test('of files lose invisible characters and bidirectional overrides', async () => {
+  test('removes invisible characters and bidirectional overrides from file names', async () => {
     const answer = await tenant.admin.upload('inbox', `in${hidden}voice.txt`, 'a')
     expect(dataOf(answer, { status: 201, message: true, timestamp: false }).original_filename).toBe('invoice.txt')
   })
 
-  test('of contexts, users and tenants are one line without such characters, and descriptions keep their lines', async () => {
+  test('removes such characters from names of contexts, users and tenants, and keeps lines in descriptions', async () => {
     const own = await world.tenant()
     const name = ` Month${hidden}\r\nend `
     const context = await own.context('shown', { display_name: name, description: `one${hidden}\ntwo` })
@@ -113,7 +113,7 @@ describe('names', () => {
     expect(getGraphqlCode(await invite(`zo${hidden}e@example.com`))).toBe('BAD_USER_INPUT')
   })
 
-  test('of keys are one line without such characters, and must not be empty', async () => {
+  test('removes such characters from key names, and rejects an empty name', async () => {
     const made = await tenant.admin.post('/api-keys', { name: ` build\r\nserver${hidden}\u2028 ` })
     const { api_key_id: id, name } = dataOf(made, { status: 201, message: true })
     expect([name, dataOf(await tenant.admin.get(`/api-keys/${id}`)).name]).toEqual(['build server', 'build server'])
@@ -161,7 +161,7 @@ describe('an address from a proxy', () => {
     ['unknown', '127.0.0.1'],
     ['<script>', '127.0.0.1'],
     ['192.0.2.7:port', '127.0.0.1'],
-  ])('%j is logged as %s', async (claimed, logged) => {
+  ])('logs the proxied address %j as %s', async (claimed, logged) => {
     const key = await tenant.key(['metadata'])
     await behind.as(key.credential).get('/files', { 'x-forwarded-for': claimed })
     const [call] = itemsOf(await tenant.admin.get(`/stats/logs?api_key_id=${key.id}`))
@@ -170,7 +170,7 @@ describe('an address from a proxy', () => {
 })
 
 describe('information for unauthorized clients', () => {
-  test('excludes the addresses of scanner and store', async () => {
+  test('excludes the addresses of scanner and store from responses to unauthorized clients', async () => {
     const lame = await World.open({ SCANNER_URL: 'clamd://127.0.0.1:1' }, world)
     try {
       const ready = await lame.unauthenticated.raw('/health/ready')
@@ -187,7 +187,7 @@ describe('information for unauthorized clients', () => {
 describe('metrics', () => {
   const token = 'a-token-of-its-own'
 
-  test('require their token if configured', async () => {
+  test('metrics require their token if configured', async () => {
     const guarded = await World.open({ METRICS_TOKEN: token }, world)
     try {
       const get = (authorization?: string) =>
@@ -199,7 +199,7 @@ describe('metrics', () => {
     }
   })
 
-  test('are served on their own port only, if configured', async () => {
+  test('serves metrics only on their own port if configured', async () => {
     const apart = await World.open({ METRICS_PORT: '1', METRICS_TOKEN: token }, world)
     try {
       expect((await apart.unauthenticated.raw('/metrics')).status).toBe(404)

@@ -24,7 +24,7 @@ describe('prototype pollution', () => {
   const path = (route: string) => route.replace('{api_key_id}', tenant.admin.id).replace('{context_key}', 'inbox')
 
   test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(
-    'in the body of %s %s',
+    'prototype pollution in the body of %s %s has no effect',
     async (method, route) => {
       const send = (body: string) => tenant.admin.rest(method, path(route), body, { 'content-type': 'application/json' })
       expect(getInvalidFields(await send(evil))).toEqual(expect.arrayContaining(['__proto__', 'constructor']))
@@ -37,7 +37,7 @@ describe('prototype pollution', () => {
     },
   )
 
-  test('in metadata is an ordinary member', async () => {
+  test('stores __proto__ in metadata as an ordinary member', async () => {
     const made = await tenant.admin.rest('POST', '/api-keys', `{"name":"p","metadata":${evil}}`, {
       'content-type': 'application/json',
     })
@@ -46,7 +46,7 @@ describe('prototype pollution', () => {
     clean()
   })
 
-  test('in the metadata of an upload, and in the names of its parts', async () => {
+  test('prototype pollution in upload metadata and part names has no effect', async () => {
     expect((await tenant.admin.upload('inbox', 'a.txt', 'a', { metadata: evil })).status).toBe(201)
     const form = new FormData()
     for (const name of ['__proto__', 'constructor', '__proto__[polluted]', 'constructor.prototype.polluted', 'toString'])
@@ -59,7 +59,7 @@ describe('prototype pollution', () => {
     clean()
   })
 
-  test('in GraphQL: variables, literals, extensions, and the map of a multipart request', async () => {
+  test('prototype pollution in GraphQL variables, literals, extensions and the multipart map has no effect', async () => {
     const post = (body: string) =>
       tenant.admin.raw('/graphql', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     const query = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'
@@ -190,7 +190,7 @@ describe('names and headers', () => {
     for (const line of world.log.lines) expect(line.trimEnd()).not.toContain('\n')
   })
 
-  test('answers malformed HTTP in JSON without naming the server software', async () => {
+  test('responds to malformed HTTP with JSON that does not name the server software', async () => {
     const answers = await Promise.all(
       [
         'GARBAGE\r\n\r\n',

@@ -51,7 +51,7 @@ describe('malformed requests for resumable uploads', () => {
     ['a compressed body', 0, { 'content-encoding': 'gzip' }, 415],
     ['more bytes than are left', 0, { body: 'x'.repeat(2_000_001) }, 400],
   ] as [string, number | string, Record<string, string | undefined>, number][])(
-    'rejects %s without changes',
+    'rejects a PATCH with %s without changes',
     async (_what, offset, { body = 'text', ...headers }, status) => {
       const path = await begun()
       const answer = await tus.patch(path, offset, body, headers)
@@ -144,7 +144,7 @@ test('a new request takes over an upload from a dead connection, and received by
   expect(await calls()).toBe(before + 1)
 })
 
-test('answers a client that stops sending, and stores the received bytes', async () => {
+test('responds to a client that stops sending, and stores the received bytes', async () => {
   const path = await begun()
   const slow = await uploads.connect()
   await slow.head('PATCH', path, { ...auth(), ...tusHeaders.bytes, 'Content-Length': 2_000_000 })
@@ -154,7 +154,7 @@ test('answers a client that stops sending, and stores the received bytes', async
   expect(await tus.offset(path)).toBe(100_000)
 })
 
-test('a client that disconnects leaves its received bytes and no call', async () => {
+test('stores the received bytes of a client that disconnects, and logs no call', async () => {
   const path = await begun()
   const before = await uploads.uploadCalls()
   const gone = await sendUnended(path, { 'Transfer-Encoding': 'chunked' }, `13d620\r\n${'x'.repeat(1_300_000)}\r\n`)
@@ -172,7 +172,7 @@ test('rejects a chunked body longer than the upload, and stores none of it', asy
   expect(await tus.offset(path)).toBe(0)
 })
 
-test('rejects a PATCH beyond the length after completion too, and the last PATCH can be repeated', async () => {
+test('rejects a PATCH beyond the length after completion too, and accepts a repetition of the last PATCH', async () => {
   const path = await tus.begin('raw', 'done.bin', 10)
   const last = await tus.patch(path, 0, '0123456789')
   const id = last.headers.get('assay-file-id')
@@ -201,7 +201,7 @@ test('rejects a PATCH beyond the length after completion too, and the last PATCH
   expect(await fileId(path)).toBe(id)
 })
 
-test('reads no body before the credential is validated', async () => {
+test('validates the credential before reading the body', async () => {
   const path = await begun()
   for (const authorization of ['Bearer assay_wrong', `Bearer ${(await uploads.tenant.key(['metadata'])).credential}`]) {
     const client = await uploads.connect()

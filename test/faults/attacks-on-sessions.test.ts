@@ -53,14 +53,14 @@ describe('forged sessions', () => {
     ['of another tenant', () => ({ tid: 'ten_00000000000000000000000000' })],
     ['of a session that there is not', () => ({ sid: 'ses_00000000000000000000000000' })],
     ['of a session that is no id', () => ({ sid: { $ne: 1 } })],
-  ])('%s', async (_what, claims) => refused(await signed(claims())))
+  ])('rejects a token %s', async (_what, claims) => refused(await signed(claims())))
 
-  test('are rejected with an unknown kid, without a kid, and with a path as kid', async () => {
+  test('rejects a token with an unknown kid, without a kid, and with a path as kid', async () => {
     for (const kid of ['sig_00000000000000000000000000', undefined, '../../etc/passwd', "' OR 1=1 --"])
       await refused(await signed({}, { kid }))
   })
 
-  test('alg none, and HS256 with the public key', async () => {
+  test('rejects a token with alg none, or by HS256 with the public key', async () => {
     const { body } = await world.unauthenticated.raw('/.well-known/jwks.json')
     const [jwk] = body.keys
     const tokens = ['none', 'None', 'NONE', 'nOnE'].map((alg) => `${part({ alg, kid: jwk.kid })}.${part(payload)}.`)
@@ -121,7 +121,7 @@ describe('cross-site requests', () => {
     ['no type at all', JSON.stringify({ query }), ''],
   ]
 
-  test.each(simple)('to GraphQL by %s', async (_what, body, type) => {
+  test.each(simple)('rejects a cross-site request to GraphQL by %s', async (_what, body, type) => {
     const answer = await world.unauthenticated.raw('/graphql', {
       method: 'POST',
       ...(type !== undefined && { headers: { 'content-type': type } }),
@@ -131,7 +131,7 @@ describe('cross-site requests', () => {
     expect(answer.body.data ?? null).toBeNull()
   })
 
-  test('to GraphQL by GET, as from an image', async () => {
+  test('rejects a cross-site request to GraphQL by GET, as from an image', async () => {
     expect((await tenant.admin.raw(`/graphql?query=${encodeURIComponent('{ me { id } }')}`)).status).toBe(400)
     const preflighted = { 'apollo-require-preflight': 'true' }
     expect(
@@ -142,7 +142,7 @@ describe('cross-site requests', () => {
     expect(mutation.body.data ?? null).toBeNull()
   })
 
-  test('to GraphQL by multipart', async () => {
+  test('rejects a cross-site request to GraphQL by multipart', async () => {
     const form = new FormData()
     form.append(
       'operations',
@@ -158,7 +158,7 @@ describe('cross-site requests', () => {
   })
 
   test.each(routes.filter(({ body }) => body === 'json').map(({ method, path }) => [method, path]))(
-    'to %s %s by a form or plain text',
+    'rejects a cross-site request to %s %s by a form or plain text',
     async (method, route) => {
       const path = route.replace('{api_key_id}', tenant.admin.id).replace('{context_key}', 'inbox')
       for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'multipart/form-data; boundary=x'])

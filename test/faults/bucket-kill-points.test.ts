@@ -88,7 +88,7 @@ const uploadSteps: [point: string, size: number][] = [
 ]
 
 test.each(uploadSteps)(
-  'killed at %s, an upload of %i bytes is stored completely or not at all, and can be repeated',
+  'an upload killed at %s (%i bytes) is stored completely or not at all, and can be repeated',
   async (point, size) => {
     const content = randomBytes(size)
     const before = await filesHeld()
@@ -108,7 +108,7 @@ const held: [size: number, call: BucketCall, passing: number, done: boolean][] =
   [large, 'chunk', 1, true],
 ]
 
-test('killed during a request to the bucket, each upload is stored completely or not at all', async () => {
+test('an upload killed during a request to the bucket is stored completely or not at all', async () => {
   const before = await filesHeld()
   const { service, caller } = await start()
   const { faults, objects } = bucketWorld.bucket
@@ -143,7 +143,7 @@ test('killed during a request to the bucket, each upload is stored completely or
 
 const sweepSteps = ['sweep.taken', 'bucket.removing', 'bucket.removed', 'sweep.removed', 'sweep.forgotten']
 
-test.each(sweepSteps)('killed at %s, a deletion is completed by the next sweep', async (point) => {
+test.each(sweepSteps)('the next sweep completes a deletion killed at %s', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(small), `swept-${point}`)
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
   expect(await runCommand(['admin', 'sweep'], { ...env, FAULT_POINT: point })).toMatchObject({ status: null, stdout: '' })
@@ -154,7 +154,7 @@ test.each(sweepSteps)('killed at %s, a deletion is completed by the next sweep',
 })
 
 // Earlier kill points do not use the store (kill-points.test.ts).
-test('killed at delete.committed, a deletion is complete', async () => {
+test('a deletion killed at delete.committed is complete', async () => {
   const { body } = await upload(tenant.admin, randomBytes(small), 'deleted')
   const { service, caller } = await start({ FAULT_POINT: 'delete.committed' })
   await expect(caller.delete(`/files/${body.data.file_id}`)).rejects.toThrow()
@@ -164,7 +164,7 @@ test('killed at delete.committed, a deletion is complete', async () => {
   expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(404)
 })
 
-test('afterwards all acknowledged files are intact, the journal is empty, and verify finds no orphaned object', async () => {
+test('all acknowledged files are intact after the kills, the journal is empty, and verify finds no orphan', async () => {
   await sweepLater()
   await expectAgreement(kept)
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)

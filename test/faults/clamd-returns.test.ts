@@ -29,7 +29,7 @@ async function readinessBecomes(caller: Caller, status: number): Promise<Answer>
 
 describeWith('clamd')('an unavailable clamd that returns', () => {
   test.each(['tcpUrl', 'unixUrl'] as const)(
-    '%s: 503 while unavailable, and normal responses afterwards without a restart',
+    '%s returns 503 while clamd is unavailable, and recovers without a restart',
     async (url) => {
       const clamd: RealClamd = await startRealClamd()
       opened.push(() => clamd.close())

@@ -39,14 +39,14 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   }
 
   const limits = [0, 1, 60_000, 64 * 1024, 64 * 1024 + 1, 1_000_000]
-  test.each(limits)('reports the limit after %d bytes, with a reset after the message', async (limit) => {
+  test.each(limits)('reports the limit of clamd after %d bytes, if a reset follows the message', async (limit) => {
     const { scanner } = await start({ limit, limitResponse: 'reset behind' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
     expect(verdicts).toMatchObject(Array(24).fill(tooLong))
   })
 
-  test.each(limits)('a reset without a message after %d bytes is followed by a query of the limit', async (limit) => {
+  test.each(limits)('queries the limit of clamd after a reset without a message after %d bytes', async (limit) => {
     const { daemon, scanner } = await start({ limit, limitResponse: 'lost' })
     const file = inMemory(Buffer.alloc(3 * mebibyte, 'x'))
     const verdicts = await repeat(24, () => scanner.scan(file, never()))
@@ -62,7 +62,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
   })
 
   test.each([1, 60_000, 64 * 1024, 1_000_000])(
-    'a reset after %d bytes that no limit explains returns no verdict',
+    'returns no verdict after a reset at %d bytes that no limit explains',
     async (dieAfter) => {
       const { daemon, scanner } = await start({ dieAfter, limit: 3 * mebibyte })
       const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
@@ -74,7 +74,7 @@ describe.each(['tcp', 'unix'] as const)('above StreamMaxLength, with an emulator
     },
   )
 
-  test('a daemon that is unavailable for the second query returns no verdict', async () => {
+  test('returns no verdict if the daemon is unavailable for the second query', async () => {
     const { daemon, scanner } = await start({ dieAfter: 1_000 })
     const file = inMemory(Buffer.alloc(2 * mebibyte, 'x'))
     const scanned = expect(scanner.scan(file, never())).rejects.toMatchObject(unavailable)
@@ -114,7 +114,7 @@ describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
     ['a chunk', mebibyte + 64 * 1024],
     ['much', 6 * mebibyte],
   ])(
-    'reports %s that is too long as incomplete every time, from memory and from a file',
+    'reports a file that is too long by %s as incomplete every time, from memory and from disk',
     async (_, size) => {
       const file = await inFile(Buffer.alloc(size, 'x'))
       try {

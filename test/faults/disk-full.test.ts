@@ -125,7 +125,7 @@ test('a file size limit returns 503, leaves no data, and still accepts smaller f
 
 // On machines without mounts, the file size limit is used instead.
 describe('a full disk', () => {
-  test('of the store returns 503 and leaves no data, accepts smaller files, and recovers', async () => {
+  test('a full store disk returns 503 and leaves no data, accepts smaller files, and recovers', async () => {
     await mkdir(join(world.dataDir, 'store'))
     if (!(await canMount(join(world.dataDir, 'store')))) return limitedFiles('store')
     await start('store', { under: onSmallDisk(join(world.dataDir, 'store'), diskSize) })
@@ -163,7 +163,7 @@ describe('a full disk', () => {
     await stops()
   })
 
-  test('of temporary files does the same, and files up to 4 MiB in memory need no disk', async () => {
+  test('a full disk of temporary files returns 503, and files up to 4 MiB in memory need no disk', async () => {
     await mkdir(dataDir)
     if (!(await canMount(dataDir))) return limitedFiles('data')
     await start('data', { under: onSmallDisk(dataDir, diskSize) })

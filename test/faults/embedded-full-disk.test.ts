@@ -26,7 +26,7 @@ async function mountedDisk(): Promise<{ disk: SmallDisk; under: string[] }> {
   return { disk: new SmallDisk(holder.pid!, dataDir), under }
 }
 
-test('with a full disk under the embedded database, files can be deleted, the service starts, and uploads resume with free space', async () => {
+test('a full disk below the embedded database allows deletions and a start, and uploads resume with free space', async () => {
   if (!(await canMount(dataDir))) return
   const { disk, under } = await mountedDisk()
   const env = {

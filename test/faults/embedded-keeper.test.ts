@@ -50,7 +50,7 @@ test.each([['data'], [`long ${'x'.repeat(120)}`]])(
 /** A server that ends as soon as it runs. */
 const shortLived: EmbeddedServer = { url: 'x', pid: 0, socketFolder: '/x', exited: Promise.resolve(), stop: async () => {} }
 
-test('gives up a PostgreSQL that ends repeatedly', async () => {
+test('abandons a PostgreSQL that exits repeatedly', async () => {
   let starts = 0
   const kept = await keepRunning(
     async () => {

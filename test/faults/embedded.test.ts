@@ -49,7 +49,7 @@ async function gone(pid: number) {
 }
 
 describe('the embedded PostgreSQL', () => {
-  test('is a real server with fsync on, and stores data', async () => {
+  test('the embedded PostgreSQL is a real server with fsync enabled, and stores data', async () => {
     const where = place()
     const said: string[] = []
     const first = await openDatabase(where, (what) => said.push(what))
@@ -77,7 +77,7 @@ describe('the embedded PostgreSQL', () => {
     expect(existsSync(join(where.dataDir, 'postgres.lock'))).toBe(false)
   })
 
-  test('rejects other users: its socket and lock file belong to the owner', async () => {
+  test('the embedded PostgreSQL rejects other users by owner-only socket and lock files', async () => {
     const where = place()
     const database = await openDatabase(where)
     expect(statSync(join(where.dataDir, 'postgres.socket')).mode & 0o777).toBe(0o700)
@@ -105,7 +105,7 @@ describe('the embedded PostgreSQL', () => {
     await database.stop()
   })
 
-  test('of another major version is rejected with instructions', async () => {
+  test('rejects a cluster of another major version with instructions', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'PG_VERSION'), '15\n')
@@ -117,7 +117,7 @@ describe('the embedded PostgreSQL', () => {
 })
 
 describe('one DATA_DIR', () => {
-  test('is used by one service, and a second service reports the process that uses it', async () => {
+  test('one service uses a DATA_DIR, and a second service reports the process that uses it', async () => {
     const where = place()
     const { child } = await otherService(where.dataDir)
     await expect(openDatabase(where)).rejects.toThrow(
@@ -125,7 +125,7 @@ describe('one DATA_DIR', () => {
     )
   })
 
-  test('serves a command with the running service, and stays with the service afterwards', async () => {
+  test('a command uses the database of the running service, and stays connected after the service stops', async () => {
     const where = place()
     const { url } = await otherService(where.dataDir)
     const borrowed = await borrowDatabase(where)
@@ -134,7 +134,7 @@ describe('one DATA_DIR', () => {
     expect(await query(url, 'SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  test('serves a command without a service, and stops after it', async () => {
+  test('a command starts the database without a service, and stops it afterwards', async () => {
     const where = place()
     const borrowed = await borrowDatabase(where)
     const pid = postmaster(where.dataDir)
@@ -143,7 +143,7 @@ describe('one DATA_DIR', () => {
     await gone(pid)
   })
 
-  test('is released after kill -9 with all committed data, and without a second server', async () => {
+  test('a DATA_DIR is released after kill -9 with all committed data, without a second server', async () => {
     const where = place()
     const { child, url } = await otherService(where.dataDir)
     await query(url, 'CREATE TABLE kept AS SELECT 42 AS answer')
@@ -157,7 +157,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test('is released if the process id of the dead service belongs to another program', async () => {
+  test('a DATA_DIR is released if the process id of the dead service belongs to another program', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(
@@ -172,7 +172,7 @@ describe('one DATA_DIR', () => {
     await second.stop()
   })
 
-  test('of a dead service is acquired by one of many concurrent processes', async () => {
+  test('one of many concurrent processes acquires the DATA_DIR of a dead service', async () => {
     const path = join(scratch, 'contended.lock')
     writeFileSync(path, JSON.stringify({ pid: process.pid, started: 'long ago', purpose: 'service', nonce: 'dead' }))
     const module = new URL('../../dist/platform/db/embedded/lock.js', import.meta.url)
@@ -193,7 +193,7 @@ describe('one DATA_DIR', () => {
     expect(held.filter((answer) => answer === 'true')).toHaveLength(1)
   })
 
-  test('of another container is reported in one sentence, and released when that container ends', async () => {
+  test('reports the DATA_DIR of another container in one sentence, and acquires it when that container ends', async () => {
     const where = place()
     mkdirSync(where.dataDir, { recursive: true })
     const path = join(where.dataDir, 'postgres.lock')
@@ -210,7 +210,7 @@ describe('one DATA_DIR', () => {
     await database.stop()
   })
 
-  test('stays unchanged if its postgres folder is not a database cluster', async () => {
+  test('leaves a DATA_DIR unchanged if its postgres folder is not a database cluster', async () => {
     const where = place()
     mkdirSync(join(where.dataDir, 'postgres'), { recursive: true })
     writeFileSync(join(where.dataDir, 'postgres', 'precious'), 'data')
@@ -218,7 +218,7 @@ describe('one DATA_DIR', () => {
     expect(readFileSync(join(where.dataDir, 'postgres', 'precious'), 'utf8')).toBe('data')
   })
 
-  test('without write permission is reported in one sentence', async () => {
+  test('reports a DATA_DIR without write permission in one sentence', async () => {
     writeFileSync(join(scratch, 'a file'), '')
     await expect(openDatabase({ dataDir: join(scratch, 'a file', 'data'), databaseUrl: undefined })).rejects.toThrow(
       /^DATA_DIR '.*' is not writable \((ENOTDIR|EEXIST)\)\. Set DATA_DIR to a directory that the service can write\.$/,
@@ -227,7 +227,7 @@ describe('one DATA_DIR', () => {
 })
 
 describe('an external database', () => {
-  test('is used unchanged, needs no DATA_DIR, and is described without its password', async () => {
+  test('an external database is used unchanged, needs no DATA_DIR, and is described without its password', async () => {
     const dataDir = join(scratch, 'never made')
     const database = await openDatabase({ dataDir, databaseUrl: 'postgresql://me:secret@db.example:5433/files?sslmode=require' })
     expect(database).toMatchObject({
@@ -243,6 +243,6 @@ describe('an external database', () => {
 })
 
 // Threads and child processes run the compiled code.
-test('the compiled code exists', () => {
+test('the build contains the compiled code', () => {
   expect(existsSync(fileURLToPath(new URL('../../dist/platform/db/open-database.js', import.meta.url)))).toBe(true)
 })

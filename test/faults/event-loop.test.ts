@@ -81,7 +81,7 @@ test('the watcher detects a callback that blocks the event loop', async () => {
 })
 
 describe('no callback of an upload takes 10 ms', () => {
-  test.each(Object.keys(heavy))('%s', async (extension) => {
+  test.each(Object.keys(heavy))('no callback takes 10 ms during an upload of %s', async (extension) => {
     const content = await heavy[extension]!()
     const held = await leastWorst(async () => {
       const answer = await admin.upload('loop', `a.${extension}`, content, { path: '/files/validate' })
@@ -91,14 +91,14 @@ describe('no callback of an upload takes 10 ms', () => {
     expect(held).toBeLessThan(maxMs)
   })
 
-  test('a small accepted file', async () => {
+  test('no callback takes 10 ms during an upload of a small accepted file', async () => {
     const held = await leastWorst(async () => {
       expect((await admin.upload('loop', 'a.txt', 'some text')).status).toBe(201)
     })
     expect(held).toBeLessThan(maxMs)
   })
 
-  test('a damaged file', async () => {
+  test('no callback takes 10 ms during an upload of a damaged file', async () => {
     const broken = (await photo().png({ compressionLevel: 1 }).toBuffer()).subarray(0, -100_000)
     const held = await leastWorst(async () => {
       expect((await admin.upload('loop', 'a.png', broken)).body.error.code).toBe('corrupt_file')
@@ -122,12 +122,12 @@ describe('no request body takes 10 ms', () => {
     'fields in conflict': () =>
       admin.graphql(`{ tenant { ${Array.from({ length: 900 }, (_, at) => `a: ${at % 2 ? 'name' : 'tenantId'}`).join(' ')} } }`),
   }
-  test.each(Object.keys(bodies))('%s', async (name) => {
+  test.each(Object.keys(bodies))('no callback takes 10 ms for a request body with %s', async (name) => {
     const held = await leastWorst(async () => expect((await bodies[name]!()).status).toBe(400))
     expect(held).toBeLessThan(maxMs)
   })
 
-  test('an hourly chart of a year', async () => {
+  test('no callback takes 10 ms for an hourly chart of a year', async () => {
     const chart = async () => {
       const { body } = await admin.get('/stats/charts/api-calls?period=hourly&days=365')
       expect(body.data.data_points).toHaveLength(8760)

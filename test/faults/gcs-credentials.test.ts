@@ -130,7 +130,7 @@ describe.each<[string, () => Promise<void>]>([
 })
 
 describe('tokens', () => {
-  test('are reused until they expire, and then read from the file again', async () => {
+  test('reuses tokens until they expire, and then reads them from the file again', async () => {
     identity.tokenSeconds = 1
     await federated(await subjectFile())
     const storage = open()
@@ -146,14 +146,14 @@ describe('tokens', () => {
     expect(calls('exchange')).toBe(exchanged)
   })
 
-  test('that STS rejects make the bucket unavailable, with the message of STS', async () => {
+  test('reports the bucket as unavailable with the message of STS if STS rejects a token', async () => {
     await federated(await subjectFile())
     identity.subjectToken = 'another'
     await expect(open().size('a/b')).rejects.toMatchObject({ code: 'storage_unavailable', cause: { message: /invalid_grant/ } })
   })
 
   test.each<[IdentityCall]>([['exchange'], ['impersonate']])(
-    'a %s that does not respond times out, and later calls do not wait for it',
+    'a request for %s without a response times out, and later calls do not wait for it',
     async (call) => {
       await federated(await subjectFile())
       const storage = open({ requestMs: 800, idleMs: 10_000, callMs: 1600, retryDelayMs: 10 })
@@ -173,20 +173,23 @@ describe('signing by IAM', () => {
     ['out of order', { kind: 'status', status: 503 }, /as asked/],
     ['mute', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
-  ])('%s: unavailable within a bounded time with the reason, and recovers automatically', async (_name, fault, reason) => {
-    await federated(await subjectFile())
-    const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
-    await inTheEnd(() => storage.ready())
-    bucket.objects.store({ name: grant.path }, large)
-    identity.plan('sign', fault, 100)
-    const failure = await storage.signDownload(grant).catch((error) => error)
-    expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
-    expect(String(failure.cause)).toMatch(
-      fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
-    )
-    identity.clear()
-    expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
-  })
+  ])(
+    'reports IAM that is %s as unavailable within a bounded time with the reason, and recovers',
+    async (_name, fault, reason) => {
+      await federated(await subjectFile())
+      const storage = open({ requestMs: 1000, idleMs: 10_000, callMs: 3000, retryDelayMs: 10 })
+      await inTheEnd(() => storage.ready())
+      bucket.objects.store({ name: grant.path }, large)
+      identity.plan('sign', fault, 100)
+      const failure = await storage.signDownload(grant).catch((error) => error)
+      expect(failure).toMatchObject({ code: 'storage_unavailable', message: expect.not.stringMatching(/sign(Blob|ature)/) })
+      expect(String(failure.cause)).toMatch(
+        fault.kind === 'status' && fault.status === 503 ? /no response within|as asked/ : reason,
+      )
+      identity.clear()
+      expect(await get(await inTheEnd(() => storage.signDownload(grant)))).toEqual([200, true])
+    },
+  )
 
   test('fails with the reason if the identity impersonates no account', async () => {
     await federated(await subjectFile(), { impersonate: false })

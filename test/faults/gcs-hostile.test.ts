@@ -46,7 +46,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' }, body: '' }],
     ['truncated JSON after the object is stored', { kind: 'half' }],
     ['a lost response after the object is stored', { kind: 'lost' }],
-  ])('survives %s and is stored once', async (_what, fault) => {
+  ])('survives %s and stores the object once', async (_what, fault) => {
     bucket.faults.plan(call, fault)
     await storage.put('a/b', inMemory(bytes), type)
     expect(bucket.objects.names).toEqual(['a/b'])
@@ -69,13 +69,13 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
   test.each<[string, Fault]>([
     ['another CRC32C', { kind: 'wrong-crc32c' }],
     ['another size', { kind: 'wrong-size' }],
-  ])('for which the bucket reports %s is rejected and deleted', async (_what, fault) => {
+  ])('rejects and deletes an upload for which the bucket reports %s', async (_what, fault) => {
     bucket.faults.plan(call, fault, 1000)
     await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('that finds another object at its path keeps the object, whether its bytes are equal or not', async () => {
+  test('keeps another object at the path of an upload, whether its bytes are equal or not', async () => {
     for (const there of [noise(50, 9), bytes]) {
       const { generation } = bucket.objects.store({ name: 'a/b' }, there)
       await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
@@ -84,7 +84,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     }
   })
 
-  test('whose path another upload takes while its responses are lost neither overwrites nor claims it', async () => {
+  test('an upload whose path another upload takes while its responses are lost does not overwrite that object', async () => {
     // The first attempt is lost, and another upload takes the path before the second.
     bucket.faults.plan(call, {
       kind: 'held',
@@ -103,7 +103,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['pages of HTML with 502', page(502)],
     ['responses with status 101', switching],
     ['a redirection in a circle', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
-  ])('that receives only %s times out with a reason', async (_what, fault) => {
+  ])('an upload that receives only %s times out with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
     expect(failure).toMatchObject({ ...unavailable, message: "The bucket currently cannot store 'a/b'. Retry later." })
@@ -116,7 +116,7 @@ describe('a large upload', () => {
   test.each<[string, Record<string, string>]>([
     ['nothing', {}],
     ['half of the first chunk', { Range: 'bytes=0-4194303' }],
-  ])('stops if the bucket always returns 308 and %s', async (_what, headers) => {
+  ])('a large upload stops if the bucket always returns 308 and %s', async (_what, headers) => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers, body: '' }, 10_000)
     const failure = await storage.put('a/b', inMemory(large), type).catch((error) => error)
     expect(failure).toMatchObject(unavailable)
@@ -124,21 +124,24 @@ describe('a large upload', () => {
     expect(calls('chunk')).toBeLessThan(12)
   })
 
-  test('stops if the bucket reports more bytes than were sent', async () => {
+  test('a large upload stops if the bucket reports more bytes than were sent', async () => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers: { Range: 'bytes=0-999999999' }, body: '' })
     await expect(storage.put('a/b', inMemory(large), type)).rejects.toMatchObject(unavailable)
     expect(bucket.sessions.open).toBe(0)
   })
 
-  test.each([404, 410, 412])('whose session has ended (%i) after a lost last response finds its object', async (status) => {
-    bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
-    bucket.faults.plan('chunk', { kind: 'lost' })
-    bucket.faults.plan('chunk', { kind: 'status', status })
-    await storage.put('a/b', inMemory(large), type)
-    expect(await kept('a/b', large)).toBe(true)
-  })
+  test.each([404, 410, 412])(
+    'a large upload finds its object if its session ended (%i) after the last response was lost',
+    async (status) => {
+      bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
+      bucket.faults.plan('chunk', { kind: 'lost' })
+      bucket.faults.plan('chunk', { kind: 'status', status })
+      await storage.put('a/b', inMemory(large), type)
+      expect(await kept('a/b', large)).toBe(true)
+    },
+  )
 
-  test.each([404, 410])('stops if its sessions end (%i) in the middle', async (status) => {
+  test.each([404, 410])('a large upload stops if its sessions end (%i) before its last byte', async (status) => {
     for (const _session of [1, 2]) {
       bucket.faults.plan('chunk', { kind: 'slow', ms: 0 })
       bucket.faults.plan('chunk', { kind: 'status', status })
@@ -157,7 +160,7 @@ describe('requests to the bucket', () => {
   ]
   const truth: Partial<Record<BucketCall, unknown>> = { metadata: 100_000, media: small, list: 'a/b' }
 
-  test.each(asking)('%s: repeats the request after HTML, 429 and truncated JSON', async (call, ask) => {
+  test.each(asking)('a %s request is repeated after HTML, 429 and truncated JSON', async (call, ask) => {
     bucket.objects.store({ name: 'a/b' }, small)
     bucket.faults.plan(call, page(502))
     bucket.faults.plan(call, { kind: 'status', status: 429, headers: { 'Retry-After': '0' }, body: html })
@@ -170,18 +173,18 @@ describe('requests to the bucket', () => {
     if (call === 'delete') expect(bucket.objects.names).toEqual([])
   })
 
-  test.each(asking)('%s: reports a permanent rejection (403) immediately', async (call, ask) => {
+  test.each(asking)('a %s request reports a permanent rejection (403) immediately', async (call, ask) => {
     bucket.faults.plan(call, { kind: 'status', status: 403 }, 1000)
     await expect(ask(storage)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBe(1)
   })
 
-  test.each(asking)('%s: fails within its time-out if the bucket responds with 101', async (call, ask) => {
+  test.each(asking)('a %s request fails within its time-out if the bucket responds with 101', async (call, ask) => {
     bucket.faults.plan(call, switching, 10_000)
     await expect(ask(brief)).rejects.toMatchObject(unavailable)
   })
 
-  test.each(asking)('%s: times out while the bucket is permanently out of order', async (call, ask) => {
+  test.each(asking)('a %s request times out while the bucket permanently fails', async (call, ask) => {
     bucket.faults.plan(call, page(502), 10_000)
     await expect(ask(brief)).rejects.toMatchObject(unavailable)
     expect(calls(call)).toBeGreaterThan(1)

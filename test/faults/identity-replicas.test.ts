@@ -85,17 +85,17 @@ async function lifeOfAKey(): Promise<number[]> {
 }
 
 describe('two replicas in two processes with one database', () => {
-  test('create one first tenant', async () => {
+  test('two replicas create one first tenant', async () => {
     for (const replica of [one, two]) expect((await replica.get('/tenant')).status).toBe(200)
     const { rows } = await database.query('SELECT count(*) FROM tenants')
     expect(Number(rows[0].count)).toBe(1)
   })
 
-  test('a key created, disabled, enabled and revoked on one has the same status on the other within a second', async () => {
+  test('a key has the same status on both replicas within a second after each change', async () => {
     for (const took of await lifeOfAKey()) expect(took).toBeLessThan(1000)
   })
 
-  test('a key status also propagates while the notification connections are closed repeatedly', async () => {
+  test('a key status propagates even if the notification connections are closed repeatedly', async () => {
     let cutting = true
     let cut = 0
     const cutter = (async () => {
@@ -128,14 +128,14 @@ describe('two replicas in two processes with one database', () => {
     })
   })
 
-  test('a session of one is valid on the other, and ends on both', async () => {
+  test('a session of one replica is valid on the other, and ends on both', async () => {
     const token = await signIn(one)
     const there = statusOf(on(two, token))
     expect(await there()).toBe(200)
     expect(await measurePropagation(() => on(one, token).graphql('mutation { signOut }'), there, 401)).toBeLessThan(1000)
   })
 
-  test('a user disabled on one, and a removed scope, apply on the other', async () => {
+  test('a user disabled on one replica, and a removed scope, are rejected by the other', async () => {
     const invited = await one.graphql(
       'mutation { inviteUser(input: { email: "eve@example.com", name: "Eve", scopes: [metadata], password: "a password of hers" }) { user { userId } } }',
     )
@@ -152,7 +152,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await measurePropagation(change(`disableUser(userId: "${userId}")`), there, 401)).toBeLessThan(1000)
   })
 
-  test('both publish the same keys and accept the download URLs of the other', async () => {
+  test('both replicas publish the same keys and accept the download URLs of each other', async () => {
     const [first, second] = await Promise.all([one, two].map((replica) => replica.raw('/.well-known/jwks.json')))
     expect(first!.body).toEqual(second!.body)
     const context = { context_key: 'shared', display_name: 'S', allowed_extensions: ['txt'], max_file_size_mb: 1 }
@@ -163,7 +163,7 @@ describe('two replicas in two processes with one database', () => {
     expect(await (await fetch(`${one.url}${path.pathname}${path.search}`)).text()).toBe('from one')
   })
 
-  test('enforce a rate limit together', () =>
+  test('two replicas enforce a rate limit together', () =>
     inOneWindow(60, async () => {
       const { secret } = await newKey()
       // At 1,000 per minute, each replica separately would allow 1,000.

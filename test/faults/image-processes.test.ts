@@ -66,7 +66,7 @@ describe('a native crash during image decoding affects only that image', () => {
     ['spin', 'hung'],
     // Memory of a process can be read on Linux only. Elsewhere its deadline ends it.
     ['hoard', process.platform === 'linux' ? 'out_of_memory' : 'hung'],
-  ])('%s: rejects the image after one retry, and validates concurrent and later images', async (deed, worker) => {
+  ])('rejects an image that makes the decoder %s after one retry, and validates other images', async (deed, worker) => {
     const inspector = start({ processMemoryMb: 300, ...(worker === 'hung' && { deadlineMs: 6000 }) })
     const bad = inspector.inspect(image(deed))
     const good = await Promise.all(Array.from({ length: 6 }, () => inspector.inspect(image())))
@@ -76,11 +76,11 @@ describe('a native crash during image decoding affects only that image', () => {
     expect(inspector.pool.threads).toBeLessThanOrEqual(2)
   })
 
-  test('an image that crashes the decoder once is decoded by a new process', async () => {
+  test('a new process decodes an image that crashed the decoder once', async () => {
     expect(await start().inspect(image(`crashonce ${join(folder, 'mark')}`))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('an idle process that is killed is replaced', async () => {
+  test('replaces an idle image process that was killed', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
     const before = inspector.pool.processes
@@ -103,24 +103,24 @@ describe('a native crash during image decoding affects only that image', () => {
     return pathToFileURL(path).href
   }
 
-  test('a process that is killed at its start is replaced, and the image validated', async () => {
+  test('replaces an image process that is killed at its start, and validates the image', async () => {
     const inspector = start({ decoderModule: await killedAtStart('once.mjs', 'false') })
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('repeated kills at the start return a retryable error instead of a verdict', async () => {
+  test('returns a retryable error instead of a verdict if image processes are killed repeatedly at the start', async () => {
     const inspector = start({ decoderModule: await killedAtStart('always.mjs', 'true') })
     await expect(inspector.inspect(image())).rejects.toMatchObject({ code: 'overloaded' })
   })
 
-  test('a process that is being killed when a request arrives is replaced, and the image validated', async () => {
+  test('replaces an image process that is being killed when a request arrives, and validates the image', async () => {
     const inspector = start({ workers: 1 })
     await inspector.inspect(image())
     for (const pid of inspector.pool.processes) process.kill(pid, 'SIGKILL')
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('returns an error instead of a verdict if no process can be started', async () => {
+  test('returns an error instead of a verdict if no image process can be started', async () => {
     const inspector = start({ decoderModule: pathToFileURL(join(folder, 'missing.mjs')).href })
     const told = { code: 'overloaded', cause: expect.stringContaining('does not start: it ended with') }
     await expect(inspector.inspect(image())).rejects.toMatchObject(told)
@@ -129,7 +129,7 @@ describe('a native crash during image decoding affects only that image', () => {
 })
 
 describe('image processes', () => {
-  test('are at most as many as the workers, and start with the first image', async () => {
+  test('starts at most as many image processes as workers, with the first image', async () => {
     const inspector = start()
     await inspector.inspect(submission('a.txt', Buffer.from('words\n')))
     expect(inspector.pool.processes).toEqual([])
@@ -158,7 +158,7 @@ describe('image processes', () => {
     expect(alive.slice(alive.indexOf(2))).toContain(1)
   })
 
-  test('end when idle and start again', async () => {
+  test('ends idle image processes and starts them again', async () => {
     const inspector = start({ idleMs: 50 })
     await inspector.inspect(image())
     const pids = inspector.pool.processes
@@ -168,7 +168,7 @@ describe('image processes', () => {
     expect(await inspector.inspect(image())).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('end when the pool is closed, whatever they do', async () => {
+  test('ends every image process when the pool is closed, even during an image', async () => {
     const inspector = start()
     const refused = expect(inspector.inspect(image('spin'))).rejects.toMatchObject({ code: 'overloaded' })
     while (inspector.pool.processes.length === 0) await pause(5)
@@ -178,7 +178,7 @@ describe('image processes', () => {
     expect(pids.filter(isAlive)).toEqual([])
   })
 
-  test('end with a service that is killed with -9, also during an image', async () => {
+  test('image processes end with a service that is killed with -9, also during an image', async () => {
     const path = join(folder, 'endless.tif')
     await writeFile(path, Buffer.concat([whole, Buffer.from('do:spin')]))
     const service = spawn(process.execPath, ['test/support/image-owner.mjs', path], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -190,7 +190,7 @@ describe('image processes', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  test('receive no secrets and no Node options of the service', async () => {
+  test('image processes receive no secrets and no Node options of the service', async () => {
     process.env.ASSAY_TEST_SECRET = 'do not tell'
     const report = await start().inspect(image('tell'))
     delete process.env.ASSAY_TEST_SECRET
@@ -224,7 +224,7 @@ describe('image processes', () => {
     return report.checks[3]!.message
   }
 
-  test('have no access to files, network and other processes in their sandbox, and without one have that of the service', async () => {
+  test('sandboxed image processes have no access to files, network and other processes', async () => {
     expect(await taken({})).toMatch(/: done .* done done\.$/)
     // The service reports at its start if the kernel offers no sandbox.
     const sandbox = await openSandbox(folder).catch(() => undefined)
@@ -236,7 +236,7 @@ describe('image processes', () => {
     expect(await real.inspect(submission('a.tif', whole))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('remove folders of killed services, but not of running ones, other hosts or other names', async () => {
+  test('image processes remove folders of killed services, but not of running ones, other hosts or other names', async () => {
     const own = await openSandbox(folder).catch(() => undefined)
     if (!own) return
     const boxes = () => readdirSync(tmpdir()).filter((name) => name.startsWith('assay-box-'))
@@ -258,11 +258,11 @@ describe('image processes', () => {
     next.close()
   })
 
-  test('can print any output, which is discarded and does not block', async () => {
+  test('image processes can print any output, which is discarded and does not block', async () => {
     expect(await start().inspect(image('shout'))).toMatchObject({ outcome: 'accepted' })
   })
 
-  test('read large images from their files, also with brackets in the name', async () => {
+  test('image processes read large images from their files, also with brackets in the name', async () => {
     const inspector = start()
     for (const name of ['large.tif', 'large.tif[page=3]']) {
       const content = await storeOnDisk(join(folder, name), Buffer.concat([whole, Buffer.alloc(400_000, 1)]))

@@ -76,7 +76,7 @@ test('detects a rewritten, consistent log', async () => {
   expect(await verify(kept)).toContain('The first 300 entries of the log')
 })
 
-test('reports a malformed checkpoint, or one of another log, in a sentence', async () => {
+test('reports a malformed checkpoint, or a checkpoint of another log, in a sentence', async () => {
   const kept = await keptCheckpoint()
   for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is no checkpoint of a log')
   const changed = kept.replace('\n300\n', '\n299\n')

@@ -87,7 +87,7 @@ async function expectAgreement(): Promise<void> {
 }
 
 test.each(uploadKills)(
-  'killed at %s, an upload of %i bytes is stored completely or not at all, and can be repeated',
+  'an upload killed at %s (%i bytes) is stored completely or not at all, and can be repeated',
   async (point, size) => {
     const content = randomBytes(size)
     const key = `upload-${point}-${size}`
@@ -107,23 +107,26 @@ test.each(uploadKills)(
   },
 )
 
-test.each(refusalSteps.map((point) => [point]))('killed at %s, a rejected file leaves no data', async (point) => {
-  const blank = Buffer.alloc(medium, ' ')
-  const refuse = (caller: Caller) =>
-    caller.upload('checked', 'a.txt', blank, { headers: { 'idempotency-key': `refused-${point}` } })
-  const before = await filesHeld()
-  const { service, caller } = await startUntilKilled(point)
-  await expect(refuse(caller)).rejects.toThrow()
-  await service.ended
-  await sweepLater()
-  await expectAgreement()
-  expect(await refuse(tenant.admin)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
-  expect(await filesHeld()).toBe(before)
-  await sweepLater()
-  await expectAgreement()
-})
+test.each(refusalSteps.map((point) => [point]))(
+  'a rejected file leaves no data if the service is killed at %s',
+  async (point) => {
+    const blank = Buffer.alloc(medium, ' ')
+    const refuse = (caller: Caller) =>
+      caller.upload('checked', 'a.txt', blank, { headers: { 'idempotency-key': `refused-${point}` } })
+    const before = await filesHeld()
+    const { service, caller } = await startUntilKilled(point)
+    await expect(refuse(caller)).rejects.toThrow()
+    await service.ended
+    await sweepLater()
+    await expectAgreement()
+    expect(await refuse(tenant.admin)).toMatchObject({ status: 422, body: { error: { code: 'blank_file' } } })
+    expect(await filesHeld()).toBe(before)
+    await sweepLater()
+    await expectAgreement()
+  },
+)
 
-test.each(deleteSteps.map((point) => [point]))('killed at %s, a deletion is complete or has no effect', async (point) => {
+test.each(deleteSteps.map((point) => [point]))('a deletion killed at %s is complete or has no effect', async (point) => {
   const { body } = await upload(tenant.admin, randomBytes(10_000), `delete-${point}`)
   const { file_id: fileId } = body.data
   const { service, caller } = await startUntilKilled(point)
@@ -137,7 +140,7 @@ test.each(deleteSteps.map((point) => [point]))('killed at %s, a deletion is comp
   await expectAgreement()
 })
 
-test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is completed by the next', async (point) => {
+test.each(steps('sweep').map((point) => [point]))('the next sweep completes a sweep killed at %s', async (point) => {
   const ids = await Promise.all(
     [1, 2, 3].map(async (at) => (await upload(tenant.admin, randomBytes(1000), `sweep-${point}-${at}`)).body.data.file_id),
   )
@@ -148,7 +151,7 @@ test.each(steps('sweep').map((point) => [point]))('killed at %s, a sweep is comp
   expect((await world.database.pool.query('SELECT 1 FROM blob_garbage')).rowCount).toBe(0)
 })
 
-test('an acknowledged upload survives a later kill, and the next start removes leftover files', async () => {
+test('an acknowledged upload survives a later kill, and the next start removes temporary files', async () => {
   const { service, caller } = await startUntilKilled('delete.found')
   const content = randomBytes(large)
   const { body, status } = await upload(caller, content, 'acknowledged')

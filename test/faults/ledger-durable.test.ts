@@ -63,7 +63,7 @@ const visible = async (contextId: string) =>
 const held = async () =>
   (await admin.query(`SELECT count(*)::int AS held FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0].held
 
-test('no ledger locks a tenant while a commit waits for durability, and responses follow durability', async () => {
+test('no ledger locks a tenant while a commit waits for durability, and no response precedes durability', async () => {
   const context = await books.context('held')
   const uploads = await Promise.all([1, 2].map((size) => books.upload(context, size)))
   await holdCommits()
@@ -78,7 +78,7 @@ test('no ledger locks a tenant while a commit waits for durability, and response
 
 test('publishes events only after they are durable', () => expectDurableEvents('events', books.database))
 
-test('publishes events only after they are durable, also if the database rejects WAL functions', async () => {
+test('publishes durable events only, also if the database rejects WAL functions', async () => {
   await rejectWalFunctions(server.url)
   const limited = createDatabase(server.url, { poolSize: 4, logger: { warn: () => {} } })
   await expectDurableEvents('limited', limited)

@@ -65,7 +65,7 @@ const waiting = async (): Promise<number | undefined> =>
     )
   ).rows[0]?.pid
 
-test('a replica frozen past its lease of an Idempotency-Key, while the client repeats elsewhere, stores one file', async () => {
+test('one file is stored if a replica freezes past its Idempotency-Key lease and the client repeats elsewhere', async () => {
   const headers = { 'idempotency-key': 'frozen' }
   const release = await holding(lockedHead)
   const first = upload(elsewhere(), 'frozen', headers)
@@ -91,7 +91,7 @@ test('a replica frozen past its lease of an Idempotency-Key, while the client re
   expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
 }, 120_000)
 
-test('pending entries of a frozen replica are moved by another, and the client gets that response', async () => {
+test('a replica moves the pending entries of a frozen replica, and the client receives that response', async () => {
   const headers = { 'idempotency-key': 'pending' }
   const release = await holding('SELECT ledger_leads($1)')
   const first = upload(elsewhere(), 'pending', headers)

@@ -91,7 +91,7 @@ test('a group of uploads has the same result as its uploads one by one', async (
   for (const times of Object.values(seen)) expect(times).toBeGreaterThan(10)
 })
 
-test('a rejected upload does not change the quota level of the tenant, so that no threshold event is repeated', async () => {
+test('a rejected upload does not change the quota level of the tenant or repeat a threshold event', async () => {
   const level = async () => (await client.query('SELECT quota_level FROM tenant_heads')).rows[0].quota_level
   const { key: actor } = books
   const rejection = { contextKey: null, rulesVersion: null, originalFilename: 'a.txt', sizeBytes: 0, checksum: null }

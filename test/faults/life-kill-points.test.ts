@@ -38,7 +38,7 @@ const eventsOf = async (fileId: string) =>
     ({ type }) => type,
   )
 
-test.each(steps('expiry'))('killed at %s, a run is resumed and handles each file once', async (point) => {
+test.each(steps('expiry'))('an expiry run killed at %s is resumed and handles each file once', async (point) => {
   const [old, trashed] = [await moveUploadBack(world, await upload(), 31), await upload()]
   await tenant.admin.delete(`/files/${trashed}`)
   await moveDeletionBack(world, trashed, 7)
@@ -50,18 +50,21 @@ test.each(steps('expiry'))('killed at %s, a run is resumed and handles each file
   await expectAgreement()
 })
 
-test.each([...steps('restore'), ...steps('purge')])('killed at %s, the operation is complete or has no effect', async (point) => {
-  const id = await upload()
-  await tenant.admin.delete(`/files/${id}`)
-  const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
-  const killed = new Caller(service.url, tenant.admin.credential)
-  const isRestore = point.startsWith('restore')
-  const ask = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))
-  await expect(ask(killed)).rejects.toThrow()
-  await service.ended
-  await expectAgreement()
-  const isDone = point.endsWith('.committed')
-  expect((await ask(tenant.admin)).status).toBe(isDone ? 404 : 200)
-  expect(await eventsOf(id)).toEqual(['file.accepted', 'file.deleted', isRestore ? 'file.restored' : 'file.purged'])
-  await expectAgreement()
-})
+test.each([...steps('restore'), ...steps('purge')])(
+  'a restore or purge killed at %s is complete or has no effect',
+  async (point) => {
+    const id = await upload()
+    await tenant.admin.delete(`/files/${id}`)
+    const service = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
+    const killed = new Caller(service.url, tenant.admin.credential)
+    const isRestore = point.startsWith('restore')
+    const ask = (caller: Caller) => (isRestore ? caller.post(`/trash/${id}/restore`) : caller.delete(`/trash/${id}`))
+    await expect(ask(killed)).rejects.toThrow()
+    await service.ended
+    await expectAgreement()
+    const isDone = point.endsWith('.committed')
+    expect((await ask(tenant.admin)).status).toBe(isDone ? 404 : 200)
+    expect(await eventsOf(id)).toEqual(['file.accepted', 'file.deleted', isRestore ? 'file.restored' : 'file.purged'])
+    await expectAgreement()
+  },
+)

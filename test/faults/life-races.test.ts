@@ -112,7 +112,7 @@ test('an acknowledged increase of the days applies to all files in the trash', a
   expect(itemsOf(await tenant.admin.get('/trash?context=raised'))).toHaveLength(left)
 })
 
-test('a context is deleted only if no files are left, including the trash', async () => {
+test('a context is deleted only if no files remain, including the trash', async () => {
   for (const at of rounds.slice(0, 6)) {
     const upload = await context(`dropped_${at}`, { trash_days: 7 })
     const id = await upload()

@@ -50,7 +50,7 @@ describe.each(['before', 'after'] as const)(
       return answer
     }
 
-    test('of an upload, a rejection and a deletion', async () => {
+    test('reports an unknown outcome of an upload, a rejection and a deletion', async () => {
       const fileId = await upload()
       expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.txt', 'text'), 'move'))
       expectUnknown(await lose(() => tenant.admin.upload('notes', 'a.exe', 'text'), 'move'))
@@ -59,7 +59,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.post('/files/delete', { file_ids: many }), 'move'))
     })
 
-    test('of the creation of a context, an API key, a webhook and a log share', async () => {
+    test('reports an unknown outcome of the creation of a context, an API key, a webhook and a log share', async () => {
       const name = `lost_${when}`
       const context = { context_key: name, display_name: 'x', allowed_extensions: ['txt'], max_file_size_mb: 1 }
       expectUnknown(await lose(() => tenant.admin.post('/contexts', context), { text: name, at: 'commit' }))
@@ -73,7 +73,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.post('/log/share', { days: 3 }), { text: 'log_share', at: 'commit' }))
     })
 
-    test('of a change, a restore and a purge', async () => {
+    test('reports an unknown outcome of a change, a restore and a purge', async () => {
       const [restored, purged] = [await trashed(), await trashed()]
       const change = () => tenant.admin.patch('/contexts/notes', { description: `changed ${when}` })
       expectUnknown(await lose(change, { text: `changed ${when}`, at: 'commit' }))
@@ -81,7 +81,7 @@ describe.each(['before', 'after'] as const)(
       expectUnknown(await lose(() => tenant.admin.delete(`/trash/${purged}`), { text: purged, at: 'commit' }))
     })
 
-    test('returns the error as problem+json and in GraphQL', async () => {
+    test('reports an unknown outcome as problem+json and in GraphQL', async () => {
       const [first, second] = [await upload(), await upload()]
       const answer = await lose(() => tenant.admin.delete(`/files/${first}`, problem), 'move')
       expect(answer.headers.get('content-type')).toMatch('application/problem+json')
@@ -97,13 +97,13 @@ describe.each(['before', 'after'] as const)(
   },
 )
 
-test('states that the outcome is unknown if the creation of a resumable upload is lost', async () => {
+test('reports an unknown outcome if the creation of a resumable upload is lost', async () => {
   const filename = 'lost-creation.txt'
   proxy.cut = { text: filename, at: 'statement', when: 'after' }
   expectUnknown(await new Tus(tenant.admin).create('notes', filename, 4))
 })
 
-test('states that the outcome is unknown if the use of a single-use download URL is lost', async () => {
+test('reports an unknown outcome if the use of a single-use download URL is lost', async () => {
   const fileId = await upload()
   const { download_url: url } = (await tenant.admin.get(`/files/${fileId}?once=true`)).body.data
   proxy.cut = { text: 'INSERT INTO spent_downloads', at: 'statement', when: 'after' }
@@ -120,7 +120,7 @@ test('stores a file once if the upload is repeated with its Idempotency-Key afte
   expect(itemsOf(await tenant.admin.get('/files'))).toHaveLength(before + 1)
 })
 
-test('does not state that nothing was stored if a change is committed but its call cannot be logged', async () => {
+test('does not claim that nothing was stored if a change is committed but its call cannot be logged', async () => {
   const { ledger } = world.app.services
   const { commit } = ledger
   const many = [await upload(), await upload()]
@@ -138,7 +138,7 @@ test('does not state that nothing was stored if a change is committed but its ca
   expect((await tenant.admin.get(`/files/${fileId}/metadata`)).status).toBe(200)
 })
 
-test('states no outcome if the connection is lost before the COMMIT, or cannot be made: nothing is stored', async () => {
+test('reports that nothing was stored if the connection is lost before the COMMIT or cannot be opened', async () => {
   const name = 'lost early'
   proxy.cut = { text: name, at: 'statement', when: 'after' }
   const answer = await tenant.admin.post('/api-keys', { name })

@@ -69,7 +69,7 @@ function mutated(bytes: Buffer, random: () => number): Buffer {
   }
 }
 
-test('hundreds of seeded mutations return reports, and no worker dies, hangs or is lost', async () => {
+test('returns reports for hundreds of seeded mutations, and no worker dies, hangs or is lost', async () => {
   const random = text.seeded(20_261_120)
   const dead: string[] = []
   const tally: Record<string, number> = {}

@@ -53,7 +53,7 @@ const asMount = (folder: string) => [
 ]
 
 describe('a store', () => {
-  test('on another mount of the file system of DATA_DIR accepts uploads of any size', async () => {
+  test('accepts uploads of any size if the store is another mount of the file system of DATA_DIR', async () => {
     if (!(await canMount(store))) return
     const caller = await run({ under: asMount(store) })
     for (const bytes of [1000, 300_000, 5_000_000]) {
@@ -69,7 +69,7 @@ describe('a store', () => {
 })
 
 describe('the folder of temporary files', () => {
-  test('is created again if deleted, and foreign files in it are kept', async () => {
+  test('creates a deleted folder of temporary files again, and keeps foreign files in it', async () => {
     const spool = join(world.dataDir, 'data', 'spool')
     await mkdir(join(spool, 'somebody-elses'), { recursive: true })
     const caller = await run({})
@@ -82,13 +82,13 @@ describe('the folder of temporary files', () => {
 })
 
 describe('standard output and error on a full disk', () => {
-  test('stop neither the service nor its shutdown', async () => {
+  test('the service and its shutdown continue if standard output and error are on a full disk', async () => {
     const caller = await run({ under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await caller.upload('raw', 'a.bin', randomBytes(10))).status).toBe(201)
     expect((await service!.stop()).status).toBe(0)
   })
 
-  test('do not prevent the exit of a service that cannot start', async () => {
+  test('a service that cannot start exits even if standard output and error are on a full disk', async () => {
     service = Service.run({ PORT: 'many' }, { under: ['sh', '-c', 'exec "$@" >/dev/full 2>/dev/full', 'sh'] })
     expect((await service.ended).status).toBe(1)
   })

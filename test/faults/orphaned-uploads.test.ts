@@ -91,7 +91,7 @@ async function expectSwept(path: string): Promise<void> {
   expect(await verified()).toEqual(healthy)
 }
 
-test('a put whose responses are all lost makes its blob due soon, but not while the upload can still arrive', async () => {
+test('makes the blob of a put with lost responses due soon, but not while the upload can still arrive', async () => {
   const lostUpload = async (upload: () => Promise<number>) => {
     // The object exists, but the responses to the upload and to the status query are lost.
     bucketWorld.bucket.faults.plan('upload', { kind: 'lost' }, 50)
@@ -103,7 +103,7 @@ test('a put whose responses are all lost makes its blob due soon, but not while 
   await expectSwept(await expectOneOrphan())
 })
 
-test('a database lost before the commit does the same, even if it stays unavailable for a while', async () => {
+test('makes a blob due soon if the database is lost before the commit, even for a longer time', async () => {
   const before = await held()
   await replica(async (upload, { app }) => {
     proxy.cutAtMove = 'before'
@@ -115,7 +115,7 @@ test('a database lost before the commit does the same, even if it stays unavaila
   await expectSwept(await expectOneOrphan())
 })
 
-test('a lost response of the commit keeps the file through sweeps', async () => {
+test('keeps the file through sweeps if the response to the commit is lost', async () => {
   const before = await held()
   await replica(async (upload) => {
     proxy.cutAtMove = 'after'
@@ -128,7 +128,7 @@ test('a lost response of the commit keeps the file through sweeps', async () => 
   expect(await verified()).toEqual(healthy)
 })
 
-test('never adds a path to the journal again, postpones it, or waits for a commit in progress', async () => {
+test('adds a path to the journal once, without postponing it or waiting for a commit in progress', async () => {
   // In the past for the clock of any process.
   const orphanedUploads = new OrphanedUploads(world.database.pool, -1000)
   const [gone, soon, late, locked] = Array.from({ length: 4 }, () => `${tenant.tenantId}/${newId('file')}`) as [

@@ -36,7 +36,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
   })
   afterAll(() => database.drop())
 
-  test('with default settings, which reject startup parameters', async () => {
+  test('rejects default PgBouncer settings, which reject startup parameters', async () => {
     const { url } = await bouncer(database.url)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -44,7 +44,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('in transaction mode, as the only DATABASE_URL and as DATABASE_DIRECT_URL', async () => {
+  test('rejects transaction mode as the only DATABASE_URL and as DATABASE_DIRECT_URL', async () => {
     const { url } = await bouncer(database.url, transactions, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([
       1,
@@ -56,7 +56,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('with two URLs of different databases', async () => {
+  test('rejects two URLs of different databases', async () => {
     const other = await testDatabase()
     const { url } = await bouncer(other.url, transactions)
     const [status, sentence] = await migrating({ DATABASE_URL: url, DATABASE_DIRECT_URL: database.url })
@@ -68,7 +68,7 @@ describeWith('pgbouncer')('a start through an unsupported PgBouncer names the mi
     ])
   })
 
-  test('in session mode with accepted parameters needs no second URL', async () => {
+  test('accepts session mode with allowed startup parameters without a second URL', async () => {
     const { url } = await bouncer(database.url, takesAll)
     expect(await migrating({ DATABASE_URL: url })).toEqual([0, ''])
   })
@@ -96,7 +96,7 @@ describeWith('pgbouncer')('the service behind PgBouncer in transaction mode', ()
     await world?.close()
   })
 
-  test('uploads, lists, signs, deletes, counts and exports with forty concurrent clients on three connections', async () => {
+  test('serves forty concurrent clients through PgBouncer with three connections', async () => {
     const uploads = await Promise.all(
       Array.from({ length: 40 }, (_each, n) =>
         tenant.admin.upload('notes', `${n}.txt`, `note ${n} ${randomBytes(8).toString('hex')}`),

@@ -144,7 +144,7 @@ describe('two processes on one port', () => {
   })
   afterAll(() => service?.stop('SIGKILL'))
 
-  test('act as one service: one first key, one scrape with the metrics of both, one readiness', async () => {
+  test('two processes on one port act as one service with one first key, shared metrics and one readiness', async () => {
     expect(service.stdout.match(/API key/g)).toHaveLength(1)
     expect(service.stdout).toContain('with 2 processes')
     expect(serving(service)).toHaveLength(2)
@@ -186,7 +186,7 @@ describe('two processes on one port', () => {
     expect(JSON.parse(line)).toMatchObject({ level: 50, pid: victim, how: 'SIGKILL', pause_ms: 100 })
   })
 
-  test('a connection accepted by a process that ends before handling it is served by the other', async () => {
+  test('a process serves a connection that another process accepted before it ended', async () => {
     const was = await replacements(service)
     const victim = serving(service)[0]!
     process.kill(victim, 'SIGSTOP')
@@ -236,14 +236,14 @@ describe('two processes on one port', () => {
     expect(await ended).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('end with their parent process, and so does PostgreSQL', async () => {
+  test('the processes and PostgreSQL end with their parent process', async () => {
     const service = await start()
     const pids = serving(service)
     await service.stop('SIGKILL')
     await until(async () => pids.every((pid) => commandOf(pid) === ''))
   })
 
-  test('all fail to start if one cannot, with one sentence, status 1 and no leftover processes', async () => {
+  test('all processes exit with one sentence and status 1 if one cannot start', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     const { port } = other.address() as { port: number }
@@ -255,7 +255,7 @@ describe('two processes on one port', () => {
   })
 })
 
-test('one process, the default, is the service itself', async () => {
+test('the service runs in one process by default', async () => {
   const service = await start({ PROCESSES: '1' })
   expect(serving(service)).toEqual([])
   expect(await metrics(service)).not.toContain('process="')

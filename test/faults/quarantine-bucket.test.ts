@@ -67,7 +67,7 @@ async function expectOutOfReach({ fileId, url, path }: { fileId: string; url: st
   expect(reports.data.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['rejected', 'accepted'])
 }
 
-test('existing URLs end immediately, and the file is restored completely when released', async () => {
+test('quarantine ends existing URLs immediately, and a release restores the file completely', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -78,7 +78,7 @@ test('existing URLs end immediately, and the file is restored completely when re
   expect(await (await fetch(again)).text()).toContain(newlyInfected)
 })
 
-test('retries an unavailable bucket, and rejects requests for the file in the meantime', async () => {
+test('quarantine retries an unavailable bucket, and rejects requests for the file in the meantime', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'status', status: 403 })
@@ -91,7 +91,7 @@ test('retries an unavailable bucket, and rejects requests for the file in the me
   await expectOutOfReach(file)
 })
 
-test('a lost response to the copy has no effect', async () => {
+test('a lost response to the copy into quarantine has no effect', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   bucketWorld.bucket.faults.plan('copy', { kind: 'lost' })
@@ -100,7 +100,7 @@ test('a lost response to the copy has no effect', async () => {
   await expectOutOfReach(file)
 })
 
-test('a purge deletes the object from the bucket', async () => {
+test('a purge of a quarantined file deletes the object from the bucket', async () => {
   const file = await infected()
   await clamd.updateSignatures(world)
   await rescanAll(world)
@@ -111,7 +111,7 @@ test('a purge deletes the object from the bucket', async () => {
 })
 
 test.each(['rescan.scanned', 'quarantine.marked', 'quarantine.copied', 'quarantine.moved'])(
-  'killed at %s, a replica leaves work that another one completes',
+  'another replica completes the work of a replica killed at %s',
   async (faultPoint) => {
     const file = await infected()
     await clamd.updateSignatures(world)

@@ -65,23 +65,23 @@ describe('reads from a replica', () => {
     '/audit-logs',
     '/stats/logs/export',
     '/audit-logs/export?format=csv',
-  ])('%s, with an age not older than the request', async (path) => {
+  ])('serves %s from the replica, with an age not older than the request', async (path) => {
     await tenant.admin.upload('notes', 'note.txt', 'text')
     expect(age(await fromReplica(path))).toBe('0')
   })
 
-  test('a GraphQL query', async () => {
+  test('serves a GraphQL query from the replica', async () => {
     const ask = () => tenant.admin.graphql('{ files(pageSize: 1) { pagination { totalItems } } }')
     await until(async () => age(await ask()) === '0')
   })
 
-  test('are counted by the server that answered', async () => {
+  test('counts reads by the server that returned them', async () => {
     await fromReplica('/files')
     const counted = await tenant.admin.raw('/metrics')
     expect(counted.body).toMatch(/^assay_replica_reads_total\{server="replica"\} [1-9]/m)
   })
 
-  test('exclude authentication, authorization and changes', async () => {
+  test('does not use the replica for authentication, authorization and changes', async () => {
     const { body } = await tenant.admin.upload('notes', 'one.txt', 'text')
     for (const path of ['/contexts', '/api-keys', `/files/${body.data.file_id}/metadata`, `/files/${body.data.file_id}`])
       expect(age(await tenant.admin.get(path))).toBeNull()
@@ -90,7 +90,7 @@ describe('reads from a replica', () => {
 })
 
 describe('written data is read back', () => {
-  test('by any client on any replica of the service', async () => {
+  test('any client reads written data on any replica of the service', async () => {
     let served = 0
     // A lagging replica is not used for a second.
     for (let count = 0; count < 30 || served === 0; count++) {
@@ -101,7 +101,7 @@ describe('written data is read back', () => {
     }
   })
 
-  test('from the primary while the replica receives nothing', async () => {
+  test('reads from the primary while the replica receives nothing', async () => {
     await databases.pause()
     await tenant.admin.upload('notes', 'paused.txt', 'text')
     for (const caller of [tenant.admin, elsewhere(tenant.admin)]) {
@@ -114,7 +114,7 @@ describe('written data is read back', () => {
     expect(age(exported)).toBeNull()
   })
 
-  test('a created or disabled key applies immediately, whatever the state of the replica', async () => {
+  test('a created or disabled key applies immediately, regardless of the state of the replica', async () => {
     await databases.pause()
     const key = await tenant.key(['metadata'])
     expect((await elsewhere(key).get('/files')).status).toBe(200)
@@ -124,7 +124,7 @@ describe('written data is read back', () => {
 })
 
 describe('stale reads', () => {
-  test('are served by a lagging replica with their age if Cache-Control allows it', async () => {
+  test('a lagging replica serves reads with their age if Cache-Control allows it', async () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
     await until(async () => (await world.database.replica!.behindMs()) === 0)
     await databases.pause()
@@ -146,7 +146,7 @@ describe('stale reads', () => {
 })
 
 describe('a replica that does not respond', () => {
-  test('is not an outage: the primary answers, readiness is degraded, and the replica is used again afterwards', async () => {
+  test('uses the primary with degraded readiness if the replica does not respond, and the replica afterwards', async () => {
     await until(async () => (await replicaCheck()).status === 'up')
     await databases.replica.stop()
     const answer = await tenant.admin.get('/files?page_size=1')
@@ -160,7 +160,7 @@ describe('a replica that does not respond', () => {
     await until(async () => (await replicaCheck()).status === 'up')
   })
 
-  test('does not block requests for long if it is frozen', async () => {
+  test('a frozen replica does not block requests for long', async () => {
     await fromReplica('/files')
     const thaw = await freeze(databases.replica.pid)
     try {
@@ -177,7 +177,7 @@ describe('a replica that does not respond', () => {
     ['the primary itself', () => databases.primary.url],
     ['another database', () => databases.replica.url.replace('/assay?', '/postgres?')],
     ['no server', () => 'postgresql://nobody@127.0.0.1:1/assay'],
-  ])('%s', async (_what, url) => {
+  ])('reads from the primary if DATABASE_READ_URL names %s', async (_what, url) => {
     const wrong = await World.open({ DATABASE_URL: databases.primary.url, DATABASE_READ_URL: url() }, world)
     try {
       const answer = await new Caller(wrong.url, tenant.admin.credential).get('/files?page_size=1')

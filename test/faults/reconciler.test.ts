@@ -65,7 +65,7 @@ describe('a mismatch between rows and blobs', () => {
     tenant = await newTenant()
   })
 
-  test('is found in both directions, changes nothing, is reported in health, metrics and audit log, and is cleared after its repair', async () => {
+  test('a mismatch in either direction is reported without a change, and is cleared after its repair', async () => {
     const neighbour = await newTenant()
     const [lost, grown, changed, sound] = await keep(tenant, 4)
     await keep(neighbour, 1)
@@ -116,7 +116,7 @@ describe('a mismatch between rows and blobs', () => {
     expect((await world.unauthenticated.raw('/metrics')).body).toMatch(/^assay_storage_findings 0$/m)
   })
 
-  test('does not include uploads in progress and recent deletions', async () => {
+  test('a mismatch does not include uploads in progress and recent deletions', async () => {
     await keep(tenant, 3)
     const work = (async () => {
       for (let at = 0; at < 30; at++) {
@@ -136,7 +136,7 @@ describe('a mismatch between rows and blobs', () => {
     expect(await findings()).toEqual([])
   })
 
-  test('a drifting counter is reported per tenant', async () => {
+  test('reports counter drift per tenant', async () => {
     await keep(tenant, 1)
     const drift = (by: number) =>
       world.database.pool.query(`UPDATE tenant_heads SET bytes = bytes + $2 WHERE tenant_id = $1`, [tenant.tenantId, by])
@@ -155,7 +155,7 @@ describe('a reconciler pass', () => {
       finishedAt: string | null
     }
 
-  test('resumes at the last position on any replica until it has read every path once', async () => {
+  test('a reconciler pass resumes at the last position on any replica until it has read every path once', async () => {
     const tenant = await newTenant()
     const files = await keep(tenant, 5)
     for (const { path } of files) await storage().remove(path)
@@ -172,7 +172,7 @@ describe('a reconciler pass', () => {
     for (const { fileId } of files) await tenant.admin.delete(`/files/${fileId}`)
   })
 
-  test('starts only after its interval, and on one replica at a time', async () => {
+  test('a reconciler pass starts only after its interval, and on one replica at a time', async () => {
     const tenant = await newTenant()
     await pass()
     const [file] = await keep(tenant, 1)
@@ -191,7 +191,7 @@ describe('a reconciler pass', () => {
     await pass()
   })
 
-  test('re-reads the configured share of blobs, at the configured rate of paths', async () => {
+  test('a reconciler pass re-reads the configured share of blobs, at the configured rate of paths', async () => {
     const tenant = await newTenant()
     const [file] = await keep(tenant, 3)
     await writeFile(storage().getFile(file!.path), 'TEXT number 0')

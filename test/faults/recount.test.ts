@@ -7,7 +7,7 @@ import { testDatabase } from '../support/database.js'
 const soak = fileURLToPath(new URL('../bench/soak.mjs', import.meta.url))
 
 // The long form is `npm run soak`.
-test('killed with -9 repeatedly, the service has every acknowledged call in the log once, and counters that equal a recount', async () => {
+test('every acknowledged call is logged once after repeated kill -9, and counters equal a recount', async () => {
   const { url } = await testDatabase()
   const child = spawn(process.execPath, [soak, '--clients', '12', '--kills', '3', '--seconds', '1'], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },

@@ -106,7 +106,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   const env = () => ({ ...storeEnv(), RESCAN_MB_PER_SECOND: '10000' })
 
   test(
-    'with the built-in YARA rules finishes after an upgrade of the rules',
+    'a rescan with the built-in YARA rules finishes after a rule upgrade',
     async () => {
       const world = await World.open(env())
       try {
@@ -127,7 +127,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
   )
 
   test(
-    'with YARA rules of an operator in the sandbox quarantines files that new rules match',
+    'a rescan with sandboxed YARA rules of an operator quarantines files that new rules match',
     () => rescanWithOwnRules(env(), join(folder, store)),
     timeoutMs,
   )
@@ -140,7 +140,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
     afterAll(() => clamd.close())
 
     test(
-      'quarantines files that new signatures match',
+      'a rescan quarantines files that new signatures match',
       async () => {
         const world = await World.open({ ...env(), SCANNER_URL: clamd.unixUrl })
         try {
@@ -162,7 +162,7 @@ describe.each(stores)('rescan of files from 1 KB to 100 MB in a $store store', (
 
 describeWhere(hasOtherDisk, `${otherDisk} is no file system of its own`)('rescan of a local store on another file system', () => {
   test(
-    'with YARA rules of an operator in the sandbox finishes',
+    'a rescan with sandboxed YARA rules of an operator finishes',
     async () => {
       const blobs = await mkdtemp(join(otherDisk, 'assay-blobs-'))
       try {

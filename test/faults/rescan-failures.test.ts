@@ -64,7 +64,7 @@ const failsOnFile = {
 }
 
 describe('a file for which the scanner fails', () => {
-  test('delays no other file or context, and is reported as incomplete after three attempts', async () => {
+  test('a file that cannot be scanned delays no other file, and is reported as incomplete after three attempts', async () => {
     for (const context of ['first', 'second']) await tenant.context(context)
     const others = [await uploaded('first', 'a.txt', 'one'), await uploaded('second', 'b.txt', 'two')]
     const file = await uploaded('first', 'c.txt', poison)
@@ -106,7 +106,7 @@ describe('a file for which the scanner fails', () => {
     await readinessReports({ status: 'up' })
   })
 
-  test('is scanned by a requested rescan after the scanner recovers, even with unchanged signatures', async () => {
+  test('a requested rescan scans such a file after the scanner recovers, even with unchanged signatures', async () => {
     await tenant.context('notes')
     const file = await uploaded('notes', 'a.txt', `${poison} ${newlyInfected}`)
     await failOnPoison()
@@ -124,7 +124,7 @@ describe('a file for which the scanner fails', () => {
     await readinessReports({ status: 'up' })
   })
 
-  test('has three attempts with each version of the signatures', async () => {
+  test('makes three attempts to scan a file with each version of the signatures', async () => {
     await tenant.context('notes')
     const file = await uploaded('notes', 'a.txt', poison)
     for (let version = 0; version < 2; version++) {
@@ -139,7 +139,7 @@ describe('a file for which the scanner fails', () => {
     expect(await reportsOf(file)).toHaveLength(2)
   })
 
-  test('is abandoned after it made the scanner unavailable three times, and no other file is', async () => {
+  test('abandons only the file that made the scanner unavailable three times', async () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, n === 3 ? poison : `note ${n}`))
@@ -166,7 +166,7 @@ describe('a file for which the scanner fails', () => {
     expect(report.checks.at(-1)).toMatchObject({ outcome: 'incomplete', evidence: { attempts: 3, scan_failed: true } })
   })
 
-  test('is abandoned after three services ended while they scanned it, and no other file is', async () => {
+  test('abandons only the file whose scans were interrupted by the end of three services', async () => {
     await tenant.context('notes')
     const files = []
     for (let n = 0; n < 5; n++) files.push(await uploaded('notes', `${n}.txt`, `note ${n}`))
@@ -194,7 +194,7 @@ describe('a file for which the scanner fails', () => {
 })
 
 describe('a file in the store that cannot be read', () => {
-  test('delays no other file', async () => {
+  test('a file that cannot be read delays no other file', async () => {
     await tenant.context('notes')
     const [broken, whole] = [await uploaded('notes', 'a.txt', 'broken'), await uploaded('notes', 'b.txt', 'whole')]
     await clamd.updateSignatures(world)

@@ -70,7 +70,7 @@ test('two replicas share the files of one context, and scan none twice', async (
   expect(body.data).toMatchObject({ status: 'finished', files: 100, files_done: 100, files_scanned: 100 })
 })
 
-test('a replica with older signatures leaves the work to the others, and no file returns to older signatures', async () => {
+test('a replica with older signatures leaves the work to others, and no file returns to older signatures', async () => {
   const old = await UpdatableClamd.start()
   const behind = await World.open({ SCANNER_URL: old.url }, world)
   try {
@@ -87,7 +87,7 @@ test('a replica with older signatures leaves the work to the others, and no file
   }
 })
 
-test('files of a killed replica are scanned by another, which resumes at its position', async () => {
+test('another replica scans the files of a killed replica from its position', async () => {
   const files = await upload('killed', 60)
   const before = (await reports())[0]!
   await clamd.updateSignatures(world, second)
@@ -139,7 +139,7 @@ describeWith('clamd')('a real clamd', () => {
     await real.close()
   })
 
-  test('with additional signatures that its version does not show is queried before a rescan, and finds stored files', async () => {
+  test('queries signatures that its version does not show before a rescan, and finds infected stored files', async () => {
     const owner = await scanned.tenant()
     await owner.context('notes')
     const hidden = (await owner.admin.upload('notes', 'a.txt', `a note, ${newlyInfected}`)).body.data.file_id

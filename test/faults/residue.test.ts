@@ -79,7 +79,7 @@ const sending: [BucketCall, number][] = [
 ]
 
 describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
-  test.each(faults)('%s once, and then permanently', async (_name, fault) => {
+  test.each(faults)('leaves no residue if the bucket returns %s once, and then permanently', async (_name, fault) => {
     bucketWorld.bucket.faults.plan(call, fault)
     expect([201, 503]).toContain((await upload(size)).status)
     bucketWorld.bucket.faults.clear()
@@ -90,7 +90,7 @@ describe.each(sending)('the bucket, during %s (%i bytes)', (call, size) => {
   })
 })
 
-test('is down and returns', async () => {
+test('leaves no residue if the bucket is down and recovers', async () => {
   await bucketWorld.bucket.stop()
   for (const size of [small, large]) expect((await upload(size)).status).toBe(503)
   await bucketWorld.bucket.start()
@@ -109,7 +109,7 @@ async function announced(size: number): Promise<RawClient> {
   return client
 }
 
-test.each([small, large])('a client that disconnects or stalls in the middle of %i bytes', async (size) => {
+test.each([small, large])('leaves no residue if a client disconnects or stalls in the middle of %i bytes', async (size) => {
   const gone = await announced(size)
   await gone.send(randomBytes(size / 2))
   gone.destroy()
@@ -138,7 +138,7 @@ async function held<T>(call: BucketCall, done: boolean, send: () => Promise<T>):
 test.each([
   ['upload', small],
   ['chunk', large],
-] as const)('a client that disconnects while the bucket has its %s', async (call, size) => {
+] as const)('leaves no residue if a client disconnects while the bucket has its %s', async (call, size) => {
   const leaving = new AbortController()
   const { answer } = await held(call, false, () => {
     const form = new FormData()
@@ -155,18 +155,21 @@ test.each([
   await expect(answer).rejects.toThrow()
 })
 
-test.each([small, large])('the database is lost before, during and after an upload of %i bytes', async (size) => {
-  for (const when of ['before', 'after'] as const) {
-    proxy.cutAtMove = when
+test.each([small, large])(
+  'leaves no residue if the database is lost before, during and after an upload of %i bytes',
+  async (size) => {
+    for (const when of ['before', 'after'] as const) {
+      proxy.cutAtMove = when
+      expect((await upload(size)).status).toBe(503)
+    }
+    const { answer } = await held(size === small ? 'upload' : 'chunk', true, () => upload(size))
+    await proxy.down()
+    expect((await answer).status).toBe(503)
     expect((await upload(size)).status).toBe(503)
-  }
-  const { answer } = await held(size === small ? 'upload' : 'chunk', true, () => upload(size))
-  await proxy.down()
-  expect((await answer).status).toBe(503)
-  expect((await upload(size)).status).toBe(503)
-  await proxy.up()
-  await isWellAgain(size)
-})
+    await proxy.up()
+    await isWellAgain(size)
+  },
+)
 
 test('closes every connection, removes its folder, and prints nothing at shutdown', async () => {
   await isWellAgain(large)

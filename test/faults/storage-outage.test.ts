@@ -73,7 +73,7 @@ describe('an unavailable bucket', () => {
     await bucketWorld.close()
   })
 
-  test('rejects uploads in time, logs failures, still signs URLs, and is reported by readiness; uploads work afterwards', async () => {
+  test('rejects and logs uploads while the bucket is unavailable, and accepts them afterwards', async () => {
     const uploaded = await tenant.admin.upload('notes', 'a.txt', content)
     expect(uploaded.status).toBe(201)
     const { file_id: fileId } = uploaded.body.data
@@ -108,7 +108,7 @@ describe('an unavailable bucket', () => {
     })
   })
 
-  test('a repeated upload after a lost response stores one object, and an incomplete one is swept', async () => {
+  test('stores one object if an upload is repeated after a lost response, and sweeps an incomplete one', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     expect((await tenant.admin.upload('notes', 'lost.txt', content)).status).toBe(201)
     // The bucket has stored the blob, but the response is lost. It is garbage that the journal lists.
@@ -138,7 +138,7 @@ describe('an unavailable bucket', () => {
 })
 
 describe('unavailable IAM, which signs without a local key', () => {
-  test('rejects URLs as unavailable with a logged reason, and accepts uploads', async () => {
+  test('rejects URLs as unavailable with a logged reason while IAM is unavailable, and accepts uploads', async () => {
     const bucketWorld = await openBucketWorld()
     const identity = await GoogleIdentityEmulator.start(createServiceAccount())
     // Replaces the key by credentials without one, whose IAM host cannot resolve (RFC 2606).
@@ -219,7 +219,7 @@ describe('an unavailable database', () => {
   const upload = (key: string) => tenant.admin.upload('notes', 'a.txt', content, { headers: { 'idempotency-key': key } })
   const held = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
 
-  test('fails at most one call if PostgreSQL closes every connection', async () => {
+  test('at most one call fails if PostgreSQL closes every connection', async () => {
     await world.database.pool.query(
       'SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     )
@@ -228,7 +228,7 @@ describe('an unavailable database', () => {
     expect((await tenant.admin.upload('notes', 'a.txt', content)).status).toBe(201)
   })
 
-  test('returns 503 in time by REST and GraphQL, and recovers without a restart', async () => {
+  test('returns 503 in time by REST and GraphQL while the database is unavailable, and recovers', async () => {
     const { file_id: fileId } = (await tenant.admin.upload('notes', 'a.txt', content)).body.data
     await proxy.down()
     for (const call of [
@@ -253,24 +253,27 @@ describe('an unavailable database', () => {
   test.each([
     ['before', 0],
     ['after', 1],
-  ] as const)('a connection lost just %s the COMMIT of an upload leaves one file after a repetition', async (when, kept) => {
-    const before = await held()
-    proxy.cutAtMove = when
-    const lost = await upload(`commit-${when}`)
-    expectOutage(lost, 'database_unavailable')
-    expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
-    expect(proxy.cutAtMove).toBeUndefined()
-    expect(await held()).toBe(before + kept)
-    // As if the time had passed that an upload in doubt keeps its key for.
-    await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
-    expect((await upload(`commit-${when}`)).status).toBe(201)
-    expect(await held()).toBe(before + 1)
-    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
-      countersDrift: 0,
-      filesWithoutBlob: 0,
-      blobsWithoutFile: 0,
-      corrupted: 0,
-      journalDrift: 0,
-    })
-  })
+  ] as const)(
+    'leaves one file after a repetition if the connection is lost just %s the COMMIT of an upload',
+    async (when, kept) => {
+      const before = await held()
+      proxy.cutAtMove = when
+      const lost = await upload(`commit-${when}`)
+      expectOutage(lost, 'database_unavailable')
+      expect(lost.body.error.details).toEqual({ outcome: 'unknown' })
+      expect(proxy.cutAtMove).toBeUndefined()
+      expect(await held()).toBe(before + kept)
+      // As if the time had passed that an upload in doubt keeps its key for.
+      await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
+      expect((await upload(`commit-${when}`)).status).toBe(201)
+      expect(await held()).toBe(before + 1)
+      expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual({
+        countersDrift: 0,
+        filesWithoutBlob: 0,
+        blobsWithoutFile: 0,
+        corrupted: 0,
+        journalDrift: 0,
+      })
+    },
+  )
 })

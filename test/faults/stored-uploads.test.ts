@@ -42,7 +42,7 @@ const expectWhole = async (tenant: TestTenant, files: number) => {
 }
 
 describe('a rejected file', () => {
-  test('is not in the store when the rejection is sent, and rejections add no paths to the garbage journal', async () => {
+  test('deletes a rejected file from the store before the response, and adds no path to the garbage journal', async () => {
     const tenant = await newTenant()
     expect((await send(tenant)).status).toBe(201)
     for (let times = 0; times < 12; times++) expect(await send(tenant, blank)).toMatchObject({ status: 422 })
@@ -52,14 +52,14 @@ describe('a rejected file', () => {
     expect(rowCount).toBeLessThan(8)
   })
 
-  test('does not affect files that are accepted at the same time', async () => {
+  test('a rejected file does not affect files that are accepted at the same time', async () => {
     const tenant = await newTenant()
     const answers = await Promise.all(Array.from({ length: 16 }, (_, at) => send(tenant, at % 2 ? blank : sound)))
     expect(answers.map(({ status }) => status)).toEqual(answers.map((_, at) => (at % 2 ? 422 : 201)))
     await expectWhole(tenant, 8)
   })
 
-  test('leaves no blob if it exceeds a quota', async () => {
+  test('leaves no blob of a file that exceeds a quota', async () => {
     const tenant = await newTenant()
     await tenant.admin.patch('/contexts/notes', { storage_quota_mb: 1 })
     const answers = await Promise.all([send(tenant), send(tenant), send(tenant)])
@@ -156,7 +156,7 @@ describe('a client that disconnects while its file is stored', () => {
     return client
   }
 
-  test.each(['before', 'after'])('%s the write leaves a complete file or nothing', async (when) => {
+  test.each(['before', 'after'])('leaves a complete file or nothing if a client disconnects %s the write', async (when) => {
     const tenant = await newTenant()
     const watch = watchFaults()
     const { storage } = world.app.services
@@ -215,7 +215,7 @@ describe('a process that receives SIGTERM while it stores a file', () => {
     return { service, answer }
   }
 
-  test('completes the upload', async () => {
+  test('SIGTERM lets a process complete the upload that it stores', async () => {
     const tenant = await newTenant()
     const { service, answer } = await told(tenant, '30')
     service.child.kill('SIGUSR2')
@@ -224,7 +224,7 @@ describe('a process that receives SIGTERM while it stores a file', () => {
     await expectWhole(tenant, 1)
   })
 
-  test('leaves nothing if the upload takes longer than the grace period', async () => {
+  test('SIGTERM leaves no data of an upload that takes longer than the grace period', async () => {
     const tenant = await newTenant()
     const { service, answer } = await told(tenant, '1')
     await expect(answer).rejects.toThrow()

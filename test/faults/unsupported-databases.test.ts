@@ -26,7 +26,7 @@ test.each([
   'PostgreSQL 16.4, compiled by Visual C++ build 1940, 64-bit',
   'PostgreSQL 17.5 (6bc9ef8) on aarch64-unknown-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit',
   'PostgreSQL 15.12 on x86_64-pc-linux-gnu, compiled by Debian clang version 12.0.1, 64-bit',
-])('accepts PostgreSQL of another build: %s', async (version) => {
+])('accepts a PostgreSQL build that reports %s', async (version) => {
   const database = await databaseOfVersion(version)
   await expect(proveDatabase({ url: database.url, directUrl: database.url })).resolves.toBeUndefined()
   await database.drop()
@@ -39,7 +39,7 @@ describe('refuses in one sentence, with status 1', () => {
     'Google Spanner, or another database that emulates PostgreSQL': 'PostgreSQL 14.1',
   }
 
-  test.each(Object.entries(versions))('to start on %s', async (product, version) => {
+  test.each(Object.entries(versions))('rejects a start on %s in one sentence', async (product, version) => {
     const database = await databaseOfVersion(version)
     const { status, stdout, stderr } = await Service.run({
       PORT: await freePort(),
@@ -55,7 +55,7 @@ describe('refuses in one sentence, with status 1', () => {
     await database.drop()
   })
 
-  test('refuses to migrate a CockroachDB database', async () => {
+  test('rejects the migration of a CockroachDB database', async () => {
     const database = await databaseOfVersion(versions.CockroachDB)
     const { status, stderr } = await runCommand(['migrate'], { DATABASE_URL: database.url })
     expect([status, stderr]).toEqual([1, expect.stringContaining(' is CockroachDB ')])

@@ -41,7 +41,7 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 describe('files of different owners are scheduled in turn', () => {
-  test.each([1, 2])('with %d workers: one file does not wait for all earlier files of another owner', async (workers) => {
+  test.each([1, 2])('a file does not wait for all earlier files of another owner with %d workers', async (workers) => {
     const engine = start({ workers })
     const done: string[] = []
     const run = async (owner: string) => {
@@ -72,7 +72,7 @@ describe('a failing worker affects only its own file', () => {
     [['die', 'throwlate'], 'died'],
     [['hang', 'never'], 'hung'],
     [['hoard'], 'out_of_memory'],
-  ])('rejects files whose readers do %j as corrupt_file after two attempts, and reports it', async (extensions, worker) => {
+  ])('rejects files whose readers %j as corrupt_file after two attempts, and reports the cause', async (extensions, worker) => {
     const inspector = start(worker === 'hung' ? { deadlineMs: 4000 } : {})
     const bad = extensions.map((extension) => inspector.inspect(submission(`a.${extension}`, words)))
     const good = Array.from({ length: 5 }, () => inspector.inspect(submission('a.slow', words)))
@@ -87,15 +87,18 @@ describe('a failing worker affects only its own file', () => {
     expectWorkerFailure(report, 'died')
   })
 
-  test.each(['dieonce', 'hangonce'])('retries a file that does "%s" once in a second worker', async (extension) => {
-    const mark = join(folder, extension)
-    expect(await start({ deadlineMs: 4000 }).inspect(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
-      outcome: 'accepted',
-    })
-    expect(existsSync(mark)).toBe(true)
-  })
+  test.each(['dieonce', 'hangonce'])(
+    'retries a file once in a second worker if its reader fails with "%s"',
+    async (extension) => {
+      const mark = join(folder, extension)
+      expect(await start({ deadlineMs: 4000 }).inspect(submission(`a.${extension}`, Buffer.from(mark)))).toMatchObject({
+        outcome: 'accepted',
+      })
+      expect(existsSync(mark)).toBe(true)
+    },
+  )
 
-  test('a missing file is an internal error without a verdict', async () => {
+  test('reports a missing file as an internal error without a verdict', async () => {
     const content = await storeOnDisk(join(folder, 'gone.txt'), words)
     await rm(join(folder, 'gone.txt'))
     await expect(start().inspect(submission('gone.txt', content))).rejects.toThrow(/validation failed: .*ENOENT/s)
@@ -123,7 +126,7 @@ describe('limits of the pool', () => {
     )
   })
 
-  test('the owner with the most queued files loses its latest one to another owner', async () => {
+  test('an owner with the most queued files loses the latest one to another owner', async () => {
     const inspector = start({ workers: 1, maxQueue: 3 })
     const run = (owner: string) => inspector.inspect({ ...submission('a.slow', words), owner })
     const many = [run('many'), run('many'), run('many'), run('many')]
@@ -182,7 +185,7 @@ describe('limits of the pool', () => {
   })
 
   test.each(['txt', 'csv', 'json', 'html'])(
-    'reads a small .%s on the main thread, and a large one in a worker',
+    'reads a small .%s file on the main thread, and a large one in a worker',
     async (extension) => {
       const content = { txt: 'words', csv: 'a,b\n', json: '"words"', html: '<p>words' }[extension]!
       const inspector = start()
@@ -223,7 +226,7 @@ describe('limits of the pool', () => {
     expect(inspector.pool.processes.length).toBe(1)
   })
 
-  test('reads a small archive on the main thread, and one above the limits in a worker', async () => {
+  test('reads a small archive on the main thread, and an archive above the limits in a worker', async () => {
     const inspector = start({ readerModule: undefined })
     const accepted = async (name: string, bytes: Buffer) =>
       expect(await inspector.inspect(submission(name, bytes))).toMatchObject({ outcome: 'accepted' })
@@ -242,7 +245,7 @@ describe('limits of the pool', () => {
     ['a.bin', 'everything', {}],
     ['a.unheard', 'everything', {}],
     ['a.log', 'nothing', { rejectBlankFiles: false, rejectCorruptFiles: false }],
-  ])('rejects %s of a megabyte, with %s, without a worker', async (name, _, rules) => {
+  ])('checks %s of a megabyte with checks for %s without a worker', async (name, _, rules) => {
     const inspector = start({ readerModule: undefined })
     const content = Buffer.alloc(1_000_000, name === 'a.log' ? 'words ' : Buffer.from([1, 200, 3, 180, 90, 2]))
     const report = await inspector.inspect(submission(name, content, rules))
@@ -255,13 +258,13 @@ describe('limits of the pool', () => {
     ['an archive behind other data', Buffer.concat([Buffer.alloc(100_000, 1), Buffer.from('504b0506', 'hex'), Buffer.alloc(18)])],
     ['a megabyte of blanks', Buffer.alloc(1_000_000, ' ')],
     ['a GIF, which its reader opens', gif()],
-  ])('sends %s to a worker, whatever its name', async (_, content) => {
+  ])('sends %s to a worker, regardless of the file name', async (_, content) => {
     const inspector = start({ readerModule: undefined })
     await inspector.inspect(submission('a.unheard', content))
     expect(inspector.pool.threads + inspector.pool.processes.length).toBeGreaterThan(0)
   })
 
-  test('files that need no worker are not polyglots either', async () => {
+  test('rejects polyglots also among files that need no worker', async () => {
     const page = Buffer.from(`<html><body>${' '.repeat(20)}%PDF-1.4\nstartxref\n9\n%%EOF\n`)
     const accepting = { rejectBlankFiles: false, rejectCorruptFiles: false }
     expect(await start({ readerModule: undefined }).inspect(submission('a.log', page, accepting))).toMatchObject({
@@ -270,7 +273,7 @@ describe('limits of the pool', () => {
     })
   })
 
-  test('a file on disk gets the same verdict as one in memory, whatever its size', async () => {
+  test('a file on disk gets the same verdict as a file in memory, regardless of its size', async () => {
     const inspector = start()
     const text = Buffer.from('line of text\n'.repeat(100_000))
     const [small, large] = await Promise.all([

@@ -42,7 +42,7 @@ async function untilNoProcess(): Promise<void> {
 }
 
 describe('workers', () => {
-  test('a file whose worker dies fails after a second attempt', async () => {
+  test('a scan whose worker dies fails after a second attempt', async () => {
     const scanner = await open({ module: script(`${ready} export const scan = () => process.exit(3)`) })
     await expect(scanner.scan(inMemory(archive), never())).rejects.toMatchObject({
       ...unavailable,
@@ -74,7 +74,7 @@ describe('workers', () => {
     }
   })
 
-  test('rejects a scan if too many wait', async () => {
+  test('rejects a scan if too many scans wait', async () => {
     const scanner = await open({ maxWaiting: 2 })
     const scans = Array.from({ length: 5 }, () => scanner.scan(inMemory(archive), never()))
     const settled = await Promise.allSettled(scans)
@@ -82,7 +82,7 @@ describe('workers', () => {
     expect(refused).toEqual(['overloaded', 'overloaded'])
   })
 
-  test('an aborted scan releases its worker long before its end', async () => {
+  test('an aborted scan releases its worker long before the end of the scan', async () => {
     const scanner = await open({ kind: 'wasm' })
     const controller = new AbortController()
     const slow = createZip(...Array.from({ length: 15_000 }, (_, index) => ({ name: `${index}`, bytes: text, stored: true })))
@@ -94,7 +94,7 @@ describe('workers', () => {
     expect(await next).toEqual(clean)
   })
 
-  test('limits threads that cannot be ended, reports them, and continues when they have ended', async () => {
+  test('limits and reports threads that cannot be ended, and continues after they have ended', async () => {
     const scanner = await open({
       // Uninterruptible native code for a limited time.
       module: script(
@@ -123,7 +123,7 @@ const operators = { sources: [{ origin: 'endless.yar', text: endless }], changed
 const slow = inMemory('this is SLOW')
 
 describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an endless rule of an operator, %s', (kind) => {
-  test('fails only the matching files, and leaves no thread and no process', async () => {
+  test('an endless rule fails only the matching files, and leaves no thread and no process', async () => {
     const scanner = await open({ kind, operators, deadlineOf: (size) => (size === slow.size ? 2_000 : 60_000) })
     for (let count = 0; count < 2; count++) {
       const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject({
@@ -148,7 +148,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
     expect(await scanner.scan(inMemory(text), never())).toEqual(clean)
   })
 
-  test('does not keep the scanner from closing', async () => {
+  test('an endless rule does not prevent the scanner from closing', async () => {
     const scanner = await open({ kind, operators })
     const hanging = expect(scanner.scan(slow, never())).rejects.toMatchObject(unavailable)
     await new Promise((resolve) => setTimeout(resolve, 300))
@@ -159,7 +159,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('an
 })
 
 describeWhere(hasNativeEngine(), 'the native YARA-X does not load on this platform')('a scanning process', () => {
-  test('ends with the service in every case', async () => {
+  test('the scanning process ends with the service in every case', async () => {
     const service = spawn(process.execPath, [fileURLToPath(new URL('../support/endless-scan.mjs', import.meta.url)), endless], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })

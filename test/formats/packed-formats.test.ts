@@ -26,7 +26,7 @@ const samples: [extension: string, make: () => Buffer | Promise<Buffer>][] = [
 ]
 
 describe('opens the formats of 7-Zip', () => {
-  test.each(samples)('.%s', async (extension, make) => {
+  test.each(samples)('opens a valid .%s file and rejects a truncated one', async (extension, make) => {
     const bytes = await make()
     expect(await verdictOn(extension, bytes)).toMatchObject({ sound: true })
     expect(await verdictOn(extension, bytes.subarray(0, Math.floor(bytes.length / 2)))).toMatchObject({ sound: false })
@@ -34,14 +34,14 @@ describe('opens the formats of 7-Zip', () => {
       expect(await verdictOn(extension, damaged(bytes, Math.floor(bytes.length / 2), 4, 0x55))).toMatchObject({ sound: false })
   })
 
-  test('reads two consecutive streams as one file', async () => {
+  test('reads two consecutive compressed streams as one file', async () => {
     const [one, other] = [await sevenZip({ a: 'one' }, [], 'xz'), await sevenZip({ a: 'other' }, [], 'xz')]
     expect(await verdictOn('xz', Buffer.concat([one, other]))).toMatchObject({ sound: true })
     const [first, second] = [await sevenZip({ a: 'one' }, [], 'bzip2'), await sevenZip({ a: 'other' }, [], 'bzip2')]
     expect(await verdictOn('bz2', Buffer.concat([first, second]))).toMatchObject({ sound: true })
   })
 
-  test('reports trailing bytes', async () => {
+  test('reports bytes after the end of the compressed data', async () => {
     const padded = Buffer.concat([await sevenZip({ a: 'one' }, [], 'bzip2'), Buffer.alloc(512)])
     expect(await verdictOn('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
     expect(await verdictOn('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
@@ -57,19 +57,19 @@ describe('opens the formats of 7-Zip', () => {
     })
   })
 
-  test('does not report a missing virus for one volume of several', async () => {
+  test('reports one volume of a split archive as incomplete', async () => {
     const volume = rar4(file)
     volume[10]! |= 1
     expect(await verdictOn('rar', volume.subarray(0, volume.length - 100))).toMatchObject({ sound: true })
   })
 
-  test.each(['symbolic', 'hard'] as const)('a %s link of RAR 5 has no data, and must stay inside the archive', async (kind) => {
+  test.each(['symbolic', 'hard'] as const)('a RAR 5 %s link has no data and must stay inside the archive', async (kind) => {
     const linked = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind }))
     expect(await linked('a.bin')).toMatchObject({ sound: true, notes: [] })
     expect(await linked('../a.bin')).toMatchObject({ sound: false, maliciousConstruction: 'archive_link' })
   })
 
-  test('accepts a RAR 5 file reference, which unpacks to a copy of the file, and rejects one that points outside', async () => {
+  test('accepts a RAR 5 file reference as a copy of the file, and rejects a reference to the outside', async () => {
     const reference = (target: string) => verdictOn('rar', rar5(file, { name: 'b.bin', target, kind: 'copy' }))
     expect(await reference(file.name)).toMatchObject({
       sound: true,
@@ -78,13 +78,13 @@ describe('opens the formats of 7-Zip', () => {
     expect(await reference('../a.bin')).toMatchObject({ sound: false })
   })
 
-  test('a damaged file in a RAR is an error even if a link has the same name', async () => {
+  test('reports a damaged file in a RAR even if a link has the same name', async () => {
     const link = { name: file.name, target: 'b', kind: 'symbolic' } as const
     expect(await verdictOn('rar', rar5(file, link))).toMatchObject({ sound: true, notes: [] })
     expect(await verdictOn('rar', rar5({ ...file, method: 3 }, link))).toMatchObject({ sound: false })
   })
 
-  test('recovery data and Windows updates may contain other formats', async () => {
+  test('accepts recovery data and Windows updates that contain other formats', async () => {
     for (const extension of ['rev', 'msu']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: true })
     for (const extension of ['rar', 'cab']) expect(await verdictOn(extension, noise(3000))).toMatchObject({ sound: false })
   })

@@ -39,19 +39,19 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
     ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
     ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
     ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
-  ])('matches %s in distant windows, %s', async (signature, _, bytes) => {
+  ])('a rule matches strings of %s in distant windows, %s', async (signature, _, bytes) => {
     expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
     expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({ verdict: 'infected', signature })
   })
 
-  test('does not combine strings of two files', async () => {
+  test('a rule does not combine strings of two files', async () => {
     expect(await scan(file(php[0], words))).toEqual(clean)
     expect(await scan(file(words, php[1]))).toEqual(clean)
     const members = createZip({ name: 'a.txt', bytes: file(php[0], words) }, { name: 'b.txt', bytes: file(words, php[1]) })
     expect(await scanner.scan(inMemory(members), never())).toEqual(clean)
   })
 
-  test('matches strings for the start of a file only there', async () => {
+  test('a rule matches strings for the start of a file only there', async () => {
     expect(await scan(file(words, '<svg>', words, script))).toEqual(clean)
     // The second window starts 64 KiB before the end of the first.
     const second = Buffer.from(file(words, words))

@@ -51,7 +51,7 @@ const withBody = (body: string) => {
 const trailing = (picture: Buffer, behind: Buffer | string) => Buffer.concat([picture, Buffer.from(behind)])
 
 describe('the evidence names active content', () => {
-  test('in accepted and rejected files, also if the context accepts damage', async () => {
+  test('reports active content of accepted and rejected files, also if the context accepts damage', async () => {
     const inspector = createInspector({ scanner: new ScriptedScanner({ verdict: 'clean' }), workers: 1 })
     const lineOf = async (name: string, bytes: Buffer, rules = {}) =>
       (await inspector.inspect(submission(name, bytes, rules))).checks.find(({ check }) => check === 'corrupt_file')
@@ -69,7 +69,7 @@ describe('the evidence names active content', () => {
     }
   })
 
-  test('in documents within archives', async () => {
+  test('reports active content of documents within archives', async () => {
     const inside = packed({ ...docx(), 'word/vbaProject.bin': Buffer.from('x') })
     const named = ["VBA macros in 'a.docm'"]
     expect(await runSearch('zip', createZip({ name: 'a.docm', bytes: inside }))).toEqual(named)
@@ -85,7 +85,7 @@ describe('the evidence names active content', () => {
     ['a.html', Buffer.from('<!doctype html><html><body><script src=a.js></script></body></html>'), 'script'],
     ['a.rtf', Buffer.from('{\\rtf1{\\object\\objemb{\\*\\objdata 0105}}}'), 'embedded object'],
   ]
-  test.each(active)('in %s within zip, tar, gzip and 7z, and in nested archives', async (name, bytes, what) => {
+  test.each(active)('reports %s within zip, tar, gzip and 7z, and in nested archives', async (name, bytes, what) => {
     const named = [`${what} in '${name}'`]
     const zip = createZip({ name, bytes })
     expect(await runSearch('zip', zip)).toEqual(named)
@@ -100,7 +100,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', document)).toEqual([`${what} in 'word/media/${name}'`])
   })
 
-  test('in a gzipped page of any name, but not in harmless or damaged content', async () => {
+  test('reports active content of a gzipped page with any name, but not of harmless or damaged content', async () => {
     expect(await runSearch('gz', gzipSync('<!doctype html><html><body onload="a()"></body></html>'))).toEqual([
       "event handler in 'content'",
     ])
@@ -114,7 +114,7 @@ describe('the evidence names active content', () => {
       expect(await runSearch('zip', createZip({ name, bytes }))).toBeUndefined()
   })
 
-  test('up to 8 MiB of a member and 32 MiB of an archive, and reports the limit', async () => {
+  test('searches up to 8 MiB of a member and 32 MiB of an archive, and reports the limit', async () => {
     const page = (size: number) => Buffer.concat([Buffer.from('<html><script>1</script>'), Buffer.alloc(size, '<p>words ')])
     const runReader = async (...sizes: number[]) =>
       (await examined('zip', createZip(...sizes.map((size, at) => ({ name: `${at}.html`, bytes: page(size), stored: true })))))
@@ -127,7 +127,7 @@ describe('the evidence names active content', () => {
     expect(many).toMatchObject({ notes: ["the member '4.html' was not searched for active content"] })
   })
 
-  test('of a PDF', async () => {
+  test('reports active content of a PDF', async () => {
     expect(await runSearch('pdf', acting('/S /JavaScript /JS (app.alert(1))'))).toEqual(['JavaScript'])
     expect(await runSearch('pdf', acting('/S /Launch /F (calc.exe)'))).toEqual(['launch action'])
     expect(await runSearch('pdf', attachingPdf())).toEqual(['attachment'])
@@ -137,7 +137,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('pdf', linking)).toBeUndefined()
   })
 
-  test('of an SVG', async () => {
+  test('reports active content of an SVG', async () => {
     expect(
       await runSearch('svg', svg('<script>1</script><g onclick="a()"/><foreignObject/><a href=" javascript:b()"/>')),
     ).toEqual(['script', 'event handler', 'foreignObject', 'javascript: link'])
@@ -146,7 +146,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('svgz', gzipSync(svg('<a href="https://example.com"/>')))).toBeUndefined()
   })
 
-  test('of Office documents', async () => {
+  test('reports active content of Office documents', async () => {
     const withMacros = packed({ ...docx(), 'word/vbaProject.bin': 'x' })
     expect(await runSearch('docm', withMacros)).toEqual(['VBA macros'])
     expect(await runSearch('docx', packed({ ...docx(), 'word/embeddings/oleObject1.bin': 'x' }))).toEqual(['embedded object'])
@@ -167,11 +167,11 @@ describe('the evidence names active content', () => {
     ['a picture elsewhere', 'image', 'http://example.com/a.png', ['external reference (image)']],
     ['a plain link', 'hyperlink', 'https://example.com/', undefined],
     ['a film that waits for a click', 'video', 'https://example.com/a.mp4', undefined],
-  ])('of a Word document that refers to %s', async (_, type, target, active) => {
+  ])('reports a Word document that refers to %s', async (_, type, target, active) => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })
 
-  test('of Word fields, also if split into letters', async () => {
+  test('reports active Word fields, also if they are split into letters', async () => {
     const field = (...texts: string[]) =>
       texts.map((each) => `<w:r><w:instrText xml:space="preserve">${each}</w:instrText></w:r>`).join('')
     expect(await runSearch('docx', withBody(field(' DDEAUTO c:\\cmd.exe ')))).toEqual(['DDE field'])
@@ -183,7 +183,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('docx', withBody(field(' PAGE \\* MERGEFORMAT ')))).toBeUndefined()
   })
 
-  test('of spreadsheets', async () => {
+  test('reports active content of spreadsheets', async () => {
     const link = '<externalLink xmlns="x"><ddeLink ddeService="cmd" ddeTopic="/c calc"/></externalLink>'
     expect(await runSearch('xlsx', packed({ ...xlsx(), 'xl/externalLinks/externalLink1.xml': link }))).toEqual(['DDE link'])
     expect(await runSearch('xlsm', packed({ ...xlsx(), 'xl/macrosheets/sheet1.xml': '<x/>' }))).toEqual(['XLM macros'])
@@ -196,14 +196,14 @@ describe('the evidence names active content', () => {
     expect(await runSearch('ods', packed({ ...openDocument('ods'), 'content.xml': sheet }))).toEqual(['DDE link'])
   })
 
-  test('of rich text', async () => {
+  test('reports active content of rich text', async () => {
     const rich = (inside: string) => Buffer.from(`{\\rtf1\\ansi ${inside} Hello}`)
     expect(await runSearch('rtf', rich('{\\object\\objemb{\\*\\objdata 0105}}'))).toEqual(['embedded object'])
     expect(await runSearch('rtf', rich('{\\*\\template http://example.com/a.dot}'))).toEqual(['remote template'])
     expect(await runSearch('rtf', rich('{\\field{\\*\\fldinst HYPERLINK "https://example.com"}}'))).toBeUndefined()
   })
 
-  test('of web pages', async () => {
+  test('reports active content of web pages', async () => {
     const page = (inside: string) => Buffer.from(`<!doctype html><html><body>${inside}</body></html>`)
     expect(await runSearch('html', page('<script src=a.js></script>'))).toEqual(['script'])
     expect(await runSearch('html', page('<p onclick="a()">text</p>'))).toEqual(['event handler'])
@@ -212,7 +212,7 @@ describe('the evidence names active content', () => {
     expect(await runSearch('html', page('<a href="https://example.com">onclick = nothing</a>'))).toBeUndefined()
   })
 
-  test('after the end of an image', async () => {
+  test('reports active content after the end of an image', async () => {
     const program = Buffer.alloc(200)
     program.write('MZ', 'latin1')
     program.writeUInt32LE(128, 60)

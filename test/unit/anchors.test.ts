@@ -25,7 +25,7 @@ function shifted(bytes: Buffer, by: number): Buffer {
 }
 
 describe('string anchors', () => {
-  test.each(anchors)('find $text at any position, including both ends', (anchor) => {
+  test.each(anchors)('finds $text at any position, including both ends', (anchor) => {
     const { text, nocase } = anchor
     for (const spelling of nocase ? [text, text.toUpperCase(), text.toLowerCase()] : [text])
       for (let before = 0; before < 20; before++)
@@ -34,7 +34,7 @@ describe('string anchors', () => {
             expect(found(shifted(Buffer.from('.'.repeat(before) + spelling + '.'.repeat(behind)), by))).toEqual([text])
   })
 
-  test('match no partial text, other case, or position too far from the start', () => {
+  test('does not match partial text, another case, or a position too far from the start', () => {
     for (const nothing of [
       '',
       '<',
@@ -50,7 +50,7 @@ describe('string anchors', () => {
     expect(found(Buffer.from(`${'.'.repeat(40)}<SVG`))).toEqual(['<svg'])
   })
 
-  test('find the same strings as a plain search', () => {
+  test('finds the same strings as a plain search', () => {
     const chunks = fc.constantFrom(
       'power',
       'Shell',
@@ -84,14 +84,14 @@ describe('string anchors', () => {
     )
   })
 
-  test('report every string if several share a prefix', () => {
+  test('reports every string if several share a prefix', () => {
     const alike: Anchor[] = [{ text: '<?php', nocase: true }, { text: '<?=' }]
     const found = new AnchorSearch(alike)
     for (const text of ['<?xml <?=', '<?xml <?PHP']) expect([...found.in(Buffer.from(text))]).toEqual(alike)
     for (const text of ['<?xml ?>', 'php =']) expect([...found.in(Buffer.from(text))]).toEqual([])
   })
 
-  test('reject a string that cannot be searched', () => {
+  test('rejects a string that cannot be searched', () => {
     expect(() => new AnchorSearch([{ text: 'eval', nocase: true }])).toThrow("'eval'")
   })
 })

@@ -2,30 +2,30 @@ import { describe, expect, test } from '@jest/globals'
 import { cleanUserAgent, hasScope, maySeeContext, requireScope, scopes, systemActor } from '../../src/platform/actor.js'
 
 describe('scopes', () => {
-  test.each(scopes)('admin implies %s', (scope) => {
+  test.each(scopes)('the scope admin implies %s', (scope) => {
     expect(hasScope({ scopes: ['admin'] }, scope)).toBe(true)
   })
 
-  test('no other scope implies another', () => {
+  test('only admin implies other scopes', () => {
     for (const held of scopes.filter((scope) => scope !== 'admin')) {
       expect(scopes.filter((asked) => hasScope({ scopes: [held] }, asked))).toEqual([held])
     }
   })
 
-  test('the refusal names the missing scope', () => {
+  test('the error names the missing scope', () => {
     expect(() => requireScope({ scopes: ['upload'] }, 'delete')).toThrow(
       expect.objectContaining({ code: 'forbidden', message: expect.stringContaining("'delete'") }),
     )
   })
 
-  test('a key restricted to contexts sees no others', () => {
+  test('a key restricted to contexts sees only those contexts', () => {
     expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_b')).toBe(false)
     expect(maySeeContext({ contexts: ['ctx_a'] }, 'ctx_a')).toBe(true)
     expect(maySeeContext({ contexts: [] }, 'ctx_a')).toBe(false)
     expect(maySeeContext({ contexts: null }, 'ctx_a')).toBe(true)
   })
 
-  test('the service itself is reported as system', () => {
+  test('reports the service itself as system', () => {
     expect(systemActor('ten_1')).toMatchObject({ tenantId: 'ten_1', kind: 'system', id: 'system', email: null })
   })
 })
@@ -38,11 +38,11 @@ describe('user agents', () => {
     ['UTF-8 that Node handed over as latin1 is read', Buffer.from('Überträger/1 ☂').toString('latin1'), 'Überträger/1 ☂'],
     ['latin1 that is no UTF-8 stays', 'M\u00fcller', 'Müller'],
     ['C1 controls and marks that turn text around go', 'a\u0085b\u202ec', 'abc'],
-  ])('%s', (_, header, clean) => {
+  ])('cleans a user agent: %s', (_, header, clean) => {
     expect(cleanUserAgent(header)).toBe(clean)
   })
 
-  test('are truncated to 512 bytes of whole characters', () => {
+  test('truncates a user agent to 512 bytes of whole characters', () => {
     expect(cleanUserAgent('x'.repeat(600))).toBe('x'.repeat(512))
     expect(cleanUserAgent(`x${'é'.repeat(400)}`)).toBe(`x${'é'.repeat(255)}`)
     expect(cleanUserAgent(Buffer.from(`${'☂'.repeat(300)}`).toString('latin1'))).toBe('☂'.repeat(170))

@@ -12,7 +12,7 @@ const two = Buffer.alloc(32, 2)
 const secret = Buffer.from('a private key')
 
 describe('encrypted secrets', () => {
-  test('can be decrypted only with the same key and label', async () => {
+  test('a secret can be decrypted only with the same key and label', async () => {
     const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
     expect(sealed.includes(secret)).toBe(false)
     expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
@@ -20,12 +20,12 @@ describe('encrypted secrets', () => {
     await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('differ if the same secret is encrypted twice', () => {
+  test('encrypting the same secret twice produces different results', () => {
     const key = new MasterKey([one])
     expect(key.encrypt(secret, 'x')).not.toEqual(key.encrypt(secret, 'x'))
   })
 
-  test('detect any flipped bit', async () => {
+  test('detects any flipped bit of an encrypted secret', async () => {
     const key = new MasterKey([one])
     const sealed = key.encrypt(secret, 'x')
     for (let at = 0; at < sealed.length; at++) {
@@ -36,7 +36,7 @@ describe('encrypted secrets', () => {
     await expect(key.decrypt(sealed.subarray(0, 20), 'x')).rejects.toThrow(/envelope/)
   })
 
-  test('are readable with the old MASTER_KEY until they are re-encrypted', async () => {
+  test('reads secrets with the old MASTER_KEY until they are re-encrypted', async () => {
     const old = new MasterKey([one]).encrypt(secret, 'x')
     const both = new MasterKey([two, one])
     expect(both.isCurrent(old)).toBe(false)
@@ -53,7 +53,7 @@ describe('DATA_DIR/master.key', () => {
   })
   afterEach(() => rm(join(dataDir, '..'), { recursive: true }))
 
-  test('is created once, readable by its owner only, by any number of concurrent starts', async () => {
+  test('many concurrent starts create one master key, readable only by its owner', async () => {
     const keys = await Promise.all(Array.from({ length: 8 }, () => openMasterKey({ dataDir })))
     const sealed = keys[0]!.encrypt(secret, 'x')
     for (const key of keys) expect(await key.decrypt(sealed, 'x')).toEqual(secret)
@@ -64,7 +64,7 @@ describe('DATA_DIR/master.key', () => {
     expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(before)
   })
 
-  test('is replaced during a running service, and both decrypt the secrets of the other', async () => {
+  test('replaces the master key during a running service, and both decrypt the secrets of the other', async () => {
     const running = await openMasterKey({ dataDir })
     const old = running.encrypt(secret, 'x')
     await renewMasterKeyFile(dataDir)
@@ -77,7 +77,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(later.decrypt(old, 'x')).rejects.toThrow(/another MASTER_KEY/)
   })
 
-  test('reports a damaged file and never replaces it', async () => {
+  test('reports a damaged key file and never replaces it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key holds 5 bytes; it must be 32/)
@@ -85,7 +85,7 @@ describe('DATA_DIR/master.key', () => {
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
 
-  test('is not needed with a MASTER_KEY, which must have 32 bytes', async () => {
+  test('does not need a key file with a MASTER_KEY, which must have 32 bytes', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
     await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY holds 16 bytes/)
@@ -93,13 +93,13 @@ describe('DATA_DIR/master.key', () => {
 })
 
 describe('API key secrets', () => {
-  test('have the documented format and are unique', () => {
+  test('API key secrets have the documented format and are unique', () => {
     const made = new Set(Array.from({ length: 100 }, newApiKeySecret))
     expect(made.size).toBe(100)
     for (const key of made) expect(key).toMatch(/^assay_[A-Za-z0-9_-]{43}$/)
   })
 
-  test('are shown in lists as their first 12 characters', () => {
+  test('shows the first 12 characters of an API key in lists', () => {
     expect(getKeyPrefix(`assay_abcdef${'x'.repeat(37)}`)).toBe('assay_abcdef')
   })
 })
@@ -107,7 +107,7 @@ describe('API key secrets', () => {
 describe('passwords', () => {
   const passwords = new Passwords()
 
-  test('are stored as argon2id, and verified', async () => {
+  test('stores a password as argon2id, and verifies it', async () => {
     const stored = await passwords.hash('correct horse')
     expect(stored).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
@@ -115,21 +115,21 @@ describe('passwords', () => {
     expect(passwords.needsRehash(stored)).toBe(false)
   })
 
-  test('match in any Unicode composition', async () => {
+  test('matches a password in any Unicode composition', async () => {
     expect(await passwords.verify(await passwords.hash('pa\u00dfwort\u00e9'), 'pa\u00dfworte\u0301')).toBe(true)
   })
 
-  test('never match without an account', async () => {
+  test('never matches a password without an account', async () => {
     expect(await passwords.verify(null, 'anything')).toBe(false)
   })
 
-  test('match a hash of other costs, which is marked for renewal', async () => {
+  test('matches a hash with other costs, and marks it for renewal', async () => {
     const stored = await hash('correct horse', { memoryCost: 8192, timeCost: 1 })
     expect(await passwords.verify(stored, 'correct horse')).toBe(true)
     expect(passwords.needsRehash(stored)).toBe(true)
   })
 
-  test('are rejected as overloaded if too many wait', async () => {
+  test('rejects password checks as overloaded if too many wait', async () => {
     const few = new Passwords({ atOnce: 1, waiting: 2 })
     const results = await Promise.allSettled(Array.from({ length: 5 }, () => few.hash('correct horse')))
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected'])
@@ -137,7 +137,7 @@ describe('passwords', () => {
     await few.hash('and on it goes')
   })
 
-  test('must follow the rules, and generated ones do', async () => {
+  test('checks the password rules, which generated passwords follow', async () => {
     expect(findPasswordError('short')).toMatch(/at least 8/)
     expect(findPasswordError('x'.repeat(513))).toMatch(/at most 512 bytes/)
     expect(findPasswordError('long enough')).toBeUndefined()

@@ -22,7 +22,7 @@ function heldBatcher(
   return { batcher, batches, finish }
 }
 
-test('starts the first item immediately and combines those that are added while it runs', async () => {
+test('starts the first item immediately and combines later items while it runs', async () => {
   const { batcher, batches, finish } = heldBatcher()
   const results = [1, 2, 3].map((item) => batcher.add(item))
   expect(batches).toEqual([[1]])
@@ -48,7 +48,7 @@ test('rejects the items of a failed batch and runs the next one', async () => {
   expect(await second).toBe(4)
 })
 
-test('rejects an item as overloaded if too many wait', async () => {
+test('rejects an item as overloaded if too many items wait', async () => {
   const { batcher, finish } = heldBatcher({ maxWaiting: 1 })
   const accepted = [batcher.add(1), batcher.add(2)]
   await expect(batcher.add(3)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })

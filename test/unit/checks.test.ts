@@ -26,7 +26,7 @@ const decisive = async (name: string, content: Buffer, rules: Partial<Validation
 }
 
 describe('the report', () => {
-  test('contains all five checks of an accepted file in order, with outcome, message and time', async () => {
+  test('the report of an accepted file contains all five checks in order, with outcome, message and time', async () => {
     const bytes = basic.png()
     const report = await engine.inspect(submission('logo.PNG', bytes, { allowedExtensions: ['png'], scanForViruses: true }))
     expect(report).toMatchObject({
@@ -44,7 +44,7 @@ describe('the report', () => {
       expect([typeof check.message, typeof check.evidence, check.durationMs >= 0]).toEqual(['string', 'object', true])
   })
 
-  test('skips checks after a failure, including the scan', async () => {
+  test('the report marks checks after a failure as skipped, including the scan', async () => {
     const scanner = new ScriptedScanner({ verdict: 'clean' })
     const own = createInspector({ scanner })
     const report = await own.inspect(submission('a.pdf', Buffer.from('no pdf'), { scanForViruses: true }))
@@ -54,7 +54,7 @@ describe('the report', () => {
     expect([scanner.scanned, report.engine?.name]).toEqual([0, 'Scripted'])
   })
 
-  test('skips disabled checks, and names no engine without a scan', async () => {
+  test('the report marks disabled checks as skipped, and names no engine without a scan', async () => {
     const report = await judge('a.pdf', Buffer.from(' '), { rejectBlankFiles: false, rejectCorruptFiles: false })
     expect(report.checks.map(({ outcome }) => outcome)).toEqual(['passed', 'passed', 'skipped', 'skipped', 'skipped'])
     expect(report).toMatchObject({ outcome: 'accepted', engine: null })
@@ -69,13 +69,13 @@ describe('a context that accepts damaged files', () => {
     ['a member that climbs out', 'a.zip', basic.zip({ '../../etc/passwd': 'root' }), 'archive_path'],
     ['a pixel flood', 'a.png', pngClaiming(20_000, 20_000), 'pixel_flood'],
     ['JSON a thousand levels deep', 'a.json', text.deepJson(1001), 'json_nesting'],
-  ])('still rejects a malicious file: %s', async (_, name, bytes, trap) => {
+  ])('rejects a malicious file even if damaged files are accepted: %s', async (_, name, bytes, trap) => {
     const report = await judge(name, bytes, lenient)
     expect(report.reason).toBe('corrupt_file')
     expect(report.checks[3]?.evidence).toMatchObject({ trap })
   })
 
-  test('accepts a file that is only damaged', async () => {
+  test('accepts a damaged file if the context accepts damaged files', async () => {
     expect(await reasonOf('a.zip', basic.zip({ a: 'a' }).subarray(0, 40), lenient)).toBeNull()
     expect(await reasonOf('a.png', basic.png().subarray(0, 60), lenient)).toBeNull()
   })
@@ -90,7 +90,7 @@ describe('extension', () => {
     expect(await reasonOf('noextension', basic.pdf(), { allowedExtensions: ['pdf'] })).toBe('invalid_extension')
   })
 
-  test('an allowed extension does not allow a longer or a shorter one', async () => {
+  test('an allowed extension does not allow a longer or shorter one', async () => {
     expect(await reasonOf('a.docx', basic.docx(), { allowedExtensions: ['doc'] })).toBe('invalid_extension')
     expect(await reasonOf('a.htm', Buffer.from('<p>hello'), { allowedExtensions: ['html'] })).toBe('invalid_extension')
   })
@@ -103,7 +103,7 @@ describe('extension', () => {
     ['a docx named .xlsx', 'a.xlsx', basic.docx()],
     ['XML named .json', 'a.json', Buffer.from('<a/>')],
     ['JSON named .xml', 'a.xml', Buffer.from('{"a":1}')],
-  ])('%s is invalid_extension, also if damage is accepted', async (_, name, bytes) => {
+  ])('rejects %s as invalid_extension, also if damage is accepted', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBe('invalid_extension')
     expect(await reasonOf(name, bytes, { rejectCorruptFiles: false, rejectBlankFiles: false })).toBe('invalid_extension')
   })
@@ -114,7 +114,7 @@ describe('extension', () => {
     ['broken JSON named .json', 'a.json', Buffer.from('{"a":')],
     ['text named .rar', 'a.rar', Buffer.from('just text')],
     ['noise named .png', 'a.png', Buffer.from(Array.from({ length: 999 }, (_, at) => (at * 91) & 255))],
-  ])('%s is corrupt_file, not invalid_extension', async (_, name, bytes) => {
+  ])('rejects %s as corrupt_file, not as invalid_extension', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBe('corrupt_file')
   })
 
@@ -124,7 +124,7 @@ describe('extension', () => {
     ['a docx named .zip', 'a.zip', basic.docx(), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
     ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
     ['anything named .bin', 'a.bin', basic.png(), 'image/png'],
-  ])('%s is accepted as %s', async (_, name, bytes, mime) => {
+  ])('accepts %s as %s', async (_, name, bytes, mime) => {
     expect(await judge(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
 
@@ -139,7 +139,7 @@ describe('extension', () => {
 })
 
 describe('size, blank', () => {
-  test('accepts exactly the limit and rejects one more byte', async () => {
+  test('accepts exactly the size limit and rejects one more byte', async () => {
     const limit = 1_048_576
     expect(await reasonOf('a.txt', Buffer.alloc(limit, 'x'), { maxFileSizeMb: 1 })).toBeNull()
     expect(await decisive('a.txt', Buffer.alloc(limit + 1, 'x'), { maxFileSizeMb: 1 })).toMatchObject({
@@ -147,7 +147,7 @@ describe('size, blank', () => {
     })
   })
 
-  test('a truncated upload is size_exceeded, after the check of its name', async () => {
+  test('rejects a truncated upload as size_exceeded, after the check of its name', async () => {
     const { content: _, ...cut } = submission('a.txt', Buffer.from('x'), { maxFileSizeMb: 1 })
     expect(await engine.inspect({ ...cut, sizeBytes: 1_048_600 })).toMatchObject({
       reason: 'size_exceeded',
@@ -192,7 +192,7 @@ describe('polyglots', () => {
     ['a page in a PDF’s first comment', 'a.pdf', basic.pdf({ extra: '%<script>alert(1)</script>\n' })],
     ['a page behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), Buffer.from('<html><body onload=alert(1)>')])],
     ['a page that is a PDF', 'a.html', Buffer.concat([Buffer.from('<!doctype html><body>'), basic.pdf()])],
-  ])('%s is rejected', async (_, name, bytes) => {
+  ])('rejects the polyglot file %s', async (_, name, bytes) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap: 'polyglot' },
@@ -206,7 +206,7 @@ describe('polyglots', () => {
     ['a zip-based document', 'a.docx', basic.docx()],
     ['a page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
     ['bytes behind a whole picture', 'a.png', Buffer.concat([basic.png(), archive])],
-  ])('%s is accepted', async (_, name, bytes) => {
+  ])('accepts the nested file %s', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBeNull()
   })
 })
@@ -217,7 +217,7 @@ describe('malicious texts are corrupt_file with a message that names the problem
     ['a.svg', text.quadraticBlowup(), 'xml_entity_expansion'],
     ['a.xml', text.deepXml(5000), 'xml_nesting'],
     ['a.json', text.deepJson(200_000), 'json_nesting'],
-  ])('%s', async (name, bytes, trap) => {
+  ])('rejects the malicious text %s as corrupt_file and names the problem', async (name, bytes, trap) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
       evidence: { trap },
@@ -234,7 +234,7 @@ describe('virus', () => {
   const infected = new ScriptedScanner({ verdict: 'infected', signature: 'Test.EICAR' })
   const incomplete = new ScriptedScanner({ verdict: 'incomplete', reason: 'the archive is encrypted' })
 
-  test('a virus is virus_detected with the name of its signature', async () => {
+  test('rejects a virus as virus_detected with the name of its signature', async () => {
     const report = await scan(infected)
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'virus_detected' })
     expect(report.checks[4]).toMatchObject({
@@ -244,7 +244,7 @@ describe('virus', () => {
     })
   })
 
-  test('an incompletely scanned file is scan_incomplete', async () => {
+  test('rejects an incompletely scanned file as scan_incomplete', async () => {
     const report = await scan(incomplete)
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
@@ -253,7 +253,7 @@ describe('virus', () => {
     })
   })
 
-  test('a file with an encrypted part is scan_incomplete, although the scanner found nothing', async () => {
+  test('rejects a file with an encrypted part as scan_incomplete, although the scanner found nothing', async () => {
     const report = await judge('a.7z', encrypted7z, { scanForViruses: true })
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
@@ -270,13 +270,13 @@ describe('virus', () => {
     expect(report.checks[4]).toMatchObject({ outcome: 'incomplete' })
   })
 
-  test('a failed scan returns no report', async () => {
+  test('returns no report if the scan failed', async () => {
     await expect(scan(new ScriptedScanner(scannerUnavailable('clamd is down')))).rejects.toMatchObject({
       code: 'scanner_unavailable',
     })
   })
 
-  test('a rejected file does not need an available scanner', async () => {
+  test('rejects an invalid file even if the scanner is unavailable', async () => {
     const down = scannerUnavailable('clamd is down')
     const own = createInspector({ scanner: new ScriptedScanner(down, down) })
     expect(
@@ -284,7 +284,7 @@ describe('virus', () => {
     ).toMatchObject({ reason: 'corrupt_file', engine: null })
   })
 
-  test('with two scanners, a virus precedes an incomplete scan, which precedes clean', async () => {
+  test('prefers a virus of one scanner to an incomplete scan of another, and that to clean', async () => {
     expect((await scan(new CombinedScanner(incomplete, infected))).reason).toBe('virus_detected')
     expect((await scan(new CombinedScanner(clean, incomplete))).reason).toBe('scan_incomplete')
     expect((await scan(new CombinedScanner(clean, clean))).checks[4]?.message).toBe(

@@ -58,13 +58,13 @@ describe('a stream that fails', () => {
     return seen
   }
 
-  test('rejects after its earlier chunks', async () => {
+  test('a stream that fails rejects after its earlier chunks', async () => {
     const stream = streamOf('one', 'two')
     setTimeout(() => stream.destroy(new Error('broken')), 20)
     expect(await readAll(stream)).toEqual(['one', 'two', 'broken'])
   })
 
-  test('also rejects if it is closed without an error, or was closed before', async () => {
+  test('a stream that is closed early rejects, with or without an error', async () => {
     const stream = streamOf('one')
     setTimeout(() => stream.destroy(), 20)
     expect(await readAll(stream)).toEqual(['one', 'ERR_STREAM_PREMATURE_CLOSE'])
@@ -75,7 +75,7 @@ describe('a stream that fails', () => {
   })
 })
 
-test('is destroyed if its reader stops early, without leftover listeners', async () => {
+test('destroys a stream if its reader stops early, without remaining listeners', async () => {
   const stream = streamOf('one', 'two')
   const before = stream.listenerCount('data')
   for await (const chunk of readChunks(stream)) {

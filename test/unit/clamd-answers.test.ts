@@ -42,11 +42,11 @@ describe('responses of clamd', () => {
     ['UNKNOWN COMMAND', { kind: 'error' }],
     ['HTTP/1.1 400 Bad Request', { kind: 'error' }],
     ['', { kind: 'error' }],
-  ])("'%s'", (line, meaning) => {
+  ])("parses the clamd response '%s'", (line, meaning) => {
     expect(readAnswer(line)).toMatchObject(meaning)
   })
 
-  test('parses a version with and without its database', () => {
+  test('parses a clamd version with and without its database', () => {
     expect(readVersion('ClamAV 1.4.6/27900/Thu Nov 20 09:12:13 2026')).toEqual({
       name: 'ClamAV',
       version: '1.4.6',
@@ -75,7 +75,7 @@ describe('unexpected responses', () => {
     ['garbage without an end', { answer: 'x'.repeat(100_000) }],
     ['a signature without a name', { answer: 'stream:  FOUND\0' }],
     ['another protocol', { answer: 'HTTP/1.1 400 Bad Request\r\n\r\n\0' }],
-  ])('reports %s neither as clean nor as a virus', async (_, script) => {
+  ])('reports %s neither as clean nor as infected', async (_, script) => {
     const scanner = createScanner([await startDaemon(script)])
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
@@ -100,13 +100,13 @@ describe('unexpected responses', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test('is unavailable if killed during a scan', async () => {
+  test('reports clamd as unavailable if it is killed during a scan', async () => {
     const daemon = await startDaemon({ dieAfter: mebibyte })
     await expect(createScanner([daemon]).scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
     expect(daemon.streams).toBe(2)
   })
 
-  test('a daemon that does not respond times out, and is not queried again', async () => {
+  test('a scan times out if the daemon does not respond, and does not query it again', async () => {
     const daemon = await startDaemon({ mute: true })
     const scanner = createScanner([daemon], { deadlines: { answerMs: 1000 } })
     const because = { message: expect.stringContaining('1000 ms') }
@@ -114,13 +114,13 @@ describe('unexpected responses', () => {
     expect(daemon.streams).toBe(1)
   })
 
-  test('a daemon that stops reading the file times out', async () => {
+  test('a scan times out if the daemon stops reading the file', async () => {
     const daemon = await startDaemon({ pauseMs: 60_000 })
     const scanner = createScanner([daemon], { deadlines: { idleMs: 60 } })
     await expect(scanner.scan(endless(50 * mebibyte), never())).rejects.toMatchObject(unavailable)
   })
 
-  test('a daemon that responds slowly times out after the total deadline', async () => {
+  test('a scan times out after the total deadline if the daemon responds slowly', async () => {
     const daemon = await startDaemon({ pauseMs: 20 })
     const scanner = createScanner([daemon], { deadlines: { overallMs: 150 } })
     await expect(scanner.scan(endless(500 * mebibyte), never())).rejects.toMatchObject({
@@ -128,7 +128,7 @@ describe('unexpected responses', () => {
     })
   })
 
-  test('content that cannot be read again is neither an error of the daemon nor a verdict', async () => {
+  test('reports content that cannot be read again neither as a daemon error nor as a verdict', async () => {
     const gone: Content = {
       ...endless(mebibyte),
       stream: () =>

@@ -52,7 +52,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     ['in the middle', 'infected', eicar],
     ['at the end', 'clean', Buffer.from('text')],
     ['at the end', 'infected', eicar],
-  ] as const)('%s of a scan: the other scans the complete file with the correct verdict: %s', async (place, verdict, head) => {
+  ] as const)('another daemon scans the complete file if one is killed %s of a scan: %s', async (place, verdict, head) => {
     const [first] = daemons as [RealClamd]
     // Equally busy daemons alternate, starting with the first.
     const { content, reads } = interrupted(() => first.kill('SIGKILL'), place, head)
@@ -65,7 +65,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     await expect(scanner.prove()).resolves.toBeUndefined()
   })
 
-  test('while it processes a received file', async () => {
+  test('another daemon scans the file if one is killed while it processes the received file', async () => {
     const [first] = daemons as [RealClamd]
     const { content, reads } = interrupted(
       async () => {
@@ -80,7 +80,7 @@ describeWith('clamd')('two real clamd, one of them killed', () => {
     expect(reads()).toBe(2)
   })
 
-  test('are unavailable if both are killed, and scan again after a restart', async () => {
+  test('reports the scanner as unavailable if both daemons are killed, and scans again after a restart', async () => {
     const [first, second] = daemons as [RealClamd, RealClamd]
     await Promise.all([first.kill('SIGKILL'), second.kill('SIGKILL')])
     await expect(scanner.scan(inMemory('text'), never())).rejects.toMatchObject({ code: 'scanner_unavailable' })

@@ -20,7 +20,7 @@ const never = () => ({ signal: new AbortController().signal })
 const text = Buffer.from('text')
 
 describe('incomplete scans that clamd reports as OK', () => {
-  test('a zip: encrypted, with too many members, with sizes only in its directory', async () => {
+  test('reports a zip as incomplete if it is encrypted, has too many members or sizes only in its directory', async () => {
     const of = (zip: Buffer) => scanCoverage(inMemory(zip))
     expect(await of(createZip({ name: 'a', bytes: text }))).toMatchObject({ needs: { largest: expect.any(Number) } })
     expect((await of(createZip({ name: 'a', bytes: text }))).incomplete).toBeUndefined()
@@ -33,7 +33,7 @@ describe('incomplete scans that clamd reports as OK', () => {
     expect(await of(zip)).toMatchObject({ needs: { largest: 3_000_000_000, total: 5_000_000_000 + zip.length } })
   })
 
-  test('give the same result for files and memory, with and without a worker', async () => {
+  test('reports the same coverage for files and memory, with and without a worker', async () => {
     const file = await inFile(createZip({ name: 'b', bytes: text, encrypted: true }))
     const pool = new WorkerPool({ workers: 1 })
     try {
@@ -45,7 +45,7 @@ describe('incomplete scans that clamd reports as OK', () => {
     }
   })
 
-  test.each(['EncryptedPackage', 'EncryptedSummary'])('an OLE file with %s is encrypted', async (name) => {
+  test.each(['EncryptedPackage', 'EncryptedSummary'])('detects an OLE file with %s as encrypted', async (name) => {
     const ole = compound({ [name]: Buffer.from('x') })
     expect(await scanCoverage(inMemory(ole))).toMatchObject({ incomplete: expect.stringContaining(name) })
   })
@@ -54,25 +54,25 @@ describe('incomplete scans that clamd reports as OK', () => {
     ['Word', doc],
     ['Excel', xls],
     ['PowerPoint', ppt],
-  ])('a document of %s is encrypted with a password and not without one', async (program, streams) => {
+  ])('detects a %s document as encrypted only if it has a password', async (program, streams) => {
     const of = (encrypted: boolean) => scanCoverage(inMemory(compound(streams({ encrypted }))))
     expect(await of(true)).toMatchObject({ incomplete: expect.stringContaining(program) })
     expect((await of(false)).incomplete).toBeUndefined()
   })
 
-  test('a damaged OLE file has an unknown encryption', async () => {
+  test('reports the encryption of a damaged OLE file as unknown', async () => {
     const ole = compound({ Other: Buffer.from('x') })
     expect(await scanCoverage(inMemory(ole.subarray(0, 600)))).toMatchObject({ note: expect.stringContaining('damaged') })
   })
 
-  test.each(['zstd', 'lz4', 'lzip'])('a format that ClamAV does not unpack is incomplete: %s', async (name) => {
+  test.each(['zstd', 'lz4', 'lzip'])('reports the format %s, which ClamAV does not unpack, as incomplete', async (name) => {
     const magic = { zstd: '28b52ffd', lz4: '04224d18', lzip: '4c5a495001' }[name]!
     expect(await scanCoverage(inMemory(Buffer.concat([Buffer.from(magic, 'hex'), text])))).toMatchObject({
       incomplete: expect.stringContaining('does not unpack'),
     })
   })
 
-  test('a 7z with AES coders is encrypted, and another one unknown', async () => {
+  test('detects a 7z with AES coders as encrypted, and reports other encodings as unknown', async () => {
     expect(await scanCoverage(inMemory(sevenZipWith(Buffer.from([0x06, 0xf1, 0x07, 0x01]))))).toMatchObject({
       incomplete: expect.any(String),
     })
@@ -83,7 +83,7 @@ describe('incomplete scans that clamd reports as OK', () => {
     })
   })
 
-  test('a PDF that requires a password is encrypted, and one that only forbids printing is not', async () => {
+  test('detects a PDF that requires a password as encrypted, but not one that only forbids printing', async () => {
     expect(await scanCoverage(inMemory(pdfWith('secret')))).toMatchObject({ incomplete: expect.stringContaining('password') })
     expect((await scanCoverage(inMemory(pdfWith('')))).incomplete).toBeUndefined()
     expect(
@@ -91,7 +91,7 @@ describe('incomplete scans that clamd reports as OK', () => {
     ).toBeUndefined()
   })
 
-  test('a PDF of the latest revision is encrypted, too', () => {
+  test('detects an encrypted PDF of the latest revision', () => {
     const salt = Buffer.from('12345678')
     const user = Buffer.concat([createHash('sha256').update(salt).digest(), salt, Buffer.alloc(8)])
     const userKey = Buffer.alloc(32)
@@ -146,7 +146,7 @@ describe('scan limits of a daemon', () => {
     expect(chunks).toBeLessThan(400)
   })
 
-  test('are proved once for large contents, and never for small ones', async () => {
+  test('probes the limits once for large contents, and never for small ones', async () => {
     let probes = 0
     const scanner = await scannerOn((stream) => {
       const probe = stream.includes('last.zip')
@@ -179,7 +179,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(inMemory(Buffer.alloc(6 * mebibyte)), never())).toMatchObject(verdict)
   })
 
-  test('a zip that declares sizes above any limit is incomplete, without a probe', async () => {
+  test('reports a zip that declares sizes above any limit as incomplete, without a probe', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'a probe ERROR\0' : 'stream: OK\0'))
     const claims = async (...told: number[]) =>
       scanner.scan(inMemory(createZip(...told.map((size, index) => ({ name: `${index}`, bytes: text, told: size })))), never())
@@ -188,7 +188,7 @@ describe('scan limits of a daemon', () => {
     expect(await claims(...Array(9).fill(1024 * mebibyte))).toMatchObject(beyond)
   })
 
-  test('are determined again after the daemon was unavailable', async () => {
+  test('probes the limits again after the daemon was unavailable', async () => {
     const daemon = await startClamdEmulator({
       answer: (stream) => (stream.includes('last.zip') && stream.length < 4_000 ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0'),
     })
@@ -207,7 +207,7 @@ describe('scan limits of a daemon', () => {
     expect(await scanner.scan(file, never())).toEqual(clean)
   })
 
-  test('an ERROR for a probe makes the scan unavailable', async () => {
+  test('reports the scan as unavailable if a probe returns ERROR', async () => {
     const scanner = await scannerOn((stream) => (stream.includes('last.zip') ? 'stream: No space left ERROR\0' : 'stream: OK\0'))
     await expect(scanner.scan(inMemory(Buffer.alloc(2 * mebibyte)), never())).rejects.toMatchObject({
       code: 'scanner_unavailable',
@@ -238,21 +238,21 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     expect(await scan(Buffer.concat([eicar, zeros(6 * mebibyte)]))).toMatchObject({ verdict: 'infected' })
   })
 
-  test('a member above MaxFileSize is incomplete, although clamd returns OK', async () => {
+  test('reports a member above MaxFileSize as incomplete, although clamd returns OK', async () => {
     expect(await scan(createZip({ name: 'a', bytes: zeros(11 * mebibyte) }))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('members that together exceed MaxScanSize are incomplete, although clamd returns OK', async () => {
+  test('reports members that together exceed MaxScanSize as incomplete, although clamd returns OK', async () => {
     const members = Array.from({ length: 5 }, (_, index) => ({ name: `${index}`, bytes: zeros(8 * mebibyte, `${index}`) }))
     expect(await scan(createZip(...members))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('a file above MaxFileSize, and one above StreamMaxLength', async () => {
+  test('reports a file above MaxFileSize or StreamMaxLength as incomplete', async () => {
     expect(await scan(zeros(11 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
     expect(await scan(zeros(13 * mebibyte))).toMatchObject({ verdict: 'incomplete' })
   })
 
-  test('50 MiB are neither a virus nor clean, and cause no crash', async () => {
+  test('reports 50 MiB of zeros as incomplete and does not crash', async () => {
     const large = await inFile(zeros(50 * mebibyte))
     try {
       expect(await scanner.scan(large, never())).toMatchObject({ verdict: 'incomplete' })
@@ -261,7 +261,7 @@ describeWith('clamd')('a real clamd with the limits of a careless operator', () 
     }
   })
 
-  test('is unavailable if killed', async () => {
+  test('reports the scanner as unavailable if clamd is killed', async () => {
     await daemon.kill('SIGKILL')
     await expect(scan(text)).rejects.toMatchObject({ code: 'scanner_unavailable' })
     await expect(scanner.prove()).rejects.toMatchObject({ code: 'scanner_unavailable' })

@@ -29,7 +29,7 @@ describe('a clamd needs a recent proof', () => {
     daemon = await startDaemon({})
   })
 
-  test('one proof covers the scans of a minute, and every verdict has its time', async () => {
+  test('one proof covers the scans of a minute, and every verdict contains its time', async () => {
     const scanner = createScanner([daemon])
     const before = new Date()
     const [first, second] = [await scanner.scan(text, never()), await scanner.scan(text, never())]
@@ -39,7 +39,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.proofs).toBe(1)
   })
 
-  test('scans nothing unless it finds the EICAR string', async () => {
+  test('scans nothing unless clamd finds the EICAR string', async () => {
     daemon.script.proof = blind
     await expect(createScanner([daemon]).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -48,7 +48,7 @@ describe('a clamd needs a recent proof', () => {
     expect(daemon.streams).toBe(0)
   })
 
-  test('reports nothing as clean after its VERSION shows lost signatures', async () => {
+  test('reports nothing as clean after the VERSION of clamd shows lost signatures', async () => {
     const scanner = createScanner([daemon])
     expect(await scanner.scan(text, never())).toEqual(clean)
     daemon.script.version = 'ClamAV 1.4.6/0/Thu Nov 20 10:00:00 2026'
@@ -56,7 +56,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('that reloaded its signatures and finds the string repeats the scan with them', async () => {
+  test('repeats the scan with reloaded signatures if clamd finds the string with them', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.version = 'ClamAV 1.4.6/27901/Fri Nov 21 09:12:13 2026'
@@ -72,7 +72,7 @@ describe('a clamd needs a recent proof', () => {
     await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
   })
 
-  test('must prove itself again after a connection failure', async () => {
+  test('requires a new proof after a connection failure', async () => {
     const scanner = createScanner([daemon])
     await scanner.scan(text, never())
     daemon.script.answer = ''
@@ -84,7 +84,7 @@ describe('a clamd needs a recent proof', () => {
     })
   })
 
-  test('is replaced by another daemon that finds the string', async () => {
+  test('uses another daemon that finds the string', async () => {
     const blindOne = await startDaemon({ proof: blind })
     const scanner = createScanner([blindOne, daemon])
     for (let count = 0; count < 3; count++) expect(await scanner.scan(text, never())).toEqual(clean)
@@ -105,12 +105,12 @@ test.each([
   ['stream: OK \0', 'a blank behind it'],
   ['stream: OK\n\0', 'a line break behind it'],
   ['stream: ok\0', 'other letters'],
-])("the response '%s' is not a valid response of clamd: unavailable", async (answer) => {
+])("treats the invalid clamd response '%s' as unavailable", async (answer) => {
   const scanner = createScanner([await startDaemon({ answer })])
   await expect(scanner.scan(text, never())).rejects.toMatchObject(unavailable)
 })
 
-test('a finding without a name is incomplete, not a virus', async () => {
+test('reports a finding without a name as incomplete, not as a virus', async () => {
   const scanner = createScanner([await startDaemon({ answer: 'stream: (null) FOUND\0' })])
   expect(await scanner.scan(text, never())).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining('(null)') })
 })
@@ -126,7 +126,7 @@ test('the report contains the time of the proof', async () => {
 })
 
 describeWith('clamd')('a real clamd whose signatures are removed while it runs', () => {
-  test('reports nothing as clean a minute later', async () => {
+  test('reports nothing as clean a minute after the signatures are removed', async () => {
     const daemon = await startRealClamd()
     const scanner = await openScanner(daemon.unixUrl)
     try {

@@ -18,7 +18,7 @@ describe('addresses of clamd', () => {
     ['clamd://[::1]:3310', { host: '::1', port: 3310 }],
     ['clamd:///run/clamav/clamd.ctl', { path: '/run/clamav/clamd.ctl' }],
     ['clamd:///a%20b/clamd.ctl', { path: '/a b/clamd.ctl' }],
-  ])('%s', (url, connect) => {
+  ])('parses the clamd address %s', (url, connect) => {
     expect(parseClamdUrl(url)).toEqual({ label: url, connect })
   })
 
@@ -32,7 +32,7 @@ describe('addresses of clamd', () => {
     'clamav',
     '',
     'clamd://a,yara:',
-  ])("rejects '%s' with a sentence", async (url) => {
+  ])("rejects the clamd address '%s' in a sentence", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/it should be/)
   })
 })
@@ -48,7 +48,7 @@ describe('several daemons', () => {
     expect(alive.streams).toBe(5)
   })
 
-  test('a daemon that dies during a scan leaves the complete file to the other', async () => {
+  test('another daemon scans the complete file if a daemon dies during a scan', async () => {
     const dying = await startDaemon({ dieAfter: 1_000 })
     const alive = await startDaemon({})
     const scanner = createScanner([dying, alive])
@@ -59,7 +59,7 @@ describe('several daemons', () => {
     expect(dying.streams).toBeLessThan(4)
   })
 
-  test('is unavailable if all daemons are, with the last reason', async () => {
+  test('reports the last reason if all daemons are unavailable', async () => {
     const daemons = [await startDaemon({ answer: '' }), await startDaemon({ answer: 'stream: Broken ERROR\0' })]
     await expect(createScanner(daemons).scan(text, never())).rejects.toMatchObject({
       ...unavailable,
@@ -68,7 +68,7 @@ describe('several daemons', () => {
     expect(daemons.map(({ streams }) => streams)).toEqual([1, 1])
   })
 
-  test('share the load, and none gets more connections than its limit', async () => {
+  test('daemons share the load, and none receives more connections than its limit', async () => {
     const daemons = [await startDaemon({ pauseMs: 5 }), await startDaemon({ pauseMs: 5 }, 'unix')]
     const scanner = createScanner(daemons, { connections: 3 })
     await Promise.all(Array.from({ length: 40 }, () => scanner.scan(text, never())))
@@ -89,19 +89,19 @@ describe('several daemons', () => {
     await expect(first).rejects.toMatchObject(unavailable)
   })
 
-  test('report the oldest signatures of all daemons', async () => {
+  test('reports the oldest signatures of all daemons', async () => {
     const daemons = [await startDaemon({}), await startDaemon({ version: 'ClamAV 1.0.1/26000/Mon Jan 1 09:12:13 2024' })]
     expect(await createScanner(daemons).identity()).toMatchObject({ version: '1.0.1', signaturesVersion: '26000' })
   })
 })
 
 describe('proof and identity', () => {
-  test('a daemon that reports the EICAR string as clean is not ready', async () => {
+  test('reports a daemon that treats the EICAR string as clean as not ready', async () => {
     const scanner = createScanner([await startDaemon({ proof: 'stream: OK\0' })])
     await expect(scanner.prove()).rejects.toMatchObject({ ...unavailable, message: expect.stringContaining('EICAR') })
   })
 
-  test('is unavailable if no daemon responds, with each reason', async () => {
+  test('reports each reason if no daemon responds', async () => {
     const dead = await startClamdEmulator()
     await dead.close()
     const scanner = createScanner([dead])
@@ -113,7 +113,7 @@ describe('proof and identity', () => {
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
   })
 
-  test('queries an identity again after a failure', async () => {
+  test('queries the identity of a daemon again after a failure', async () => {
     const daemon = await startDaemon({ version: 'no clamd at all' })
     const scanner = createScanner([daemon])
     await expect(scanner.identity()).rejects.toMatchObject(unavailable)
@@ -121,7 +121,7 @@ describe('proof and identity', () => {
     expect(await scanner.identity()).toMatchObject({ version: '1.4.6' })
   })
 
-  test('detects a clamd on this machine only if it answers PING', async () => {
+  test('detects a local clamd only if it responds to PING', async () => {
     const daemon = await startDaemon({}, 'unix')
     const dead = await startClamdEmulator()
     await dead.close()
@@ -129,7 +129,7 @@ describe('proof and identity', () => {
     expect(await findLocalClamd(['clamd:///nowhere/clamd.ctl', dead.url])).toBeUndefined()
   })
 
-  test('none: returns no verdicts, and an error with instructions', async () => {
+  test('the scanner none: returns no verdicts, and an error with instructions', async () => {
     const scanner = await openScanner('none:')
     await expect(scanner.scan(text, never())).rejects.toMatchObject({
       ...unavailable,

@@ -25,7 +25,7 @@ describe('addresses of a command-line scanner', () => {
     ['clamscan:', { program: 'clamscan' }],
     ['clamscan:?database=/var/lib/clamav', { program: 'clamscan', database: '/var/lib/clamav' }],
     ['clamscan:?program=clamdscan&config=/etc/clamd.conf', { program: 'clamdscan', config: '/etc/clamd.conf' }],
-  ])('%s', (url, parsed) => {
+  ])('parses the scanner address %s', (url, parsed) => {
     expect(parseClamscanUrl(url)).toEqual(parsed)
   })
 
@@ -35,7 +35,7 @@ describe('addresses of a command-line scanner', () => {
     'clamscan:?config=/a',
     'clamscan:?program=clamdscan&database=/a',
     'clamscan:?x=1',
-  ])("rejects '%s' with a sentence", async (url) => {
+  ])("rejects the scanner address '%s' in a sentence", async (url) => {
     await expect(openScanner(url)).rejects.toThrow(/it should be/)
   })
 })
@@ -54,7 +54,7 @@ describe('output of a command-line scanner', () => {
   test.each([
     ['echo "stdin: OK"', 'stream: OK'],
     ['cat >/dev/null; echo "stdin: Eicar FOUND"; exit 1', 'stream: Eicar FOUND'],
-  ])('%s', async (script, answer) => {
+  ])('converts the output of the program %s', async (script, answer) => {
     expect(await ask(script)).toBe(answer)
   })
 
@@ -69,11 +69,11 @@ describe('output of a command-line scanner', () => {
     ['an error', 'echo "stdin: Can not open file ERROR"; exit 2'],
     ['more than anyone reads', 'yes'],
     ['half, and dies', 'printf "stdin: O"; kill -9 $$'],
-  ])('reports %s neither as clean nor as a virus', async (_, script) => {
+  ])('reports %s neither as clean nor as infected', async (_, script) => {
     await expect(ask(script)).rejects.toThrow(/ended with status|talks without an end/)
   })
 
-  test('ends a hanging process when the scan is aborted', async () => {
+  test('kills a hanging process when the scan is aborted', async () => {
     const controller = new AbortController()
     const path = await programThat('echo $$ >"$0.pid"; exec sleep 1000')
     const scanned = programLine({ path, flags: [] }).scan({ label: 'x', connect: { path: '' } }, text, controller.signal)
@@ -94,7 +94,7 @@ describeWith('clamscan')('real clamscan', () => {
   })
   afterAll(() => scanner?.close())
 
-  test('scans files in place, and memory', async () => {
+  test('scans files in place, and content in memory', async () => {
     const file = await inFile(Buffer.concat([eicar, Buffer.alloc(3_000_000, 'x')]))
     try {
       expect(await scanner.scan(file, never())).toMatchObject({ verdict: 'infected' })

@@ -23,7 +23,7 @@ function groupOf(...names: string[]) {
 }
 const namesOf = (group: Waiting[]) => group.map(({ entry }) => entry.call!.userAgent).join()
 
-test('a lock time-out while a failed group is written one by one does not repeat any entry', async () => {
+test('a lock time-out during the separate writes of a failed group repeats no entry', async () => {
   const { group, outcomes } = groupOf('first', 'culprit', 'locked', 'last')
   const written: string[] = []
   await commitGroup(client, group, async (_client, part) => {

@@ -66,7 +66,7 @@ test('starts a group immediately for the entry of the only announced work', asyn
   expect(at.groups).toEqual([1])
 })
 
-test('waits two milliseconds for announced work, and the next group does not wait for it', async () => {
+test('waits two milliseconds for announced work, without delaying the next group', async () => {
   const { at, scheduler, arrive, announce } = openScheduler()
   announce()
   await arrive()

@@ -38,7 +38,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
     fragment Rest on Thing { colour size tags inner { id inner { size } } }
   `
 
-  test('with aliases, fragments, defaults, lists, enums and nulls', async () => {
+  test('executes aliases, fragments, defaults, lists, enums and nulls like graphql-js', async () => {
     answerWith('things', (args) => [
       { id: 7, colour: args.colour ?? 'BLUE', size: args.first, tags: null },
       { id: 'b', tags: [], inner: { id: 'c', inner: undefined, unknown: true } },
@@ -47,7 +47,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
       expect(await stringifyInTurns(await compiled(text)!(call, variables))).toBe(await interpreted(text, variables))
   })
 
-  test('with a long list, whose items are created when written', async () => {
+  test('executes a long list like graphql-js, and creates its items when they are written', async () => {
     answerWith('things', () =>
       Array.from({ length: 2_000 }, (_, at) => ({
         id: `"${at}"`,
@@ -60,7 +60,7 @@ describe('a compiled document returns the same response as graphql-js', () => {
     expect(await stringifyInTurns({ data: await compiled(text)!(call, {}) })).toBe(`{"data":${await interpreted(text, {})}}`)
   })
 
-  test('and passes the call and the path of the field to its resolver', async () => {
+  test('passes the call and the path of the field to the resolver like graphql-js', async () => {
     let seen: unknown[] = []
     queries.one!.resolve = (source, args, context, info) => {
       seen = [source, args, context, info.path.key, info.path.prev, info.schema === schema]
@@ -72,13 +72,13 @@ describe('a compiled document returns the same response as graphql-js', () => {
 })
 
 describe('throws', () => {
-  test('the error of the resolver, unchanged', async () => {
+  test('throws the error of the resolver unchanged', async () => {
     const fault = new Error('mine')
     answerWith('thing', () => Promise.reject(fault))
     await expect(compiled('{ data: thing { id } }')!(call, {})).rejects.toBe(fault)
   })
 
-  test('if a non-null value is missing, or a value has another type', async () => {
+  test('throws if a non-null value is missing, or a value has another type', async () => {
     const run = (of: Call, given: object) => compiled('{ data: thing { id colour tags } }')!(of, { ...given })
     for (const wrong of [{}, { id: 'a', colour: 'GREEN' }, { id: 'a', tags: ['a', null] }, { id: 'a', tags: 'a' }]) {
       answerWith('thing', () => wrong)
@@ -91,14 +91,14 @@ describe('throws', () => {
     expect(await run(call, {})).toBeNull()
   })
 
-  test('if a variable has another type', async () => {
+  test('throws if a variable has another type', async () => {
     await expect(compiled('query ($first: Int) { data: things(first: $first) { id } }')!(call, { first: 'x' })).rejects.toThrow(
       'Int cannot represent',
     )
   })
 })
 
-test('a nested field with its own resolver, or a directive, is executed by graphql-js', () => {
+test('graphql-js executes a nested field that has a resolver or a directive', () => {
   expect(compiled('{ data: thing { id related { id } } }')).toBeUndefined()
   expect(compiled('query ($x: Boolean!) { data: thing { id size @include(if: $x) } }')).toBeUndefined()
 })

@@ -16,7 +16,7 @@ function faults(env: NodeJS.ProcessEnv): string[] {
 }
 
 describe('without any variable', () => {
-  test('the defaults are those of the contract', () => {
+  test('the defaults without any variable are those of the contract', () => {
     expect(readConfig({})).toMatchObject({
       port: 8080,
       host: '0.0.0.0',
@@ -47,7 +47,7 @@ describe('without any variable', () => {
     expect(maxUploadsAtOnce).toBeGreaterThanOrEqual(64)
   })
 
-  test('an empty variable is treated as unset', () => {
+  test('treats an empty variable as unset', () => {
     expect(readConfig({ PORT: '', DATABASE_URL: ' ', SCANNER_URL: '' })).toEqual(readConfig({}))
   })
 
@@ -109,7 +109,7 @@ describe('accepts a valid variable', () => {
         },
       },
     ],
-  ])('%j', (env, expected) => {
+  ])('accepts the variables %j', (env, expected) => {
     expect(readConfig(env)).toMatchObject(expected)
   })
 })
@@ -148,7 +148,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
       { JWT_ISSUER: 'a', JWT_AUDIENCE: 'b' },
       'JWT_JWKS_URL is not set. It must be set if any of JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL is set.',
     ],
-  ])('%j', (env, sentence) => {
+  ])('reports the invalid variables %j with the name and the valid values', (env, sentence) => {
     expect(faults(env)).toEqual([sentence])
   })
 
@@ -174,7 +174,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
     },
   )
 
-  test('a BOOTSTRAP_API_KEY of fewer than 32 characters is rejected together with other errors', () => {
+  test('rejects a BOOTSTRAP_API_KEY of fewer than 32 characters together with other errors', () => {
     expect(faults({ PORT: 'x', BOOTSTRAP_API_KEY: 'k'.repeat(31) })).toEqual([
       expect.stringMatching(/^PORT is 'x'\. /),
       "BOOTSTRAP_API_KEY is a value of 31 characters. It must be 32 to 200 characters: letters, digits, '-', '_', '~', '+' and '/', and '=' at the end.",
@@ -182,7 +182,7 @@ describe('reports an invalid variable in one sentence with its name and the vali
     expect(faults({ BOOTSTRAP_API_KEY: 'k'.repeat(32) })).toEqual([])
   })
 
-  test('a BOOTSTRAP_API_KEY that no Authorization header can carry is rejected', () => {
+  test('rejects a BOOTSTRAP_API_KEY that no Authorization header can carry', () => {
     for (const character of ['.', '!', '=k'])
       expect(faults({ BOOTSTRAP_API_KEY: `${'k'.repeat(40)}${character}k` })).toHaveLength(1)
     expect(faults({ BOOTSTRAP_API_KEY: `${'k/+_~-'.repeat(7)}==` })).toEqual([])

@@ -41,7 +41,7 @@ test('starts a lookup immediately if none runs, and rejects only the lookups of 
   expect(await third).toBe('found 4')
 })
 
-test('rejects a lookup as overloaded if 5,000 wait', async () => {
+test('rejects a lookup as overloaded if 5,000 lookups wait', async () => {
   const { lookups, answer } = heldLookups()
   const asked = Array.from({ length: 5_001 }, () => lookups.add(2))
   await expect(lookups.add(2)).rejects.toMatchObject({ code: 'overloaded', retryAfter: 1 })

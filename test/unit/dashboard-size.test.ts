@@ -4,7 +4,7 @@ import { formatBytes, predictFullDate } from '../../dashboard/api/format.js'
 
 const built = new URL('../../dist/dashboard/public/', import.meta.url)
 
-test('scripts and styles of the dashboard are under 120 KB gzip in total', () => {
+test('the scripts and styles of the dashboard have at most 120 KB gzip in total', () => {
   const sizes = readdirSync(built)
     .filter((name) => /\.(js|css)\.gz$/.test(name))
     .map((name) => statSync(new URL(name, built)).size)
@@ -24,7 +24,7 @@ test.each([
   [1024, '1 KB'],
   [1_572_864, '1.5 MB'],
   [5 * 1024 ** 4, '5 TB'],
-])('%d bytes are %s', (count, text) => expect(formatBytes(count)).toBe(text))
+])('formats %d bytes as %s', (count, text) => expect(formatBytes(count)).toBe(text))
 
 const points = (...totals: number[]) =>
   totals.map((totalBytes, day) => ({ timestamp: new Date(Date.UTC(2026, 0, 1 + day)).toISOString(), totalBytes }))

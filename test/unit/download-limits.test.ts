@@ -47,7 +47,7 @@ async function serve(limits: DownloadLimits) {
   return { begin, closed }
 }
 
-test('one URL and all together have a limit, and a finished download releases its slot', async () => {
+test('limits the downloads of one URL and of all URLs, and releases the slot of a finished download', async () => {
   const { begin, closed } = await serve({ byUrl: 2, inAll: 3 })
   const first = await begin('/download/one')
   expect([first.status, (await begin('/download/one')).status]).toEqual([200, 200])

@@ -25,7 +25,7 @@ test('concurrent callers share one commit, which starts after their calls', asyn
   await Promise.all(later)
 })
 
-test('a failed commit fails its callers and not the next ones', async () => {
+test('a failed commit fails its callers, but not later callers', async () => {
   const { running, durability } = heldPool()
   const failed = expect(durability.flush()).rejects.toThrow('lost')
   await settled()
@@ -37,7 +37,7 @@ test('a failed commit fails its callers and not the next ones', async () => {
   await next
 })
 
-test('a database that does not respond is tested again, and not treated as one that rejects the functions', async () => {
+test('tests a database that does not respond again instead of treating it as one without the functions', async () => {
   const { running, durability } = heldPool()
   const first = expect(durability.expression()).rejects.toThrow('lost')
   running[0]!.reject(new Error('lost'))

@@ -34,7 +34,7 @@ function drain(queue: FairQueue<Queued>): Queued[] {
 const ownersOf = (some: Queued[]) => some.map(({ owner }) => owner).join('')
 
 describe('background work', () => {
-  test('waits for all other work, and leaves one worker free', () => {
+  test('background work waits for all other work, and leaves one worker free', () => {
     const [first, second] = files(background, 2)
     const mine = file('a')
     const queue = opened([first!, second!, mine], { workers: 2 })
@@ -45,7 +45,7 @@ describe('background work', () => {
     expect(queue.next()).toBe(second)
   })
 
-  test('is displaced by other work from a full queue, and displaces none', () => {
+  test('other work displaces background work from a full queue, but not the reverse', () => {
     const waiting = [file('a'), file(background)]
     const queue = opened(waiting, { maxLength: 2 })
     const newcomer = file('a')
@@ -56,7 +56,7 @@ describe('background work', () => {
 })
 
 describe('order of the queue', () => {
-  test('starts files of one owner, or of none, in order, up to the number of workers', () => {
+  test('starts files of one owner or without an owner in order, up to the number of workers', () => {
     const waiting = files('a', 5)
     const queue = opened(waiting, { workers: 2 })
     expect([queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], undefined])
@@ -103,7 +103,7 @@ describe('order of the queue', () => {
 describe('large files', () => {
   const large = (owner: string) => file(owner, 16 * megabyte)
 
-  test('leave one of several workers to small files', () => {
+  test('large files leave one of several workers to small files', () => {
     const waiting = [large('a'), large('b'), large('c'), file('a'), file('a')]
     const queue = opened(waiting, { workers: 3 })
     expect([queue.next(), queue.next(), queue.next(), queue.next()]).toEqual([waiting[0], waiting[1], waiting[3], undefined])
@@ -115,7 +115,7 @@ describe('large files', () => {
     expect(queue.next()).toBe(waiting[2])
   })
 
-  test('also use a single worker, in order of arrival', () => {
+  test('large files also use a single worker, in order of arrival', () => {
     const waiting = [large('a'), file('a'), large('a'), file('a'), file('a')]
     expect(drain(opened(waiting))).toEqual(waiting)
     const turns = [large('a'), large('a'), file('b'), file('b')]
@@ -124,14 +124,14 @@ describe('large files', () => {
 })
 
 describe('a full queue', () => {
-  test('rejects further files of its only owner', () => {
+  test('a full queue rejects further files of its only owner', () => {
     const queue = opened(files('a', 3), { maxLength: 3 })
     const late = file('a')
     expect(queue.add(late)).toBe(late)
     expect(queue.length).toBe(3)
   })
 
-  test('drops the latest file of the owner with the most for an owner with clearly fewer', () => {
+  test('a full queue drops the latest file of the largest owner for an owner with clearly fewer files', () => {
     const [a, b] = [files('a', 4), files('b', 2)]
     const queue = opened([...a, ...b], { maxLength: 6 })
     const c = files('c', 2)
@@ -144,13 +144,13 @@ describe('a full queue', () => {
     ['the most', 3],
     ['as many as anybody', 2],
     ['one fewer', 1],
-  ])('rejects a file of a new owner with %s', (_how, own) => {
+  ])('a full queue rejects a file of a new owner with %s', (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')
     expect(queue.add(late)).toBe(late)
   })
 
-  test('two owners that fill the queue lose files until a third has its share', () => {
+  test('two owners that fill the queue lose files until a third owner has its share', () => {
     const counts: Record<string, number> = { a: 128, b: 128, c: 0 }
     const queue = opened([...files('a', 128), ...files('b', 128)], { maxLength: 256 })
     for (const each of files('c', 128)) {
@@ -161,7 +161,7 @@ describe('a full queue', () => {
     expect(queue.length).toBe(256)
   })
 
-  test('accepts a file after another one has started, or lost its client', () => {
+  test('accepts a file after another file has started or lost its client', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     queue.remove(waiting[1]!)
@@ -177,7 +177,7 @@ describe('a full queue', () => {
     expect(drain(queue)).toEqual([waiting[2], ...more])
   })
 
-  test('always accepts a retried file before the others of its owner, and does not drop it', () => {
+  test('always accepts a retried file before other files of its owner, and does not drop it', () => {
     const waiting = files('a', 4)
     const queue = opened(waiting, { maxLength: 4 })
     const fallen = queue.next()!
@@ -192,7 +192,7 @@ describe('a full queue', () => {
     expect(drain(queue).filter(({ owner }) => owner === 'a')).toEqual([fallen, waiting[1]])
   })
 
-  test('returns all waiting files at its end', () => {
+  test('returns all waiting files when the queue is closed', () => {
     const waiting = [...files('a', 2), ...files('b', 1)]
     const queue = opened(waiting)
     expect(queue.clear()).toEqual(waiting)
@@ -200,7 +200,7 @@ describe('a full queue', () => {
   })
 })
 
-test('equals a simple list after random operations', () => {
+test('behaves like a simple list after random operations', () => {
   const random = seeded(20_261_122)
   const [maxLength, workers] = [12, 3]
   const queue = open(maxLength, workers)

@@ -19,12 +19,12 @@ const kept: [string, string][] = [
   ['quote".txt', 'quote".txt'],
   ['日本語.pdf', '日本語.pdf'],
 ]
-test.each(kept)('%j is stored as %j', (given, expected) => {
+test.each(kept)('stores the file name %j as %j', (given, expected) => {
   expect(cleanFilename(given)).toBe(expected)
 })
 
 test.each(['', '/', 'dir/', '..', '.', '\u0001\u0002', '   ', '\u202e'])(
-  'rejects %j, which is empty after sanitizing, with 400',
+  'rejects the file name %j, which is empty after sanitizing, with 400',
   (given) => {
     expect(() => cleanFilename(given)).toThrow(/file name/)
   },
@@ -53,6 +53,6 @@ test('does not change a sanitized name again, even if it was shortened at a spac
   }
 })
 
-test('the extension is the last one, in lower case', () => {
+test('the extension is the part after the last dot, in lower case', () => {
   expect(['A.TAR.GZ', 'none', 'x.', '.hidden', 'a.b.C'].map(getExtension)).toEqual(['gz', '', '', '', 'c'])
 })

@@ -16,7 +16,7 @@ test.each([
   [kilo ** 4, '1 TB'],
   [kilo ** 5, '1 PB'],
   [2_000 * kilo ** 5, '2000 PB'],
-])('%d bytes are %s', (bytes, text) => {
+])('formats %d bytes as %s', (bytes, text) => {
   expect(formatBytes(bytes)).toBe(text)
 })
 
@@ -30,6 +30,6 @@ test.each([
   [1, 3, -66.7],
   [10_001, 10_000, 0],
   [1_000_000, 1, 99_999_900],
-])('%d today after %d yesterday is %d %%', (today, yesterday, percent) => {
+])('formats %d today after %d yesterday as %d %%', (today, yesterday, percent) => {
   expect(changePercent(today, yesterday)).toBe(percent)
 })

@@ -20,7 +20,7 @@ test.each([
   expect(summed(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })
 
-test('has the checksum of the official library for parts of any length and offset', () => {
+test('computes the same checksum as the official library for parts of any length and offset', () => {
   const bytes = randomBytes(1000)
   for (let cut = 0; cut < 40; cut++) {
     const library = new CRC32C()

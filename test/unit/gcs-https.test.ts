@@ -74,7 +74,7 @@ test('uploads, downloads, URLs, lists and deletions use TLS with a trusted certi
   expect(new Set(bucket.calls)).toEqual(new Set(['upload', 'session', 'chunk', 'media', 'signed', 'delete', 'list']))
 })
 
-test('a bucket with an untrusted certificate authority is unavailable with the reason, and receives no data', async () => {
+test('reports a bucket with an untrusted certificate authority as unavailable, and sends no data', async () => {
   expect(await run({})).toEqual({ code: 'storage_unavailable', cause: expect.stringMatching(/certificate/) })
   expect(bucket.calls).toEqual([])
 })

@@ -51,7 +51,7 @@ const vectors: {
 ]
 
 describe('the signature check of the emulator, on test vectors of Google', () => {
-  test.each(vectors)('$name', ({ path = object, query, headers = {}, canonical, hash }) => {
+  test.each(vectors)('verifies the Google test vector $name', ({ path = object, query, headers = {}, canonical, hash }) => {
     const request = {
       method: 'GET',
       target: `${path}?${query}&X-Goog-Signature=00`,
@@ -61,7 +61,7 @@ describe('the signature check of the emulator, on test vectors of Google', () =>
     expect(stringToSign(request)).toBe(`GOOG4-RSA-SHA256\n20190201T090000Z\n20190201/auto/storage/goog4_request\n${hash}`)
   })
 
-  test('the CRC32C of the emulator, on test vectors of RFC 3720', () => {
+  test('the CRC32C of the emulator matches the test vectors of RFC 3720', () => {
     expect(crc32c(Buffer.alloc(32))).toBe('ipE2qg==')
     expect(crc32c(Buffer.alloc(32, 0xff))).toBe('YqirQw==')
     expect(crc32c(Buffer.from('123456789'))).toBe('4waSgw==')

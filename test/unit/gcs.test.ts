@@ -53,7 +53,7 @@ const calls = (kind: BucketCall) => bucket.calls.filter((call) => call === kind)
 const readBack = async (path: string, store = storage) => bytesOf(await store.open(path))
 
 describe('uploads', () => {
-  test('a small one is one request, and a large one a session and its chunks', async () => {
+  test('sends a small upload in one request, and a large one in a session with chunks', async () => {
     await storage.put('a/small', inMemory(noise(100_000)), type)
     expect(bucket.calls).toEqual(['upload'])
     await storage.put('a/large', inMemory(large), type)
@@ -70,31 +70,31 @@ describe('uploads', () => {
     ['silence', { kind: 'silent' }],
   ]
 
-  test.each(passing)('a small one survives %s, twice', async (_name, fault) => {
+  test.each(passing)('a small upload survives %s, twice', async (_name, fault) => {
     bucket.faults.plan('upload', fault, fault.kind === 'silent' ? 1 : 2)
     await (fault.kind === 'silent' ? hasty : storage).put('a/small', inMemory(noise(100_000)), type)
     expect((await readBack('a/small')).equals(noise(100_000))).toBe(true)
   })
 
-  test.each(passing)('a large one survives %s at its session and in its chunks, from its last position', async (_name, fault) => {
-    if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
-    bucket.faults.plan('chunk', fault)
-    await (fault.kind === 'silent' ? hasty : storage).put('a/large', inMemory(large), type)
-    expect((await readBack('a/large')).equals(large)).toBe(true)
-  })
+  test.each(passing)(
+    'a large upload survives %s in its session and chunks, and continues at its last position',
+    async (_name, fault) => {
+      if (fault.kind !== 'lost') bucket.faults.plan('session', fault)
+      bucket.faults.plan('chunk', fault)
+      await (fault.kind === 'silent' ? hasty : storage).put('a/large', inMemory(large), type)
+      expect((await readBack('a/large')).equals(large)).toBe(true)
+    },
+  )
 
   test.each([
     ['a/small', 100_000],
     ['a/large', 9_000_000],
-  ])(
-    '%s: an answer that stays lost is no second blob, and another upload at the path is not taken for ours',
-    async (path, size) => {
-      bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
-      await storage.put(path, inMemory(noise(size)), type)
-      await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
-      expect(bucket.objects.names).toEqual([path])
-    },
-  )
+  ])('%s: a lost response creates no second blob, and an object of another upload is not claimed', async (path, size) => {
+    bucket.faults.plan(size > 1_000_000 ? 'chunk' : 'upload', { kind: 'lost' }, 2)
+    await storage.put(path, inMemory(noise(size)), type)
+    await expect(storage.put(path, inMemory(noise(size)), type)).rejects.toBeInstanceOf(BlobExistsError)
+    expect(bucket.objects.names).toEqual([path])
+  })
 
   test.each([
     ['upload', 100_000],
@@ -105,7 +105,7 @@ describe('uploads', () => {
     expect(bucket.objects.names).toEqual([])
   })
 
-  test('a small upload may take longer than a small request', async () => {
+  test('a small upload may take longer than other requests', async () => {
     bucket.faults.plan('upload', { kind: 'slow', ms: hastyLimits.requestMs + 400 })
     await hasty.put('a/slow', inMemory(noise(1000)), type)
     expect(calls('upload')).toBe(1)
@@ -120,7 +120,7 @@ describe('uploads', () => {
   test.each([
     ['upload', 100_000],
     ['session', 9_000_000],
-  ] as const)('repeats a 412 without an object (%s) once, then is unavailable', async (call, size) => {
+  ] as const)('repeats a 412 without an object (%s) once, then reports the bucket as unavailable', async (call, size) => {
     bucket.faults.plan(call, { kind: 'status', status: 412 })
     await storage.put('a/b', inMemory(noise(size)), type)
     bucket.faults.plan(call, { kind: 'status', status: 412 }, 2)
@@ -133,15 +133,18 @@ describe('uploads', () => {
     ['chunk', 400, 9_000_000],
     ['chunk', 404, 9_000_000],
     ['chunk', 410, 9_000_000],
-  ] as const)('%s rejected with %i: repeats once from the start, then is unavailable', async (call, status, size) => {
-    bucket.faults.plan(call, { kind: 'status', status })
-    await storage.put('a/b', inMemory(noise(size)), type)
-    expect((await readBack('a/b')).equals(noise(size))).toBe(true)
-    // The end of the first session is rejected as well.
-    bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
-    await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
-    expect(bucket.objects.names).toEqual(['a/b'])
-  })
+  ] as const)(
+    'repeats a %s request rejected with %i once, then reports the bucket as unavailable',
+    async (call, status, size) => {
+      bucket.faults.plan(call, { kind: 'status', status })
+      await storage.put('a/b', inMemory(noise(size)), type)
+      expect((await readBack('a/b')).equals(noise(size))).toBe(true)
+      // The end of the first session is rejected as well.
+      bucket.faults.plan(call, { kind: 'status', status }, call === 'chunk' ? 3 : 2)
+      await expect(storage.put('a/c', inMemory(noise(size)), type)).rejects.toMatchObject(unavailable)
+      expect(bucket.objects.names).toEqual(['a/b'])
+    },
+  )
 
   test('passes the Retry-After of the bucket to the caller', async () => {
     bucket.faults.plan('upload', { kind: 'status', status: 503, headers: { 'Retry-After': '120' }, body: 'busy' }, 5)
@@ -155,7 +158,7 @@ describe('uploads', () => {
   })
 
   test.each(['session', 'chunk', 'upload'] as const)(
-    'gives up a bucket that always returns 503 (%s), and leaves no session',
+    'abandons a bucket that always returns 503 (%s), and leaves no session',
     async (call) => {
       bucket.faults.plan(call, { kind: 'status', status: 503 }, 1000)
       await expect(impatient.put('a/b', inMemory(call === 'upload' ? noise(10) : large), type)).rejects.toMatchObject(unavailable)
@@ -173,7 +176,7 @@ describe('reads', () => {
     bucket.objects.store({ name: 'a/b' }, noise(500_000))
   })
 
-  test('fail if truncated, and complete otherwise', async () => {
+  test('a truncated read fails, and a complete read succeeds', async () => {
     bucket.faults.plan('media', { kind: 'cut' })
     await expect(readBack('a/b')).rejects.toMatchObject(unavailable)
     expect((await readBack('a/b')).equals(noise(500_000))).toBe(true)
@@ -185,7 +188,7 @@ describe('reads', () => {
     ['list', (store) => store.list().next()],
     ['delete', (store) => store.remove('a/b')],
     ['upload', (store) => store.ready()],
-  ])('%s is retried after 503, silence and lost connections, and times out', async (call, doing) => {
+  ])('retries %s after 503, silence and lost connections, and times out', async (call, doing) => {
     bucket.faults.plan(call, { kind: 'status', status: 503 })
     bucket.faults.plan(call, { kind: 'silent' })
     if (call !== 'media') bucket.faults.plan(call, { kind: 'cut' })
@@ -194,7 +197,7 @@ describe('reads', () => {
     await expect(doing(impatient)).rejects.toMatchObject(unavailable)
   })
 
-  test('readiness writes one object occasionally, and reads it each time', async () => {
+  test('the readiness check writes one object occasionally, and reads it each time', async () => {
     bucket.faults.plan('upload', { kind: 'lost' })
     for (let asked = 0; asked < 5; asked++) await storage.ready()
     expect([calls('upload'), calls('media'), calls('delete')]).toEqual([2, 5, 0])
@@ -203,7 +206,7 @@ describe('reads', () => {
     expect((await storage.list().next()).value?.path).toBe('a/b')
   })
 
-  test('an object without a size has none, as emulators in Go describe empty ones', async () => {
+  test('reports an object without a size as empty, as emulators in Go describe it', async () => {
     bucket.objects.store({ name: 'a/empty' }, Buffer.alloc(0))
     bucket.omitsZeroSize = true
     expect(await storage.size('a/empty')).toBe(0)
@@ -213,7 +216,7 @@ describe('reads', () => {
     await storage.put('a/another', inMemory(Buffer.alloc(0)), type)
   })
 
-  test('a reader that stops does not disturb the others', async () => {
+  test('a reader that stops does not disturb other readers', async () => {
     bucket.objects.store({ name: 'a/large' }, large)
     const others = Promise.all(Array.from({ length: 5 }, () => readBack('a/large')))
     const leaving = await storage.open('a/large')
@@ -224,7 +227,7 @@ describe('reads', () => {
 })
 
 describe('an inaccessible bucket', () => {
-  test('reports a wrong name and a missing permission with the message of the bucket', async () => {
+  test('reports a wrong bucket name and a missing permission with the message of the bucket', async () => {
     const wrong = new GcsStorage({ bucket: 'blobz', emulatorHost: bucket.url, keyFile, limits })
     await expect(wrong.ready()).rejects.toMatchObject({
       ...unavailable,
@@ -244,7 +247,7 @@ describe('URLs signed with an HMAC key', () => {
   const hmac = { accessId: 'GOOGTS7C7FUP3AIRVJTE2BCD', secret: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ' }
   const grant = { tenantId: 't', fileId: 'f', by: 'k', path: 'a/d é', filename: "o'd (1).pdf", contentType: 'application/pdf' }
 
-  test('are accepted by the bucket that knows the key, need no call to IAM, and expire', async () => {
+  test('the bucket accepts URLs signed with a known HMAC key, without a call to IAM, until they expire', async () => {
     const keyed = await BucketEmulator.start({ name: 'blobs', hmacKeys: { [hmac.accessId]: hmac.secret } })
     const store = new GcsStorage({ bucket: 'blobs', prefix: 'p', emulatorHost: keyed.url, hmac, limits })
     keyed.objects.store({ name: 'p/a/d é' }, Buffer.from('content'))
@@ -272,7 +275,7 @@ describe('signed URLs', () => {
   beforeEach(() => void bucket.objects.store({ name: grant.path, contentType: 'text/html' }, noise(1000)))
   const get = (url: string, headers = {}) => fetch(url, { headers: { connection: 'close', ...headers } })
 
-  test('are signed offline with the requested expiry, name and type', async () => {
+  test('signs URLs offline with the requested expiry, name and type', async () => {
     const url = await storage.signDownload(grant)
     expect(bucket.calls).toEqual([])
     expect(new URL(url).searchParams.get('X-Goog-Expires')).toBe('300')
@@ -287,7 +290,7 @@ describe('signed URLs', () => {
     expect([part.status, (await part.arrayBuffer()).byteLength]).toEqual([206, 1])
   })
 
-  test('are rejected if changed, expired or signed with another key', async () => {
+  test('rejects signed URLs that are changed, expired or signed with another key', async () => {
     const url = await storage.signDownload(grant)
     const refusal = async (changed: string) => {
       const answer = await get(changed)
@@ -307,7 +310,7 @@ describe('signed URLs', () => {
     expect((await get(url)).status).toBe(404)
   })
 
-  test('are still issued while the bucket is down', async () => {
+  test('signs URLs even while the bucket is down', async () => {
     await bucket.stop()
     const url = await storage.signDownload(grant)
     await expect(impatient.ready()).rejects.toMatchObject(unavailable)
@@ -318,7 +321,7 @@ describe('signed URLs', () => {
     await storage.ready()
   })
 
-  test('an unreadable key file is an outage, not a crash', async () => {
+  test('reports an unreadable key file as an outage instead of crashing', async () => {
     const broken = join(keys, 'broken.json')
     await writeFile(broken, '{')
     const other = new GcsStorage({ bucket: 'blobs', emulatorHost: bucket.url, keyFile: broken, limits })

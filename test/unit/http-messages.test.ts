@@ -36,7 +36,7 @@ test('a reused connection keeps no listeners of early responses', async () => {
   await once(server, 'close')
 })
 
-test('reads on after an early response with Connection: close, and closes only its own side', async () => {
+test('continues reading after an early response with Connection: close, and closes only its own side', async () => {
   const server = httpServer((_incoming, response) => void response.writeHead(413).end('too large'))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -8,7 +8,7 @@ afterEach(() => setClock(Date.now()))
 
 const made = () => idTime(newId('file')).getTime()
 
-test('ids of one process ascend, also within a millisecond and when the clock steps back by some seconds', () => {
+test('ids of one process ascend, also within a millisecond and when the clock steps back by seconds', () => {
   setClock(start)
   const ids = Array.from({ length: 1000 }, () => newId('file'))
   setClock(start - 4_000)
@@ -21,7 +21,7 @@ test.each([
   ['nine years', 9 * year],
   ['two days', 2 * 86_400_000],
   ['six seconds', 6_000],
-])('a clock that leapt ahead by %s and came back dates nothing ahead after that', (_name, leap) => {
+])('ids have correct times after a clock that jumped ahead by %s has returned', (_name, leap) => {
   setClock(start + leap)
   expect(made() - start - leap).toBeLessThan(60_000)
   setClock(start)
@@ -30,7 +30,7 @@ test.each([
   expect([...ids].sort()).toEqual(ids)
 })
 
-test('the time goes on by a count that setting the machine’s clock does not change', () => {
+test('the current time does not depend on changes of the system clock', () => {
   setClock(start)
   const { now: machine } = Date
   Date.now = () => machine() + 9 * year

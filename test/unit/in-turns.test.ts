@@ -21,13 +21,13 @@ async function turnsOf<T>(work: () => Promise<T>): Promise<{ result: T; turns: n
 }
 
 describe('JSON of a response', () => {
-  test('equals the output of JSON.stringify', () =>
+  test('produces the same JSON as JSON.stringify', () =>
     fc.assert(
       fc.asyncProperty(fc.jsonValue(), async (value) => expect(await stringifyInTurns(value)).toBe(JSON.stringify(value))),
       { seed: 20_261_123 },
     ))
 
-  test('supports long lists, dates, undefined values and toJSON', async () => {
+  test('serializes long lists, dates, undefined values and toJSON', async () => {
     const value = {
       none: undefined,
       data: { points: Array.from({ length: 2001 }, (_, at) => ({ at: new Date(at), gone: undefined })), 'a "name"': [undefined] },
@@ -55,13 +55,13 @@ describe('a long list', () => {
     return { lists: Object.values(result.data as Record<string, { at: number }[]>), turns }
   }
 
-  test('is completed in slices, in order', async () => {
+  test('completes a long list in slices, in order', async () => {
     const { lists, turns } = await completed('{ points { at } }')
     expect(lists[0]!.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(5)
   })
 
-  test('is completed after its neighbors in the document, each slice in its own event loop turn', async () => {
+  test('completes a long list after its neighbors, each slice in its own event loop turn', async () => {
     const { lists, turns } = await completed('{ a: points { at } b: points { at } c: points { at } }')
     for (const list of lists) expect(list.map(({ at }) => at)).toEqual(ascending)
     expect(turns).toBeGreaterThanOrEqual(15)
@@ -71,14 +71,16 @@ describe('a long list', () => {
 describe('number of values of a body', () => {
   const tooMany = (text: string) => hasTooManyValues(Buffer.from(text))
 
-  test('accepts the limit and rejects one more', () => {
+  test('accepts a body with the maximum number of values and rejects one more', () => {
     expect(tooMany(JSON.stringify(Array(maxJsonValues).fill(1)))).toBe(false)
     expect(tooMany(JSON.stringify(Array(maxJsonValues + 1).fill(1)))).toBe(true)
   })
 
-  test.each(['[', '{', ',', '{"a":'])('%s, repeated', (text) => expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true))
+  test.each(['[', '{', ',', '{"a":'])('rejects a body that repeats %s', (text) =>
+    expect(tooMany(text.repeat(maxJsonValues + 1))).toBe(true),
+  )
 
-  test('ignores the content of strings', () => {
+  test('ignores the content of strings when counting values', () => {
     expect(tooMany(JSON.stringify('[,{"\\'.repeat(100_000)))).toBe(false)
     expect(tooMany(`"${'['.repeat(100_000)}`)).toBe(false)
     expect(tooMany(`${'"\\'}`)).toBe(false)
@@ -100,7 +102,7 @@ describe('the breadth of a document', () => {
     ['spreads of one fragment', (count) => `{ ${many(count, () => '...F')} }`, 50],
     ['literals of a list', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
     ['literals of an object', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
-  ])('%s', (_what, make, most) => {
+  ])('limits the number of %s in a document', (_what, make, most) => {
     expect(fault(make(most))).toBeUndefined()
     expect(fault(make(most + 1))).toContain(String(most))
   })

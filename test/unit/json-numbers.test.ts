@@ -9,7 +9,7 @@ describe('detects a number that would lose digits', () => {
     ['[9007199254740992,9007199254740994,9007199254740995]', '9007199254740995'],
     ['{"a":"9007199254740993","b":[{"c":12345678901234567890}]}', '12345678901234567890'],
     [`{"x":1${'0'.repeat(400)}}`, `1${'0'.repeat(39)}…`],
-  ])('%s', (json, told) => expect(numberThatLosesDigits(json)).toBe(told))
+  ])('detects a number that would lose digits in %s', (json, told) => expect(numberThatLosesDigits(json)).toBe(told))
 
   test.each([
     '9007199254740992',
@@ -23,9 +23,9 @@ describe('detects a number that would lose digits', () => {
     '{"9007199254740993":"\\"9007199254740993"}',
     '"\\\\\\" 9007199254740993"',
     `"${'"9007199254740993"'.replaceAll('"', '\\"')}"`,
-  ])('not in %s', (json) => expect(numberThatLosesDigits(json)).toBeUndefined())
+  ])('accepts the numbers in %s', (json) => expect(numberThatLosesDigits(json)).toBeUndefined())
 
-  test('never in the output of JSON.stringify', () =>
+  test('accepts the numbers in any output of JSON.stringify', () =>
     fc.assert(
       fc.property(fc.jsonValue(), fc.double({ noNaN: true, noDefaultInfinity: true }), (value, number) =>
         expect(numberThatLosesDigits(JSON.stringify([value, number, Math.trunc(number)]))).toBeUndefined(),
@@ -33,7 +33,7 @@ describe('detects a number that would lose digits', () => {
       { seed: 20_261_123 },
     ))
 
-  test('in a long text with open quotes, in one pass', () => {
+  test('reads a long text with open quotes in one pass', () => {
     const text = `"${'1234567890123456\\" '.repeat(50_000)}`
     expect(numberThatLosesDigits(text)).toBeUndefined()
   })

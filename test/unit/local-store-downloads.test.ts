@@ -76,7 +76,7 @@ describe('downloads', () => {
     return { status: answer.status, headers: answer.headers, body: Buffer.from(await answer.arrayBuffer()) }
   }
 
-  test('complete, as an attachment that browsers do not execute', async () => {
+  test('serves a complete file as an attachment that browsers do not execute', async () => {
     const { status, headers, body } = await get()
     expect(status).toBe(200)
     expect(body.equals(bytes)).toBe(true)
@@ -111,7 +111,7 @@ describe('downloads', () => {
     ['bytes=99999-', 99999, 100000],
     ['bytes=-5', 99995, 100000],
     ['bytes=99990-200000', 99990, 100000],
-  ])('range %s', async (range, start, end) => {
+  ])('serves the range %s', async (range, start, end) => {
     const { status, headers, body } = await get({ range })
     expect([status, headers.get('content-range'), headers.get('content-length')]).toEqual([
       206,
@@ -121,7 +121,7 @@ describe('downloads', () => {
     expect(body.equals(bytes.subarray(start, end))).toBe(true)
   })
 
-  test('a range outside of the file is 416 in JSON, with its size', async () => {
+  test('rejects a range outside of the file with 416 in JSON, with the size of the file', async () => {
     const { status, headers, body } = await get({ range: 'bytes=100000-' })
     expect([status, headers.get('content-range')]).toEqual([416, 'bytes */100000'])
     expect(headers.get('content-disposition')).toBeNull()
@@ -145,7 +145,7 @@ describe('downloads', () => {
     expect(await status({ 'if-match': etag })).toBe(200)
   })
 
-  test('expired or forged is 403, a deleted file is 404, and no URL contains a forged Host', async () => {
+  test('rejects an expired or forged URL with 403 and a deleted file with 404, and ignores a forged Host', async () => {
     expect((await get({}, 'GET', -10)).status).toBe(403)
     const forged = await fetch(`${base}/download/${fileId}?expires=9999999999&key=sig_1&signature=${'A'.repeat(43)}`, {
       headers: { connection: 'close' },
@@ -158,7 +158,7 @@ describe('downloads', () => {
     )
   })
 
-  test('a blob that is missing or cut is never served as the file', async () => {
+  test('never serves a missing or truncated blob as the file', async () => {
     await writeFile(store.getFile('t/c/x'), 'cut')
     expect((await get()).status).toBe(503)
     await rm(store.getFile('t/c/x'))

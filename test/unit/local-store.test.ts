@@ -23,7 +23,7 @@ afterEach(() => rm(root, { recursive: true, force: true }))
 const open = () => LocalStorage.open(root, new DownloadUrls('http://127.0.0.1', secrets))
 
 describe('how blobs lie on disk', () => {
-  test('ids fan out by their time, short names do not', () => {
+  test('distributes ids over folders by their time, but not short names', () => {
     expect(toFilePath('ten_a/invoices/2026/11/file_01kagz3m8nabcdefghjkmnpqrs')).toBe(
       'ten_a/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8nabcdefghjkmnpqrs',
     )
@@ -47,7 +47,7 @@ describe('how blobs lie on disk', () => {
     expect([...children.values()].reduce((most, names) => Math.max(most, names.size), 0)).toBeLessThanOrEqual(1024)
   })
 
-  test('empty time windows are deleted, and others are kept', async () => {
+  test('deletes empty time windows, and keeps others', async () => {
     const store = await open()
     const [old, fresh] = ['c/file_01kagz3m8nabcdefghjkmnpqrs', 'c/file_01kagz3m8nabcdefghjkmnpqrt']
     await store.put(old, inMemory(Buffer.from('old')), type)
@@ -73,7 +73,7 @@ describe('the local store', () => {
     expect((await bytesOf(await store.open('a/b'))).equals(noise(1000))).toBe(true)
   })
 
-  test('writes memory once under a unique name, and a truncated content leaves no file', async () => {
+  test('writes memory once under a unique name, and leaves no file of truncated content', async () => {
     const store = await open()
     await rm(join(root, '+tmp'), { recursive: true })
     await store.put('a/b', inMemory(noise(1000)), type)
@@ -97,7 +97,7 @@ describe('the local store', () => {
     expect(await readdir(join(root, '+tmp'))).toEqual([])
   })
 
-  test('removes files of killed processes at the next start, but not those of running ones', async () => {
+  test('removes files of killed processes at the next start, but not those of running processes', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('kept')), type)
     const dead = execFileSync(process.execPath, ['-e', 'console.log(process.pid)']).toString().trim()
@@ -133,7 +133,7 @@ describe('the local store', () => {
     expect((await store.list().next()).done).toBe(true)
   })
 
-  test('an empty directory instead of the mounted disk is an outage, not an empty store', async () => {
+  test('reports an empty directory instead of the mounted disk as an outage, not as an empty store', async () => {
     const store = await open()
     await store.put('a/b', inMemory(Buffer.from('x')), type)
     await rename(root, `${root}-away`)
@@ -157,7 +157,7 @@ describe('the local store', () => {
     expect(await one.size('a/b')).toBeNull()
   })
 
-  test('callers that wait for the same directory share one fsync that starts after they called', async () => {
+  test('callers that wait for the same directory share one fsync that starts after their calls', async () => {
     const synced: string[] = []
     const directories = new DurableDirectories(root, async (directory) => void synced.push(directory))
     await Promise.all([directories.sync(root), directories.sync(root), directories.sync(root), directories.sync(`${root}/a`)])

@@ -31,7 +31,7 @@ describe('memory limit of all processes', () => {
     ['of the group around', '0::/pod/container', { 'pod/container/memory.max': 'max', 'pod/memory.max': small }, 300],
     ['the least of both', '0::/pod/container', { 'pod/container/memory.max': large, 'pod/memory.max': small }, 300],
     ['of the first version', '5:cpu,cpuacct:/x\n4:memory:/docker/a', { 'memory/docker/a/memory.limit_in_bytes': small }, 300],
-  ])('is the limit %s', async (_, line, limits, megabytes) => {
+  ])('reads the memory limit %s', async (_, line, limits, megabytes) => {
     expect(memoryLimit(await groups(line, limits))).toBe(megabytes * megabyte)
   })
 
@@ -39,7 +39,7 @@ describe('memory limit of all processes', () => {
     ['no limit is set', '0::/', { 'memory.max': 'max' }],
     ['the first version says so by a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
     ['there are no control groups', '', {}],
-  ])('is that of the machine if %s', async (_, line, limits) => {
+  ])('uses the memory of the machine if %s', async (_, line, limits) => {
     expect(memoryLimit(await groups(line, limits))).toBe(totalmem())
   })
 })

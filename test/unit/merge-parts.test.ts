@@ -37,16 +37,19 @@ describe('parts of an upload', () => {
     ['alternating tiny and large', repeat([1, 2_000_000], 500)],
     ['random', [...random(7, 5_000)]],
     ['random again', [...random(20_261_124, 5_000)]],
-  ] as [string, number[]][])('of %s requests stay few, and each byte is written a bounded number of times', (_what, requests) => {
-    const { parts, received, written, maxSmall, count } = receive(requests)
-    expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
-    expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
-    expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
-    // Once per size class, plus one block per request.
-    expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
-  })
+  ] as [string, number[]][])(
+    'stores %s requests in few parts, and writes each byte a bounded number of times',
+    (_what, requests) => {
+      const { parts, received, written, maxSmall, count } = receive(requests)
+      expect(parts.reduce((sum, size) => sum + size, 0)).toBe(received)
+      expect(maxSmall).toBeLessThanOrEqual(maxSmallParts)
+      expect(parts.length).toBeLessThanOrEqual(maxSmallParts + received / largePartBytes)
+      // Once per size class, plus one block per request.
+      expect(written).toBeLessThanOrEqual(4 * received + 4_096 * count)
+    },
+  )
 
-  test('of large requests are written once', () => {
+  test('writes the parts of large requests once', () => {
     const { parts, received, written } = receive(repeat([8 * largePartBytes], 20))
     expect([parts.length, written]).toEqual([20, received])
   })

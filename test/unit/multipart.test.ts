@@ -134,7 +134,7 @@ function split(bytes: Buffer, random: (below: number) => number): Buffer[] {
   return chunks
 }
 
-test('a form has the parts that the parser finds, however it is chunked', async () => {
+test('parses the same parts of a form for any chunk size', async () => {
   const random = seeded(7)
   let whole = 0
   for (let round = 0; round < 200; round++) {
@@ -180,11 +180,11 @@ describe('the name of a file', () => {
     ['is decoded once if it is extended', "filename*=UTF-8''a%2522%0A%22.txt", 'a%22\n".txt'],
     ['is the extended one of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
     ['may contain the syntax of an extended one', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
-  ])('%s', async (_what, disposition, expected) => {
+  ])('a file name %s', async (_what, disposition, expected) => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++) expect(await named(disposition, chunkBytes)).toBe(expected)
     expect(await named(disposition, 1000)).toBe(expected)
   })
-  test('rejects an unescaped line break, and control characters outside the quotes', async () => {
+  test('rejects an unescaped line break, and control characters outside the quotes of a file name', async () => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++)
       for (const disposition of [
         'filename="a\r\nX: b.txt"',

@@ -24,16 +24,16 @@ describe('the TypeScript type of a schema', () => {
       '{\n"a": string\n"b"?: string\n}',
     ],
     [{}, 'unknown'],
-  ])('%j is %s', (schema, type) => {
+  ])('converts the schema %j to the type %s', (schema, type) => {
     expect(typeOfSchema(schema)).toBe(type)
   })
 
-  test('an unknown keyword stops the build, because the type would be wrong', () => {
+  test('stops the build for an unknown keyword, because the type would be wrong', () => {
     expect(() => typeOfSchema({ oneOf: [] })).toThrow("The JSON Schema keyword 'oneOf' is not supported.")
   })
 })
 
-test('a description cannot end its comment', () => {
+test('a description cannot end the comment that contains it', () => {
   const schemas = { A: { type: 'string', description: 'Matches */ and more' } }
   expect(openApiTypes({ paths: {}, components: { schemas } })).toContain('/** Matches *\\/ and more */\n"A": string')
 })

@@ -24,7 +24,7 @@ async function open(handle: RequestListener): Promise<Socket> {
 }
 const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-test('pipelined requests are started one after another, and answered in order', async () => {
+test('starts pipelined requests one after another, and responds in order', async () => {
   let underWay = 0
   let most = 0
   const client = await open((incoming, response) => {

@@ -13,7 +13,7 @@ describe('limits shared by all processes', () => {
     expect(shares.map((_, at) => getShare(total, { number: at + 1, of }))).toEqual(shares)
   })
 
-  test('a total that is not enough for all leaves none without', () => {
+  test('gives each process at least one if a total is too small', () => {
     expect(getShare(2, { number: 3, of: 3 })).toBe(1)
   })
 })
@@ -22,13 +22,13 @@ describe('metrics of several processes', () => {
   const of = (number: number) =>
     `# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="${number}"} ${number}\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="${number}"} 1\n`
 
-  test('describe each metric once, before all samples', () => {
+  test('describes each metric once, before all samples', () => {
     expect(mergeMetrics([of(1), of(2)])).toBe(
       '# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total{process="1"} 1\ncalls_total{process="2"} 2\n\n# HELP up Up: # HELP is no comment here.\n# TYPE up gauge\nup{process="1"} 1\nup{process="2"} 1\n',
     )
   })
 
-  test('omit those of a process that did not respond', () => {
+  test('omits metrics of a process that did not respond', () => {
     expect(mergeMetrics([of(1), ''])).toBe(mergeMetrics([of(1)]))
   })
 })

@@ -29,7 +29,7 @@ function databases() {
   }
 }
 
-test('a replica with all commits before a request has age zero, whatever the primary reports later', async () => {
+test('a replica with all commits before a request has age zero, regardless of later reports of the primary', async () => {
   const { standing, replica, whenAsked } = databases()
   await replica.behindMs()
   const ages: number[] = []

@@ -37,7 +37,7 @@ function variablesRead(): string[] {
   return [...asked]
 }
 
-test('the configuration table contains every variable that is read, once, and no other', () => {
+test('the configuration table contains exactly the variables that are read', () => {
   const files = secretVariables.map((name) => `${name}_FILE`)
   expect([...rows.map(({ name }) => name), ...files].sort()).toEqual(variablesRead().sort())
 })
@@ -72,7 +72,7 @@ test('the README starts with the two commands, and names only existing npm scrip
   for (const name of named) expect(Object.keys(scripts)).toContain(name)
 })
 
-test('the operator commands are all listed, and no other', () => {
+test('the documentation lists exactly the existing operator commands', () => {
   const listed = /npm run --silent admin -- COMMAND\n\n([^`]+)```/.exec(read('docs/operations.md'))![1]!.trim().split('\n')
   expect(listed).toEqual(Object.values(commands).map(({ usage }) => usage.replace(/ \(.*\)$/, '')))
 })
@@ -101,7 +101,7 @@ const anchor = (heading: string) =>
     .replaceAll(/[^\w\s-]/g, '')
     .replaceAll(' ', '-')
 
-test.each(pages)('%s: every link inside the repository exists', (page) => {
+test.each(pages)('every link of %s inside the repository exists', (page) => {
   const links = [...read(page).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].map(([, path, fragment]) => ({
     path,
     fragment,

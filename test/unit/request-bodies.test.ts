@@ -36,7 +36,7 @@ async function requested(headers: string): Promise<{ request: IncomingMessage; s
 
 const inOneByteChunks = (text: string) => `${[...text].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`
 
-test('a body of one-byte chunks is read completely', async () => {
+test('reads a body of one-byte chunks completely', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const name = 'x'.repeat(10_000)
   const read = readJson(request, patient)
@@ -44,7 +44,7 @@ test('a body of one-byte chunks is read completely', async () => {
   expect(await read).toEqual({ name })
 })
 
-test('unread one-byte chunks are buffered together', async () => {
+test('buffers unread one-byte chunks together', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const text = 'y'.repeat(16_000)
   socket.write(inOneByteChunks(text))
@@ -56,7 +56,7 @@ test('unread one-byte chunks are buffered together', async () => {
   expect(chunks.length).toBeLessThan(200)
 })
 
-test('closes the connection of a client that sends too many of them', async () => {
+test('closes the connection of a client that sends too many small chunks', async () => {
   const { request, socket } = await requested('Transfer-Encoding: chunked')
   const read = readJson(request, patient)
   const closed = new Promise((resolve) => socket.once('close', resolve))
@@ -88,7 +88,7 @@ test('rejects a body that is incomplete after its time-out, even if bytes still 
   clearInterval(drip)
 })
 
-test('aborts an upload below 2048 bytes per second', async () => {
+test('aborts an upload slower than 2048 bytes per second', async () => {
   const { request, socket } = await requested('Content-Length: 1000000')
   request.resume()
   const drip = setInterval(() => socket.write('z'.repeat(300)), 200)

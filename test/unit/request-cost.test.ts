@@ -22,7 +22,7 @@ describe('the concurrent cost of a tenant', () => {
     return { settled, enter }
   }
 
-  test('is at most the limit; further requests wait in order, and requests of other tenants do not', async () => {
+  test('limits the concurrent cost of a tenant, whose further requests wait in order', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     const [first, second] = [await enter('first', maxCost - 1_000), enter('second', 2_000)]
     const third = enter('third', 500)
@@ -35,7 +35,7 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'other', 'second', 'third'])
   })
 
-  test('a request that waits for five seconds is rejected with its cost and the limit; cheaper ones behind it are admitted', async () => {
+  test('rejects a request that waits for five seconds with its cost and the limit, and admits cheaper ones', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost - 1_000)
     const second = expect(enter('second', 2_000)).rejects.toMatchObject({
@@ -52,7 +52,7 @@ describe('the concurrent cost of a tenant', () => {
     expect(settled).toEqual(['first', 'second rate_limited', 'third'])
   })
 
-  test('a request whose client leaves stops waiting; requests behind it are admitted', async () => {
+  test('removes a waiting request whose client disconnects, and admits the requests behind it', async () => {
     const costs = new ConcurrentCosts()
     await costs.enter('ten_1', maxCost - 1_000)
     const client = new AbortController()
@@ -62,7 +62,7 @@ describe('the concurrent cost of a tenant', () => {
     await Promise.all([left, next])
   })
 
-  test('at most 100 requests wait', async () => {
+  test('at most 100 requests of a tenant wait', async () => {
     const { settled, enter } = track(new ConcurrentCosts())
     await enter('first', maxCost)
     const waiting = Array.from({ length: 100 }, (_, at) => enter(String(at), 1_001).catch(() => {}))
@@ -98,11 +98,11 @@ describe('the root fields of a request', () => {
     return { before, log }
   }
 
-  test('are executed one after another if the request is expensive, also after an error', async () => {
+  test('executes the root fields of an expensive request one after another, also after an error', async () => {
     expect(await started(1_001)).toEqual({ before: ['a'], log: ['a', 'b'] })
   })
 
-  test('are executed together if it is not', async () => {
+  test('executes the root fields of a cheap request together', async () => {
     expect((await started(1_000)).before).toEqual(['a', 'b'])
   })
 })

@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import { ReservedPaths } from '../../src/ledger/reserved-paths.js'
 import { toFilePath } from '../../src/platform/storage/local/layout.js'
 
-test('blobs of one moment share a directory on the disk, so that an upload makes none of its own', async () => {
+test('blobs of the same time share a directory on the disk, so that an upload creates none', async () => {
   const leases = new ReservedPaths({ query: async () => ({ rows: [] }) } as unknown as Pool)
   const paths: string[] = []
   for (let taken = 0; taken < 100; taken++) paths.push(await leases.take('ten_a', 'ten_a/invoices/2026/11'))

@@ -12,7 +12,7 @@ import { findResidue, watchFaults } from '../support/residue.js'
 // Outage tests depend on these checks.
 const immediately = { timeoutMs: 0 }
 
-test('finds a temporary file, and ignores a folder', async () => {
+test('finds a temporary file as residue, and ignores a folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'assay-residue-'))
   await mkdir(join(folder, 'spool', 'of-a-process'), { recursive: true })
   expect(await findResidue({ spool: [folder, join(folder, 'not-there')] }, immediately)).toEqual([])
@@ -22,7 +22,7 @@ test('finds a temporary file, and ignores a folder', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('finds a request in progress, and connections outside of the pool', async () => {
+test('finds a request in progress and connections outside of the pool as residue', async () => {
   const bucket = await BucketEmulator.start({ name: 'blobs' })
   const { port } = new URL(bucket.url)
   const sockets = Array.from({ length: 65 }, () => connect(Number(port), '127.0.0.1'))
@@ -38,7 +38,7 @@ test('finds a request in progress, and connections outside of the pool', async (
   await bucket.stop()
 })
 
-test('in this process: reports a warning', async () => {
+test('reports a warning of the test process', async () => {
   const watch = watchFaults()
   ;(runInThisContext('process') as NodeJS.Process).emitWarning('as the test asked for')
   await new Promise(setImmediate)
@@ -51,7 +51,7 @@ test.each([
   ['unhandledRejection', 'process.on("unhandledRejection", () => process.exit(1)); Promise.reject(new Error("unhandled"))'],
   ['uncaughtException', 'setImmediate(() => { throw new Error("unhandled") })'],
   ['warning', 'const many = new EventTarget(); process.emitWarning("unhandled")'],
-])('in a service: reports %s on standard error (%s)', async (kind, script) => {
+])('reports %s of a service on standard error (%s)', async (kind, script) => {
   const preload = new URL('../support/faults-to-stderr.mjs', import.meta.url).href
   const child = spawn(process.execPath, ['--import', preload, '-e', script], { stdio: ['ignore', 'ignore', 'pipe'] })
   const told = (await child.stderr.setEncoding('utf8').toArray()).join('')

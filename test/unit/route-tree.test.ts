@@ -35,6 +35,6 @@ test.each([
   '/Files',
   '/files/',
   '//files',
-])('%j matches no route', (path) => {
+])('the path %j matches no route', (path) => {
   expect(found(path)).toBeUndefined()
 })

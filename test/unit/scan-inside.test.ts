@@ -33,12 +33,12 @@ const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
 const text = Buffer.from('Nothing to be seen here.')
 
-test('scans of small archives that run at the same time do not mix up their contents', async () => {
+test('concurrent scans of small archives do not mix up their contents', async () => {
   const verdicts = await Promise.all([scan(gzipSync(eicar, { level: 9 })), scan(gzipSync(Buffer.alloc(300, 'harmless ')))])
   expect(verdicts.map(({ verdict }) => verdict)).toEqual(['infected', 'clean'])
 })
 
-test('a failure of the engine during unpacking is not reported as damage of the file', async () => {
+test('does not report a failure of the engine during unpacking as damage of the file', async () => {
   const source = new MemorySource(createZip({ name: 'a.txt', bytes: Buffer.alloc(5_000, 'text ') }), 'zip')
   const fail = () => {
     throw new Error('out of memory')
@@ -154,13 +154,13 @@ describe('scans the unpacked content', () => {
           `Content-Type: message/rfc822\r\n\r\n${mailOf(`Content-Type: application/zip\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(createZip({ name: 'a', bytes: thrice }).toString('base64'))}`)}`,
         ),
     ],
-  ])('%s', async (_, make) => {
+  ])('scans the unpacked content of %s', async (_, make) => {
     const bytes = await make()
     expect(bytes.includes(eicar)).toBe(false)
     expect(await scan(bytes)).toMatchObject(found)
   })
 
-  test('reports it as clean if nothing is found', async () => {
+  test('reports unpacked content as clean if nothing is found', async () => {
     expect(await scan(await sevenZip({ a: noise(5_000), 'b.txt': 'text' }))).toEqual(clean)
     expect(await scan(await sevenZip({ a: noise(5_000) }, [], 'xz'))).toEqual(clean)
   })
@@ -171,7 +171,7 @@ test.each<[string, () => Buffer]>([
   ['a Word document', () => compound(doc())],
   ['a mail', () => mailOf('Content-Type: text/plain\r\n\r\nHello')],
   ['text that begins like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
-])('%s without content is clean', async (_, make) => {
+])('reports %s without content as clean', async (_, make) => {
   expect(await scan(make())).toEqual(clean)
 })
 
@@ -192,7 +192,7 @@ describe('unread content is never clean', () => {
     ['a 7z with an encrypted directory', hidden7z, 'encrypted'],
     ['a zip with an encrypted directory', hiddenZip(), 'encrypted'],
     ['a zip member with an unknown compression method', zip([{ name: 'a', data: 'text', method: 77 }]), 'method 77'],
-  ])('%s is incomplete, directly and in a zip', async (_, bytes, reason) => {
+  ])('reports %s as incomplete, directly and in a zip', async (_, bytes, reason) => {
     expect(await scan(bytes)).toMatchObject(incomplete(reason))
     expect(await scan(createZip({ name: 'a', bytes }))).toMatchObject(incomplete(reason))
   })
@@ -236,7 +236,7 @@ describe('files that require a password are incomplete, whatever the scanner rep
     ['a Word document', 'a.doc', () => compound(doc({ encrypted: true }))],
     ['an encrypted package', 'a.docx', () => compound(encryptedPackage())],
     ['an OpenDocument text', 'a.odt', encryptedOdt],
-  ])('%s', async (_, name, make) => {
+  ])('reports %s with a password as incomplete, regardless of the response of the scanner', async (_, name, make) => {
     const bytes = await make()
     const scanned = await inspector.inspect(submission(name, bytes, { scanForViruses: true }))
     expect(scanned).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })

@@ -49,19 +49,19 @@ const without = (name: string) => ({
 describe.each(secretVariables)('%s', (name) => {
   const variable = `${name}_FILE`
 
-  test.each(['', '\n', '\r\n'])('is read from the file that the variable names, without %j at its end', (end) => {
+  test.each(['', '\n', '\r\n'])('reads the secret from the file that the variable names, without %j at its end', (end) => {
     const direct = readConfig({ ...without(name), [name]: values[name] })
     expect(readConfig({ ...without(name), [variable]: fileOf(values[name] + end) })).toEqual(direct)
   })
 
-  test('is rejected if set in both ways', () => {
+  test('rejects a secret that is set in both ways', () => {
     const path = fileOf(values[name])
     expect(faults({ ...without(name), [name]: values[name], [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be unset if ${name} is set.`,
     ])
   })
 
-  test('a missing file is reported by its path only', () => {
+  test('reports a missing secret file by its path only', () => {
     const path = join(folder, 'none')
     expect(faults({ ...without(name), [variable]: path })).toEqual([
       `${variable} is '${path}'. It must be the path of a readable file (it does not exist).`,
@@ -69,7 +69,7 @@ describe.each(secretVariables)('%s', (name) => {
   })
 })
 
-test('rejects a file without a value, one far too long, and a folder', () => {
+test('rejects a secret file without a value, a file that is far too long, and a folder', () => {
   const nested = join(folder, 'folder')
   mkdirSync(nested)
   const reasonOf = (path: string) => /\(([^)]*)\)\.$/.exec(faults({ METRICS_TOKEN_FILE: path }).join())?.[1]
@@ -86,6 +86,6 @@ test('an external database requires its MASTER_KEY, also if its URL is in a file
   expect(faults({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) })).toEqual([expect.stringMatching(/^MASTER_KEY is not set/)])
 })
 
-test('a migration needs the database alone', () => {
+test('a migration requires only the database variable', () => {
   expect(readDatabaseConfig({ DATABASE_URL_FILE: fileOf(values.DATABASE_URL) }).databaseUrl).toBe(values.DATABASE_URL)
 })

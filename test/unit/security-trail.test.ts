@@ -30,7 +30,7 @@ test('stores one of a thousand equal entries, and counts all', () => {
   expect(counted).toHaveLength(1000)
 })
 
-test('another reason, user or tenant has separate entries', () => {
+test('stores separate entries for each reason, user and tenant', () => {
   for (let time = 0; time < 3; time++) {
     note('usr_1')
     note('usr_1', 'ten_1', 'scope_refused')

@@ -22,7 +22,7 @@ async function signed(urls: DownloadUrls, seconds = 300, once = false) {
 }
 
 describe('local download URLs', () => {
-  test('have the configured address, the file and the expiry', async () => {
+  test('a download URL has the configured address, the file and the expiry', async () => {
     const { url, query } = await signed(new DownloadUrls('https://files.example/base/', ring(key('sig_1', 1))))
     expect(url.origin + url.pathname).toBe(`https://files.example/base/download/${fileId}`)
     expect(Object.keys(query)).toEqual(['expires', 'tenant', 'by', 'key', 'signature'])
@@ -31,7 +31,7 @@ describe('local download URLs', () => {
     expect(left).toBeLessThanOrEqual(301)
   })
 
-  test('verify with their signature', async () => {
+  test('a download URL verifies with its signature', async () => {
     const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
     const { query } = await signed(urls)
     expect(await urls.verify(fileId, query)).toEqual({
@@ -43,7 +43,7 @@ describe('local download URLs', () => {
     })
   })
 
-  test('are valid while their key is retired, and end with it', async () => {
+  test('a download URL is valid while its key is retired, and ends with the key', async () => {
     const keys = ring(key('sig_1', 1))
     const urls = new DownloadUrls('http://localhost', keys)
     const { query } = await signed(urls)
@@ -54,12 +54,12 @@ describe('local download URLs', () => {
     expect(await urls.verify(fileId, query)).toBe('invalid')
   })
 
-  test('expire', async () => {
+  test('rejects an expired download URL', async () => {
     const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
     expect(await urls.verify(fileId, (await signed(urls, -10)).query)).toBe('expired')
   })
 
-  test('are rejected if any part is changed, omitted or repeated', async () => {
+  test('rejects a download URL if any part is changed, omitted or repeated', async () => {
     const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1), key('sig_2', 2)))
     const { query } = await signed(urls)
     const signature = query.signature as string
@@ -93,7 +93,7 @@ describe('local download URLs', () => {
     expect(await urls.verify(fileId, query)).toMatchObject({ fileId })
   })
 
-  test('for single use contain a separate member, which cannot be removed', async () => {
+  test('a single-use download URL contains a separate member, which cannot be removed', async () => {
     const urls = new DownloadUrls('http://localhost', ring(key('sig_1', 1)))
     const [one, other] = [(await signed(urls, 300, true)).query, (await signed(urls, 300, true)).query]
     expect(await urls.verify(fileId, one)).toMatchObject({ nonce: one.once })

@@ -84,7 +84,7 @@ describe('accepts a valid file', () => {
     ['ten megabytes of zeros', 'gz', gzipSync(Buffer.alloc(10 * 1024 * 1024))],
     ['a QuickTime video named .mp4', 'mp4', brand(mp4(), 'qt  ')],
     ['Matroska named .webm', 'webm', media.webm({ type: 'matroska' })],
-  ])('%s (.%s)', async (_, extension, bytes) => {
+  ])('accepts %s (.%s)', async (_, extension, bytes) => {
     expect(await runReader(extension, bytes)).toBe('valid')
   })
 })
@@ -103,7 +103,7 @@ test('opens a video named like a similar format, and reports its type', async ()
 test.each([
   [300, 9_933, 14_043],
   [400, 13_244, 18_724],
-])('a black and white plan of A0 at %d dpi is accepted, and in color rejected', (_, width, height) => {
+])('accepts a black-and-white plan of A0 at %d dpi, in color also or with a rejection', (_, width, height) => {
   expect(checkImageSize('TIFF', { width, height, bits: 1 }, defaultLimits(1000))).toBeUndefined()
   expect(checkImageSize('PNG', { width, height, bits: 24 }, defaultLimits(1000))).toMatchObject({
     maliciousConstruction: 'pixel_flood',
@@ -113,23 +113,23 @@ test.each([
 describe('rejects an invalid file', () => {
   const signed = 'eps ttf otf dcm dng cr2 nef arw parquet mpp pub amr dwg'.split(' ')
 
-  test.each(signed)('noise and text named .%s', async (extension) => {
+  test.each(signed)('rejects noise and text named .%s', async (extension) => {
     expect(await runReader(extension, noise(5000))).toMatch(/corrupt/)
     expect(await runReader(extension, text('just text\n'.repeat(50)))).toMatch(/corrupt/)
   })
 
-  test('text output of office programs under an older extension, with the real type in the message', async () => {
+  test('rejects text output of office programs with an older extension, and names the real type', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
     expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*called \.xml/)
     expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(/web page.*called \.html/)
   })
 
-  test('a WAV that is shorter than declared', async () => {
+  test('rejects a WAV that is shorter than declared', async () => {
     const whole = media.wav()
     expect(await runReader('wav', whole.subarray(0, whole.length >> 1))).toMatch(/corrupt/)
   })
 
-  test('an archive of several disks', async () => {
+  test('rejects an archive that spans several disks', async () => {
     const bytes = basic.zip({ 'a.txt': 'hello' })
     const end = bytes.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'))
     bytes.writeUInt16LE(1, end + 4)
@@ -137,13 +137,13 @@ describe('rejects an invalid file', () => {
     expect(await runReader('zip', bytes)).toMatch(/corrupt/)
   })
 
-  test('a zip that is truncated before a stored zip', async () => {
+  test('rejects a zip that is truncated before a stored zip', async () => {
     const inner = basic.zip({ 'b.txt': 'inner' })
     const outer = basic.zip({ 'a.txt': 'first', 'inner.zip': inner, 'z.bin': noise(200) })
     expect(await runReader('zip', outer.subarray(0, outer.indexOf(inner) + inner.length))).toMatch(/corrupt/)
   })
 
-  test('a zip with an empty directory and local headers', async () => {
+  test('rejects a zip with an empty directory and local headers', async () => {
     const bytes = basic.zip({ 'a.txt': noise(2_000_000) })
     const directory = bytes.lastIndexOf(Buffer.from('PK\x01\x02', 'latin1'))
     const empty = Buffer.alloc(22)
@@ -152,7 +152,7 @@ describe('rejects an invalid file', () => {
     expect(await runReader('zip', Buffer.concat([bytes.subarray(0, directory), empty]))).toMatch(/corrupt|polyglot|zip/)
   })
 
-  test('an SVG that draws a billion times', async () => {
+  test('rejects an SVG that draws a billion times', async () => {
     const levels = Array.from({ length: 9 }, (_, at) => `<g id="a${at + 1}">${`<use href="#a${at}"/>`.repeat(10)}</g>`)
     const bomb = `<svg xmlns="http://www.w3.org/2000/svg"><rect id="a0" width="1" height="1"/>${levels.join('')}<use href="#a9"/></svg>`
     expect(await runReader('svg', text(bomb))).toMatch(/^svg_use/)
@@ -160,7 +160,7 @@ describe('rejects an invalid file', () => {
     expect(await runReader('svg', text(honest))).toBe('valid')
   })
 
-  test('a program with an unknown extension', async () => {
+  test('rejects a program with an unknown extension', async () => {
     expect(await runReader('acme', basic.exe())).toBe('invalid_extension: it is exe')
   })
 })

@@ -37,7 +37,7 @@ const noRoom = () => {
 }
 
 describe('a file', () => {
-  test.each([3 * mebibyte - 5, 6 * mebibyte + 5])('of %i bytes can be read at any position and in any order', async (size) => {
+  test.each([3 * mebibyte - 5, 6 * mebibyte + 5])('reads a file of %i bytes at any position and in any order', async (size) => {
     const bytes = noise(size)
     const path = await fileOf(bytes)
     const place = fc.record({ offset: fc.integer({ min: -9, max: size + 9 }), length: fc.nat(mebibyte) })
@@ -69,7 +69,7 @@ describe('a file', () => {
     file.close()
   })
 
-  test('that is small is read into memory of a previous, closed file', async () => {
+  test('reads a small file into the memory of a previous, closed file', async () => {
     const [one, other] = [await fileOf(noise(1000, 1), 'one'), await fileOf(noise(1000, 2), 'other')]
     const first = new FileSource(one)
     const { buffer } = first.read(0, 10)
@@ -84,7 +84,7 @@ describe('a file', () => {
     next.close()
   })
 
-  test.each([1000, 6 * mebibyte])('of %i bytes cannot be read after it is closed', async (size) => {
+  test.each([1000, 6 * mebibyte])('rejects reads of a file of %i bytes after it is closed', async (size) => {
     const file = new FileSource(await fileOf(noise(size)))
     const chunks = file.chunks(0, size, 100)
     chunks.next()
@@ -93,7 +93,7 @@ describe('a file', () => {
       expect(read).toThrow('the file is closed')
   })
 
-  test('that becomes shorter returns no bytes of another file', async () => {
+  test('returns no bytes of another file if a file becomes shorter', async () => {
     const before = new FileSource(await fileOf(Buffer.alloc(600_000, 1), 'before'))
     before.read(0, 600_000)
     before.close()
@@ -158,7 +158,7 @@ describe('findings in a content', () => {
     ['eml', () => Buffer.from(`From: a\nContent-Type: text/html\n\n<p>${words}`)],
   ]
 
-  test.each(samples)('are the same in memory, in shared memory and in a file: .%s', async (extension, sample) => {
+  test.each(samples)('reports the same findings in memory, in shared memory and in a file: .%s', async (extension, sample) => {
     const bytes = await sample()
     const shared = Buffer.from(new SharedArrayBuffer(bytes.length + 3), 3)
     bytes.copy(shared)

@@ -26,7 +26,7 @@ const take = (bytes: Buffer, { limit = bytes.length, expected = 0 } = {}) =>
   spool.take(Readable.from([bytes.subarray(0, 1000), bytes.subarray(1000)], { objectMode: false }), () => limit, { expected })
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
 
-test('stores a large upload in a file, and disposing deletes it', async () => {
+test('stores a large upload in a file, and deletes it with the upload', async () => {
   await open()
   const { content, dispose, sizeBytes } = await take(large)
   expect(sizeBytes).toBe(large.length)
@@ -47,7 +47,7 @@ test('keeps a small upload in memory, and rejects one above its limit', async ()
   await small.dispose()
 })
 
-test('an upload of the maximum size for memory has a digest', async () => {
+test('computes the digest of an upload of the maximum size for memory', async () => {
   await open()
   const bytes = noise(256 * 1024)
   const { content, dispose } = await take(bytes)
@@ -65,7 +65,7 @@ test('writes an upload with a large declared size to a file from its first byte'
 })
 
 test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
-  'declared with %i bytes, an upload stays in memory, however it is chunked',
+  'keeps an upload declared with %i bytes in memory, regardless of its chunks',
   async (size) => {
     await open()
     for (const bytes of [noise(size), noise(size / 2)]) {
@@ -80,7 +80,7 @@ test.each([300_000, 1_100_000, 4 * 1024 * 1024])(
   },
 )
 
-test('an upload larger than declared is written to a file completely', async () => {
+test('writes an upload larger than declared to a file completely', async () => {
   await open()
   const { content, dispose } = await take(large, { expected: 500_000 })
   expect((await readFile(content!.path!)).equals(large)).toBe(true)
@@ -123,7 +123,7 @@ test('all uploads share one memory budget, and above it small ones use files', a
   for (const each of [...held, beyond!, again]) await each.dispose()
 })
 
-test('consumed chunks do not accumulate', async () => {
+test('does not accumulate consumed chunks', async () => {
   await open()
   const held = () => process.memoryUsage().arrayBuffers
   const before = held()
@@ -146,7 +146,7 @@ describe('the memory of an upload', () => {
   const size = 300_000
   const receive = (byte: number, bytes = size) => take(Buffer.alloc(bytes, byte), { expected: bytes })
 
-  test('is reused only after it was recycled', async () => {
+  test('reuses the memory of an upload only after it was recycled', async () => {
     await open()
     const read = await receive(1)
     await read.dispose()
@@ -159,7 +159,7 @@ describe('the memory of an upload', () => {
     await next.dispose()
   })
 
-  test('belongs to one upload, however often the one before is disposed of', async () => {
+  test('gives a block of memory to one upload, even if the previous upload is disposed of twice', async () => {
     await open()
     const before = await receive(1)
     before.recycle!()
@@ -170,7 +170,7 @@ describe('the memory of an upload', () => {
     for (const upload of uploads) await upload.dispose()
   })
 
-  test('is counted while it is idle, and released for an upload that it does not fit', async () => {
+  test('counts idle memory, and releases it for an upload that it does not fit', async () => {
     spool = await Spool.open({ directory, memoryBudget: 1_000_000 })
     for (const each of [await receive(1), await receive(2), await receive(3)]) each.recycle!()
     const [whole, beyond] = [await receive(4, 900_000), await receive(5)]

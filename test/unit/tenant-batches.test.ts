@@ -6,7 +6,7 @@ describe('lookups of one event loop turn', () => {
   const ofTenants = (load: (tenantId: string, asked: readonly { id: number }[]) => Promise<(string | null)[]>) =>
     new TenantBatches<{ tenantId: string; id: number }, string>(load)
 
-  test('are batched into one query per tenant, and each receives its own result', async () => {
+  test('batches lookups of one event loop turn into one query per tenant, each with its own result', async () => {
     const loads: string[] = []
     const batches = ofTenants(async (tenantId, asked) => {
       loads.push(tenantId)
@@ -17,7 +17,7 @@ describe('lookups of one event loop turn', () => {
     expect(loads).toEqual(['a', 'b'])
   })
 
-  test('fail with the error of their own tenant only', async () => {
+  test('a failed query fails only the lookups of its tenant', async () => {
     for (const thrown of [new Error('gone'), runInNewContext('new Error("gone")'), 'gone', undefined]) {
       const batches = ofTenants(async (tenantId, asked) => {
         if (tenantId === 'a') throw thrown

@@ -23,7 +23,7 @@ test('tier-counts.json lists every test file of the slow tiers; npm test -- <fil
   expect(Object.keys(readCounts()).sort()).toEqual(testFiles.filter(isSlow).sort())
 })
 
-test('npm test runs the files outside the slow tiers, and prints one line for each tier that it leaves out', async () => {
+test('npm test runs the files outside the slow tiers, and prints one line for each omitted tier', async () => {
   const { stdout, stderr } = await promisify(execFile)(process.execPath, ['scripts/test.mjs', '--listTests'], { cwd: root })
   const listed = stdout.split('\n').filter((line) => line.endsWith('.test.ts'))
   expect(listed.map((path) => path.slice(root.length)).sort()).toEqual(testFiles.filter((file) => !isSlow(file)).sort())

@@ -34,7 +34,7 @@ describe('plain text', () => {
     ['Shift JIS', Buffer.from('93fa967b8cea0a', 'hex'), 'legacy'],
     ['terminal colours', Buffer.from('\u001b[31mred\u001b[0m\n'), 'utf-8'],
     ['a last block filled with zeros', Buffer.concat([Buffer.from('words'), Buffer.alloc(400)]), 'utf-8'],
-  ])('%s is valid', async (_, bytes, encoding) => {
+  ])('accepts plain text as %s', async (_, bytes, encoding) => {
     expect(textSign(new MemorySource(bytes, ''))?.encoding).toBe(encoding)
     expect(await read(readText, bytes)).toMatchObject({ sound: true, evidence: { encoding } })
   })
@@ -71,7 +71,7 @@ describe('JSON', () => {
     '["\\ud800"]',
     '[123.456e-789]',
     '{"":0}',
-  ])('%s is valid', async (content) => {
+  ])('accepts the JSON text %s', async (content) => {
     expect((await read(readJson, content)).sound).toBe(true)
   })
 
@@ -113,7 +113,7 @@ describe('JSON', () => {
     '[tru]',
     '[1e1.5]',
     '\u2060[]',
-  ])('%j is damaged', async (content) => {
+  ])('rejects the JSON text %j as damaged', async (content) => {
     expect((await read(readJson, content)).sound).toBe(false)
   })
 
@@ -121,18 +121,18 @@ describe('JSON', () => {
     ['a mark', sample.utf8Marked('{"a":1}')],
     ['UTF-16', sample.utf16le('{"a":"ü"}')],
     ['UTF-32', sample.utf32be('[1,2,3]')],
-  ])('is readable with %s', async (_, bytes) => {
+  ])('reads JSON with %s', async (_, bytes) => {
     expect((await read(readJson, bytes)).sound).toBe(true)
   })
 
   test.each([
     ['UTF-16LE', sample.utf16le('{"a":"some words"}', false)],
     ['UTF-16BE', sample.utf16be('{"a":"some words"}', false)],
-  ])('in %s without a mark is damaged, because JSON readers expect UTF-8', async (encoding, bytes) => {
+  ])('rejects JSON in %s without a byte-order mark as damaged, because JSON readers expect UTF-8', async (encoding, bytes) => {
     expect(await read(readJson, bytes)).toMatchObject({ sound: false, problem: expect.stringContaining(encoding) })
   })
 
-  test('agrees with JSON.parse on every single-byte change of a document', () => {
+  test('gives the same result as JSON.parse for every single-byte change of a document', () => {
     const document = '{"a":[1,-2.5e3,true,null,"x\\n\\u00e9"],"b":{"c":""}}'
     const differing: string[] = []
     for (let at = 0; at < document.length; at++) {
@@ -144,7 +144,7 @@ describe('JSON', () => {
     expect(differing).toEqual([])
   })
 
-  test('is independent of chunk boundaries', () => {
+  test('gives the same result for JSON at any chunk boundaries', () => {
     const document = Buffer.from('{"key":[1.25e-3,"\\u00e9\\\\",false,{"x":null}]}')
     for (let cut = 1; cut < document.length; cut++) {
       expect(scans(document.subarray(0, cut), document.subarray(cut))).toBe(true)
@@ -152,14 +152,14 @@ describe('JSON', () => {
     }
   })
 
-  test('rejects nesting above the limit, and reads nesting below it cheaply', async () => {
+  test('rejects JSON nesting above the limit, and reads nesting below it cheaply', async () => {
     expect(await trapOf(readJson, sample.deepJson(1000))).toBe('sound')
     expect(await trapOf(readJson, sample.deepJson(1001))).toBe('json_nesting')
     expect(await trapOf(readJson, Buffer.alloc(5_000_000, '['))).toBe('json_nesting')
     expect(await trapOf(readJson, Buffer.from('{"a":'.repeat(100_000)))).toBe('json_nesting')
   })
 
-  test('JSON Lines have one value per line', async () => {
+  test('reads JSON Lines with one value per line', async () => {
     expect(await read(readJsonLines, '{"a":1}\n[2]\r\n\n3\n')).toMatchObject({ sound: true })
     expect((await read(readJsonLines, '{"a":1}\n{broken}\n')).sound).toBe(false)
     expect((await read(readJson, '{"a":1}\n{"a":2}\n')).sound).toBe(false)
@@ -182,7 +182,7 @@ describe('XML', () => {
     ],
     ['entities of its own', Buffer.from('<!DOCTYPE a [<!ENTITY e "text"><!ENTITY f "&e;&e;">]><a b="&e;">&f;</a>')],
     ['entities in a comment', Buffer.from('<!DOCTYPE a [<!-- <!ENTITY e "&e;"> -->]><a/>')],
-  ])('%s is valid', async (_, bytes) => {
+  ])('accepts XML: %s', async (_, bytes) => {
     expect(await trapOf(readXml, bytes)).toBe('sound')
   })
 
@@ -198,15 +198,15 @@ describe('XML', () => {
     '<a b="1" b="2"/>',
     '<?xml version="1.0" encoding="nonsense"?><a/>',
     '<a>]]></a>',
-  ])('%j is damaged', async (content) => {
+  ])('rejects the XML text %j as damaged', async (content) => {
     expect(await trapOf(readXml, content)).toBe('broken')
   })
 
-  test('bytes outside of the encoding are damaged', async () => {
+  test('rejects XML with bytes outside of the encoding as damaged', async () => {
     expect(await trapOf(readXml, sample.latin1('<a>\xe9</a>'))).toBe('broken')
   })
 
-  test('rejects exploding, multiplying and recursive entities, and depth', async () => {
+  test('rejects XML with exploding, multiplying or recursive entities, or too many levels', async () => {
     expect(await trapOf(readXml, sample.billionLaughs())).toBe('xml_entity_expansion')
     expect(await trapOf(readXml, sample.quadraticBlowup())).toBe('xml_entity_expansion')
     expect(await trapOf(readXml, '<!DOCTYPE a [<!ENTITY x "&y;"><!ENTITY y "&x;">]><a>&x;</a>')).toBe('xml_entity_circle')
@@ -220,7 +220,7 @@ describe('XML', () => {
     expect(await trapOf(readXml, sample.deepXml(1001))).toBe('xml_nesting')
   })
 
-  test('reports an entity that names a file, and does not read it', async () => {
+  test('reports an XML entity that names a file, and does not read the file', async () => {
     const verdict = await read(readXml, '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>')
     expect(verdict).toMatchObject({ sound: true, notes: [expect.stringContaining('not fetched')] })
     expect(JSON.stringify(verdict)).not.toContain('root:')
@@ -246,7 +246,7 @@ describe('blank files', () => {
     ['UTF-16 BE spaces', sample.utf16be(' \n')],
     ['UTF-32 spaces', sample.utf32be('  ')],
     ['no-break spaces', Buffer.from('\u00a0\u2003\u3000'.repeat(30_000))],
-  ])('%s: blank', (_, bytes) => {
+  ])('detects blank content: %s', (_, bytes) => {
     expect(isBlank(new MemorySource(bytes, ''), defaultLimits(10_000))).toBe(true)
   })
 
@@ -257,7 +257,7 @@ describe('blank files', () => {
     ['half of a space', Buffer.from([0x20, 0xe2, 0x80])],
     ['a zero-width joiner', Buffer.from('\u200d')],
     ['a digit in UTF-16', sample.utf16le(' 1')],
-  ])('%s: not blank', (_, bytes) => {
+  ])('detects content that is not blank: %s', (_, bytes) => {
     expect(isBlank(new MemorySource(bytes, ''), defaultLimits(10_000))).toBe(false)
   })
 })

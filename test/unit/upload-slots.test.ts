@@ -12,7 +12,7 @@ function takeAll(slots: UploadSlots, holder: { tenantId: string; id: string }): 
   }
 }
 
-test('a slot returned twice counts once, and one upload too many is a 429 with the time to wait', () => {
+test('counts a slot that is released twice once, and rejects an upload above the limit with 429 and a wait time', () => {
   const slots = new UploadSlots(4)
   const giveBack = slots.take({ tenantId: 'ten_1', id: 'key_1' })
   expect(() => slots.take({ tenantId: 'ten_1', id: 'key_1' })).toThrow(
@@ -24,7 +24,7 @@ test('a slot returned twice counts once, and one upload too many is a 429 with t
   expect(taken).toEqual([1, 1, 1])
 })
 
-test('one credential leaves half of the slots of its tenant to others, and 64 are always accepted', () => {
+test('leaves half of the slots of a tenant to other credentials, and always accepts 64 uploads', () => {
   const slots = new UploadSlots(256)
   expect(['key_1', 'key_2', 'key_3'].map((id) => takeAll(slots, { tenantId: 'ten_1', id }))).toEqual([
     [64, 'this credential already has 64, the maximum'],
@@ -33,7 +33,7 @@ test('one credential leaves half of the slots of its tenant to others, and 64 ar
   ])
 })
 
-test('two busy tenants leave room for a third, and three for a fourth up to a quarter', () => {
+test('two busy tenants leave slots for a third, and three for a fourth up to a quarter', () => {
   const slots = new UploadSlots(256)
   const taken = ['ten_1', 'ten_2', 'ten_3', 'ten_4'].map((tenantId) => {
     const [first] = takeAll(slots, { tenantId, id: `${tenantId} a` })

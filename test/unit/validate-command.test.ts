@@ -51,12 +51,12 @@ test('prints a line for each file below a folder, and a summary', async () => {
   expect(status).toBe(1)
 })
 
-test('resolves paths from INIT_CWD, in which npm stores the directory of the user', async () => {
+test('resolves paths from INIT_CWD, in which npm stores the current directory of the user', async () => {
   const { status, stdout } = await runCommand(['validate', '--no-scan', '../good.png'], { INIT_CWD: join(folder, 'below') })
   expect([status, JSON.parse(stdout).outcome]).toEqual([0, 'accepted'])
 })
 
-test('skips packages and files of git in a folder, and reads them if named', async () => {
+test('skips packages and git files in a folder, and reads them if named', async () => {
   await mkdir(join(folder, 'clone', 'node_modules', 'a'), { recursive: true })
   await mkdir(join(folder, 'clone', '.git'))
   for (const place of ['clone/node_modules/a', 'clone/.git', 'clone']) await writeFile(join(folder, place, 'a.png'), png())
@@ -65,7 +65,7 @@ test('skips packages and files of git in a folder, and reads them if named', asy
   await rm(join(folder, 'clone'), { recursive: true })
 })
 
-test('with labels, prints differing verdicts and both error rates with their confidence', async () => {
+test('prints differing verdicts and both error rates with their confidence if labels are given', async () => {
   const manifest = join(folder, 'manifest.csv')
   const lines = ['path,label', 'good.png,valid', 'below/broken.png,broken', 'below/wrong.jpg,valid']
   await writeFile(manifest, lines.join('\n'))
@@ -84,7 +84,10 @@ test('--no-scan does not use the scanner', async () => {
   expect([scanner.scanned, JSON.parse(out.join('\n')).engine]).toEqual([0, null])
 })
 
-test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])('reports %j in a sentence, with status 1', async (argv) => {
-  const { status, err } = await run(...argv)
-  expect([status, err.length]).toEqual([1, 1])
-})
+test.each([[[]], [['--wrong', 'x']], [[join('no', 'such', 'file')]]])(
+  'reports the arguments %j in a sentence and exits with status 1',
+  async (argv) => {
+    const { status, err } = await run(...argv)
+    expect([status, err.length]).toEqual([1, 1])
+  },
+)

@@ -20,7 +20,7 @@ describe('numbers', () => {
     ['7', 7],
     ['2147483647', 2_147_483_647],
     ['007', 7],
-  ])('the text %s is %d', (text, number) => {
+  ])('parses the text %s as %d', (text, number) => {
     expect(coerce('Int', text, 'text')).toBe(number)
   })
   test.each(['', ' ', '1.0', '1.5', '-1', '+1', '1e3', '0x10', '2147483648', '99999999999', '١', '1 ', 'x'])(
@@ -46,13 +46,13 @@ test.each([
   ['[Colour!]', ['red'], [[]], ['blue']],
   ['[String!]', ['a'], [['b']], [null]],
   ['[String!]', ['a'], [['b']], 'a'],
-])('%s accepts %j and similar values, and rejects others', (type, good, alsoGood, bad) => {
+])('the type %s accepts %j and similar values, and rejects others', (type, good, alsoGood, bad) => {
   expect(coerce(type, good)).toEqual(good)
   for (const value of alsoGood) expect(coerce(type, value)).toEqual(value)
   expect(coerce(type, bad)).toBe('fault')
 })
 
-test('omits values that are omitted, so that schema defaults apply, and null unless it is invalid', () => {
+test('preserves omitted values, so that schema defaults apply, and null unless it is invalid', () => {
   const types = operation({ a: 'Int', b: 'String' })
   expect(coerceVariables(types, new Map(), { rejectsNull: false })).toEqual({ variables: {}, errors: [] })
   const nothing = new Map<string, RawValue>([['a', { value: null, from: 'json' }]])

@@ -44,7 +44,7 @@ test('a valid receipt proves its issuer, its file and its position in the log', 
   expect(status).toBe(0)
 })
 
-test('states that no file was compared if none is given, and accepts the response of the service unchanged', async () => {
+test('reports that no file was compared if none is given, and accepts the response of the service', async () => {
   const receipt = await createReceipt(keys)
   const { status, said } = await verifyReceipt(JSON.stringify({ data: { receipt } }))
   expect(said).toContain('Not checked: no file was compared.')
@@ -131,7 +131,7 @@ describe('rejects an invalid proof', () => {
       () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
       'The signature of the receipt is invalid',
     ],
-  ])('%s', async (_, receipt, sentence) => {
+  ])('rejects a receipt with %s', async (_, receipt, sentence) => {
     const { status, said } = await verifyReceipt(await receipt(), filePath)
     expect(said).toContain('NOT PROVEN: ')
     expect(said).toContain(sentence)
@@ -139,7 +139,7 @@ describe('rejects an invalid proof', () => {
     expect(status).toBe(1)
   })
 
-  test('one changed character anywhere in the receipt', async () => {
+  test('rejects a receipt with one changed character at any position', async () => {
     const receipt = await createReceipt(keys, {}, sha256)
     for (let at = 0; at < receipt.length - 1; at += 97) {
       const changed = `${receipt.slice(0, at)}${receipt[at] === 'A' ? 'B' : 'A'}${receipt.slice(at + 1)}`
@@ -147,7 +147,7 @@ describe('rejects an invalid proof', () => {
     }
   })
 
-  test('a session token, or a receipt without a signature', async () => {
+  test('rejects a session token, and a receipt without a signature', async () => {
     const token = await new SignJWT({ sub: 'x' })
       .setProtectedHeader({ alg: 'EdDSA', kid: 'sig_receipt', typ: 'JWT' })
       .sign(keys.receiptKey.privateKey)
@@ -173,13 +173,13 @@ describe('reports invalid input in a sentence', () => {
     [[filePath, '--keys', filePath], 'This file is not a key set'],
     [[filePath, '--keys', keysPath], 'The receipt is not a compact JWS'],
     [[keysPath, '--keys', keysPath], 'The receipt is not a compact JWS'],
-  ])('%j', async (argv, sentence) => {
+  ])('reports the invalid arguments %j in a sentence', async (argv, sentence) => {
     const { status, said } = await verify(...argv)
     expect(said).toContain(sentence)
     expect(status).toBe(1)
   })
 
-  test('a malformed key set contains no valid keys', async () => {
+  test('rejects a malformed key set without valid keys', async () => {
     const odd = place(
       'odd.json',
       JSON.stringify({ keys: [null, 1, {}, { kid: 'k', kty: 'OKP', crv: 'Ed25519', x: 'AAAA' }, { kty: 'RSA', kid: 'r' }] }),

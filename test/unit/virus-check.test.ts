@@ -65,7 +65,7 @@ describe('a scanner outside the process', () => {
     ['the extension is not allowed', 'a.txt', { allowedExtensions: ['pdf'] }],
     ['the file is too large', 'a.txt', { maxFileSizeMb: 0.5 }],
     ['another check rejects the file', 'a.pdf', {}],
-  ])('does not scan if %s', async (_, name, rules) => {
+  ])('skips the scan if %s', async (_, name, rules) => {
     const scanner = new EndlessScanner()
     const inspector = createInspector({ scanner, workers: 1 })
     const report = await inspector.inspect(submission(name, text(5 * mebibyte), { scanForViruses: true, ...rules }))
@@ -73,7 +73,7 @@ describe('a scanner outside the process', () => {
     expect([report.engine, scanner.started]).toEqual([null, 0])
   })
 
-  test('stops when the client disconnects', async () => {
+  test('stops the scan when the client disconnects', async () => {
     const scanner = new EndlessScanner()
     const inspector = createInspector({ scanner, workers: 1 })
     const client = new AbortController()

@@ -71,7 +71,7 @@ describe('addresses', () => {
     '5f00::1',
     'localhost',
     '',
-  ])('%s is not public', (address) => expect(isPublicAddress(address)).toBe(false))
+  ])('detects %s as not public', (address) => expect(isPublicAddress(address)).toBe(false))
 
   test.each([
     '1.1.1.1',
@@ -82,7 +82,7 @@ describe('addresses', () => {
     '198.20.0.1',
     '2606:4700:4700::1111',
     '2a00:1450:4001::1',
-  ])('%s is public', (address) => expect(isPublicAddress(address)).toBe(true))
+  ])('detects %s as public', (address) => expect(isPublicAddress(address)).toBe(true))
 })
 
 describe('URLs at creation', () => {
@@ -102,9 +102,11 @@ describe('URLs at creation', () => {
     ['https://[::1]/', 'must resolve to public addresses only'],
     ['https://[::ffff:10.0.0.1]/', 'must resolve to public addresses only'],
     ['https://[64:ff9b::a9fe:a9fe]/latest/meta-data', 'must resolve to public addresses only'],
-  ])('rejects %s', async (url, fault) => expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }))
+  ])('rejects the webhook URL %s at creation', async (url, fault) =>
+    expect(await outbound(['8.8.8.8']).to.canonicalUrl(url)).toEqual({ error: fault }),
+  )
 
-  test('rejects a name with any internal address, and names one that does not resolve', async () => {
+  test('rejects a host name with any internal address, and a name that does not resolve', async () => {
     const inside = { error: 'must resolve to public addresses only' }
     expect(await outbound(['10.0.0.1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
     expect(await outbound(['8.8.8.8', '::1']).to.canonicalUrl('https://hooks.example.com')).toEqual(inside)
@@ -215,7 +217,7 @@ describe('receivers that do not respond', () => {
     ['nothing', ''],
     ['informational responses only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
     ['half of a head', 'HTTP/1.1 200 OK\r\nA: '],
-  ])('rejects with the reason of the signal if the receiver sends %s', async (_what, text) => {
+  ])('rejects with the reason of the abort signal if the receiver sends %s', async (_what, text) => {
     const abort = new AbortController()
     const { post, close } = await raw((socket) => {
       socket.resume().write(text)

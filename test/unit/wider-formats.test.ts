@@ -41,7 +41,7 @@ describe('opens text formats', () => {
     ['stl', latin('solid cube\nfacet normal 0 0 0\nendfacet\nendsolid cube\n'), 'model/stl'],
     ['stl', facets(12), 'model/stl'],
     ['stl', latin(`850STL25.01${' '.repeat(1013)}`), 'model/stl'],
-  ])('.%s', async (extension, bytes, mime) => {
+  ])('opens a valid text file .%s', async (extension, bytes, mime) => {
     expect(await judged(extension, bytes)).toMatchObject({ sound: true, fits: true, reader: expect.any(String) })
     if (extension !== 'stl') expect((await judged(extension, bytes)).mime).toBe(mime)
   })
@@ -54,11 +54,11 @@ describe('opens text formats', () => {
     ['gltf', latin('{ "asset": ')],
     ['stl', facets(12).subarray(0, 400)],
     ['stl', latin('solid cube\nfacet normal 0 0 0\n')],
-  ])('rejects truncated ones: .%s', async (extension, bytes) => {
+  ])('rejects a truncated text file .%s', async (extension, bytes) => {
     expect(await judged(extension, bytes)).toMatchObject({ sound: false })
   })
 
-  test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('rejects other content: .%s', async (extension) => {
+  test.each(['ics', 'vcf', 'vtt', 'step', 'dxf', 'stl'])('rejects other content with the extension .%s', async (extension) => {
     expect(await judged(extension, latin('just some text\n'.repeat(20)))).toMatchObject({ sound: false })
     expect(await judged(extension, noise(3000))).toMatchObject({ sound: false })
   })
@@ -105,7 +105,7 @@ describe('recognizes other types by their signatures, and rejects other content 
     ['tta', () => behind('ID3\x03\0\0\0\0\0\x0aTALB\0\0\0\0\0\0TTA1'), 'audio/x-tta'],
     ['p7m', () => Buffer.concat([Buffer.from('308006092a864886f70d010702', 'hex'), noise(300)]), 'application/pkix-cert'],
     ['p12', () => Buffer.concat([Buffer.from('30820200', 'hex'), noise(512)]), 'application/pkix-cert'],
-  ])('.%s', async (extension, make, mime) => {
+  ])('detects .%s by its signature, and rejects other content', async (extension, make, mime) => {
     expect(await judged(extension, make())).toMatchObject({ sound: true, fits: true, mime })
     if (!uncertain.has(extension)) {
       expect(await judged(extension, noise(5000))).toMatchObject({ sound: false })
@@ -114,14 +114,14 @@ describe('recognizes other types by their signatures, and rejects other content 
     expect(await judged(extension, attachingPdf())).toMatchObject({ fits: false })
   })
 
-  test('.tga and .dmg by their end', async () => {
+  test('detects .tga and .dmg by their end', async () => {
     const picture = Buffer.concat([Buffer.alloc(18, 2), noise(300), latin('TRUEVISION-XFILE.\0')])
     expect(await judged('tga', picture)).toMatchObject({ sound: true, mime: 'image/x-tga' })
     const disk = Buffer.concat([noise(600), latin('koly\0\0\0\x04'), Buffer.alloc(504)])
     expect(await judged('dmg', disk)).toMatchObject({ sound: true, mime: 'application/x-apple-diskimage' })
   })
 
-  test('detects a signature in text: base64, and between lines', async () => {
+  test('detects a signature in base64 text, and between lines', async () => {
     const pem = `-----BEGIN PKCS7-----\n${'MIIB'.repeat(40)}\n-----END PKCS7-----\n`
     expect(await judged('p7s', latin(pem))).toMatchObject({ sound: true })
     expect(await judged('p7s', latin('MIIB'.repeat(40)))).toMatchObject({ sound: true })

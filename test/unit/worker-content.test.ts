@@ -27,13 +27,13 @@ const run = (bytes: Buffer, { run = 'digest', settings }: { run?: string; settin
   return pool.run<string>(work, new AbortController().signal)
 }
 
-test('gives a worker exactly the content, whatever content it had before', async () => {
+test('gives a worker exactly the content, regardless of its previous content', async () => {
   const contents = [2_000_000, 70_000, 1_000, 0, 1_000_000, 3_000_000, 65_536, 500_000].map((size) => noise(size))
   for (let round = 0; round < 3; round++)
     expect(await Promise.all(contents.map((bytes) => run(bytes)))).toEqual(contents.map(sha256))
 })
 
-test('gives a second worker the complete content, and returns it to the caller, if the first dies', async () => {
+test('gives a second worker the complete content if the first dies, and returns it to the caller', async () => {
   const bytes = noise(1_000_000)
   await run(noise(2_000_000))
   const dying = run(bytes, { run: 'dieOnce', settings: new SharedArrayBuffer(1) })

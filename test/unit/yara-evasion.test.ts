@@ -175,11 +175,11 @@ describe('finds the EICAR string', () => {
     ],
     ['in an old Office document', () => Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(4_000), eicar, noise(400)])],
     ['in a PDF stream that is not packed', () => Buffer.from(`%PDF-1.7\n1 0 obj <<>> stream\n${eicar}\nendstream endobj\n`)],
-  ])('%s', async (_, bytes) => {
+  ])('finds the EICAR string %s', async (_, bytes) => {
     expect(await scan(await bytes())).toMatchObject(found)
   })
 
-  test('at every boundary of the windows of a file above 64 MiB', async () => {
+  test('finds the EICAR string at every window boundary of a file above 64 MiB', async () => {
     // Windows of 4 MiB that overlap by 64 KiB.
     const step = 4 * mebibyte - 64 * 1024
     const large = Buffer.alloc(66 * mebibyte)
@@ -203,13 +203,13 @@ describe('finds the EICAR string', () => {
 })
 
 describe('limits of detection', () => {
-  test('a zip without a directory and with an encrypted member is incomplete', async () => {
+  test('reports a zip without a directory and with an encrypted member as incomplete', async () => {
     expect(await scan(local({ data: noise(100), encrypted: true }))).toMatchObject({ verdict: 'incomplete' })
   })
 })
 
 describe('members without a directory entry', () => {
-  test('have no effect if there are none', async () => {
+  test('signatures of members without a directory entry have no effect if no member exists', async () => {
     const signatures = Buffer.concat(Array.from({ length: 300 }, () => Buffer.concat([Buffer.from('PK\x03\x04'), noise(90)])))
     expect(await scan(createZip({ name: 'a', bytes: Buffer.concat([text, signatures]), stored: true }))).toEqual(clean)
     const zip = createZip({ name: 'a', bytes: text })
@@ -219,7 +219,7 @@ describe('members without a directory entry', () => {
     expect(await scan(Buffer.concat([signatures, moved]))).toEqual(clean)
   })
 
-  test('that all overlap to the end are abandoned', async () => {
+  test('abandons members without a directory entry that all overlap to the end', async () => {
     // Each member contains the headers of the later ones, followed by data that unpacks to nothing but must be read.
     const header = local({ data: Buffer.alloc(0), descriptor: true }).subarray(0, 39)
     const block = Buffer.from([0, header.length, 0, ~header.length & 0xff, 0xff])
@@ -229,7 +229,7 @@ describe('members without a directory entry', () => {
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringMatching(/overlap|members/) })
   })
 
-  test('are searched once at any position, except in known members', () => {
+  test('searches members without a directory entry once at any position, except in known members', () => {
     const spread = Buffer.alloc(600 * 1024)
     const offsets = [0, 1_000, 256 * 1024 - 2, 256 * 1024 + 5, 500_000, spread.length - 30]
     for (const offset of offsets) spread.write('PK\x03\x04', offset, 'latin1')

@@ -74,7 +74,7 @@ describe('built-in rules', () => {
     ],
   ]
 
-  test.each(tricks)('%s: %s', async (signature, sample) => {
+  test.each(tricks)('detects %s in %s', async (signature, sample) => {
     expect(await scan(sample)).toMatchObject({ verdict: 'infected', signature })
   })
 
@@ -85,16 +85,16 @@ describe('built-in rules', () => {
     '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "x"</script><a href="https://example.com"/></svg>',
     'CreateObject("WScript.Shell").Run "notepad"',
     'The EICAR string begins with X5O!P%@AP and ends with $H+H*.',
-  ])('match nothing in: %s', async (sample) => {
+  ])('the built-in rules do not match: %s', async (sample) => {
     expect(await scan(sample)).toEqual(clean)
   })
 
-  test('find the EICAR string at any position', async () => {
+  test('finds the EICAR string at any position', async () => {
     for (const before of [0, 1, 5_000, 60_000, 900_000])
       expect(await scan(Buffer.concat([noise(before), eicar, text]))).toMatchObject(infected)
   })
 
-  test('find a macro in the compression of Office', async () => {
+  test('finds a macro in the compression of Office', async () => {
     const source = `Attribute VB_Name = "ThisDocument"\r\nSub AutoOp${''}en()\r\nShell "cmd /c calc"\r\nEnd Sub\r\n`
     const ole = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(1_000), vbaPacked(source), noise(500)])
     expect(await scan(ole)).toMatchObject({ verdict: 'infected', signature: 'Office.AutoMacroShell' })
@@ -102,7 +102,7 @@ describe('built-in rules', () => {
   })
 
   test.each(['invoice.pdf.exe', 'a/b/Photo.JPG   .scr', 'annex_\u202egpj.exe'])(
-    "report the member name '%s' as deceptive",
+    "reports the member name '%s' as deceptive",
     async (name) => {
       expect(await scan(createZip({ name, bytes: text }))).toMatchObject({
         verdict: 'infected',
@@ -112,7 +112,7 @@ describe('built-in rules', () => {
   )
 
   test.each(['setup.exe', 'index.html.js', 'notes.txt.gz', 'report.pdf', 'data.csv.ps1.txt'])(
-    "accept the member name '%s'",
+    "accepts the member name '%s'",
     async (name) => {
       expect(await scan(createZip({ name, bytes: text }))).toEqual(clean)
     },
@@ -127,7 +127,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
   afterAll(() => scanner.close())
   const scan = (bytes: Buffer) => scanner.scan(inMemory(bytes), never())
 
-  test('gz, tar, tar.gz, docx, and nested ones', async () => {
+  test('finds the string inside gz, tar, tar.gz, docx, and nested archives', async () => {
     const tar = await tarOf(['a.txt', text], ['eicar.com', eicar])
     const zip = createZip({ name: 'word/document.xml', bytes: text }, { name: 'word/media/x.bin', bytes: eicar })
     for (const archive of [
@@ -143,13 +143,13 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(await tarOf(['a', text], ['b', noise(70_000)])))).toEqual(clean)
   })
 
-  test('a zip with the prefix of another format', async () => {
+  test('finds the string in a zip with the prefix of another format', async () => {
     const zip = createZip({ name: 'a', bytes: eicar })
     expect(await scan(Buffer.concat([Buffer.from('%!PS\n'), Buffer.alloc(3, 10), zip]))).toBeDefined()
     expect(await scan(shifted(zip, Buffer.from('#!/bin/sh\nexit\n')))).toMatchObject(infected)
   })
 
-  test('the string across the boundary of two windows, in a file and in an unpacked member', async () => {
+  test('finds the string across a window boundary, in a file and in an unpacked member', async () => {
     const border = 4 * mebibyte - 30
     const large = Buffer.concat([noise(border), eicar, noise(5 * mebibyte)])
     const file = await inFile(large)
@@ -173,7 +173,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
     expect(await scan(gzipSync(zip, { level: 1 }))).toMatchObject(infected)
   })
 
-  test('scan a file with a damaged header as plain bytes, and report it', async () => {
+  test('scans a file with a damaged header as plain bytes, and reports the damage', async () => {
     const sevenZip = Buffer.concat([Buffer.from('377abcaf271c0004', 'hex'), noise(200)])
     expect(await scan(sevenZip)).toEqual(cleanWithNote('7z'))
     expect(await scan(createZip({ name: 'a.7z', bytes: sevenZip }))).toMatchObject({
@@ -192,7 +192,7 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 })
 
 describe('limits', () => {
-  test('nested archives', async () => {
+  test('reports archives nested too deep as incomplete', async () => {
     const scanner = await open()
     expect(await scanner.scan(inMemory(nested(eicar, 4)), never())).toMatchObject(infected)
     expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toMatchObject({
@@ -216,7 +216,7 @@ describe('limits', () => {
       { maxUnpackedBytes: mebibyte },
       () => createZip({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), told: 10 }),
     ],
-  ])('%s: incomplete', async (reason, limits, archive) => {
+  ])('reports an archive above a limit as incomplete: %s', async (reason, limits, archive) => {
     const scanner = await open({ limits: limits ?? {} })
     const verdict = await scanner.scan(inMemory(await archive()), never())
     expect(verdict).toMatchObject({ verdict: 'incomplete', reason: expect.stringContaining(reason) })
@@ -241,7 +241,7 @@ describe('rules of the operator', () => {
 
   const rules = (name: string, source: string) => writeFile(join(dir, name), source)
 
-  test('match, are reported by name, and change the identity, and built-in rules still work with a global rule', async () => {
+  test('operator rules match by name, change the identity, and do not disable built-in rules', async () => {
     await rules(
       'a.yar',
       'global rule nothing_at_all { condition: filesize == 3 }\nrule letterhead { strings: $a = "Top Secret" condition: $a }',
@@ -285,7 +285,7 @@ describe('rules of the operator', () => {
     },
   )
 
-  test('rejects a missing or empty folder with a sentence', async () => {
+  test('rejects a missing or empty rules folder in a sentence', async () => {
     await expect(openScanner('yara:', { rulesDir: dir })).rejects.toThrow(/holds no \*\.yar/)
     await expect(openScanner('yara:', { rulesDir: join(dir, 'missing') })).rejects.toThrow(/RULES_DIR '.*missing' cannot be read/)
   })

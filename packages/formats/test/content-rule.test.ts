@@ -23,7 +23,7 @@ describe('content of a binary extension without its signature', () => {
     }
   })
 
-  test.each([...sharedExtensions])('accepts any content as .%s, which several formats share', async (extension) => {
+  test.each([...sharedExtensions])('accepts any content as .%s, an extension that several formats share', async (extension) => {
     expect(textTypeFor(extension)).toBeUndefined()
     expect(await accepts(prose, extension)).toBe(true)
     expect(await accepts(noise, extension)).toBe(true)

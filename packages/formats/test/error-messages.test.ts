@@ -13,7 +13,7 @@ const accepted = { fits: true, sound: true }
 describe('parts of a split archive', () => {
   const problem = expect.stringMatching(/one part of several\. Join the parts/)
 
-  test('names the missing parts of a 7z archive', async () => {
+  test('an error names the missing parts of a split 7z archive', async () => {
     const seven = await openSevenZip()
     seven.FS.writeFile('/a', Buffer.from(Array.from({ length: 3000 }, (_, at) => (at * at * 31) & 255)))
     seven.callMain(['a', '-mx=0', '/x.7z', '/a'])
@@ -23,7 +23,7 @@ describe('parts of a split archive', () => {
     expect(await open('7z', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem: expect.stringMatching(/cut off/) })
   })
 
-  test('names the missing parts of a zip archive', async () => {
+  test('an error names the missing parts of a split zip archive', async () => {
     const whole = basic.zip({ a: deflateRawSync(Buffer.alloc(1000, 'text')) })
     const first = Buffer.concat([Buffer.from('PK\x07\x08'), whole.subarray(0, 40)])
     expect(await open('z01', first)).toMatchObject({ sound: false, problem })
@@ -37,6 +37,6 @@ describe('parts of a split archive', () => {
 test.each([
   ['xls', '<html><body><table></table></body></html>', /such files are called \.html\. Rename it, .* save it as \.xlsx/],
   ['doc', '<?xml version="1.0"?><?mso-application progid="Word.Document"?>', /called \.xml\. Rename it, .* save it as \.docx/],
-])('tells what to do with a web page or XML saved as .%s', async (extension, text, problem) => {
+])('explains what to do with a web page or XML file saved as .%s', async (extension, text, problem) => {
   expect(await open(extension, Buffer.from(text))).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
 })

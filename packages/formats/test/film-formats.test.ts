@@ -15,19 +15,19 @@ function withNumber(bytes: Buffer, type: string, offset: number, value: number):
 const renamed = (bytes: Buffer, from: string, to: string) => Buffer.from(bytes.toString('latin1').replaceAll(from, to), 'latin1')
 
 describe('a truncated mp4', () => {
-  test('is rejected without its movie header', async () => {
+  test('rejects an mp4 that is truncated before its movie header', async () => {
     for (const share of [0.3, 0.6, 0.95])
       expect(await read(readMp4, firstPart(mp4(), share))).toMatchObject(broken(/truncated|movie header/))
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.2))).toMatchObject(broken(/truncated/))
   })
 
-  test('passes with a note if it ends in the media data', async () => {
+  test('accepts an mp4 that is truncated in its media data, with a note', async () => {
     for (const bytes of [mp4({ headerFirst: true }), fragmentedMp4(), avcMp4()])
       expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(inPart(/truncated in its 'mdat'/))
   })
 
-  test('is rejected if it ends before the first sample', async () => {
+  test('rejects an mp4 that is truncated before its first sample', async () => {
     for (const bytes of [mp4({ headerFirst: true }), avcMp4()]) {
       const dataAt = bytes.indexOf('mdat') + 4
       expect(await read(readMp4, bytes.subarray(0, dataAt))).toMatchObject(broken(/nothing of its sound or pictures/))
@@ -37,7 +37,7 @@ describe('a truncated mp4', () => {
     expect(await read(readMp4, fragments.subarray(0, fragments.indexOf('mdat') - 4))).toMatchObject(broken(/truncated/))
   })
 
-  test('in data without a length its samples show it', async () => {
+  test('uses the samples to detect a truncated mp4 whose media data has no length', async () => {
     const bytes = withNumber(mp4({ headerFirst: true }), 'mdat', -4, 0)
     expect(await read(readMp4, bytes)).toMatchObject(sound)
     expect(await read(readMp4, firstPart(bytes, 0.9))).toMatchObject(inPart(/chunk 2 of 2 runs beyond the end/))
@@ -45,22 +45,22 @@ describe('a truncated mp4', () => {
 })
 
 describe('a damaged mp4', () => {
-  test('is rejected if its movie header is overwritten', async () => {
+  test('rejects an mp4 with an overwritten movie header', async () => {
     const bytes = mp4({ headerFirst: true })
     expect(await read(readMp4, damaged(bytes, bytes.indexOf('stbl') - 4, 60, 0xff))).toMatchObject(broken(/damaged/))
     expect(await read(readMp4, damaged(bytes, bytes.indexOf('trak'), 4))).toMatchObject(broken(/no tracks/))
   })
 
-  test.each(['stts', 'stsc', 'stsz', 'stco', 'stsd'])('a list of samples that is missing (%s)', async (type) => {
+  test.each(['stts', 'stsc', 'stsz', 'stco', 'stsd'])('rejects an mp4 whose sample table lacks %s', async (type) => {
     expect(await read(readMp4, renamed(mp4(), type, 'junk'))).toMatchObject(broken(/track 1 is damaged/))
   })
 
-  test('is rejected if a box inside a track has no length', async () => {
+  test('rejects an mp4 if a box inside a track has no length', async () => {
     for (const type of ['stsc', 'stsd', 'minf', 'trak'])
       expect(await read(readMp4, withNumber(mp4(), type, -4, 0))).toMatchObject(broken(/does not fit/))
   })
 
-  test('is rejected without allocating memory if its counts exceed the file', async () => {
+  test('rejects an mp4 whose counts exceed the file, without allocating memory for them', async () => {
     for (const [type, offset] of [
       ['stco', 8],
       ['stsz', 12],
@@ -73,13 +73,13 @@ describe('a damaged mp4', () => {
     expect(await read(readMp4, uniform)).toMatchObject(sound)
   })
 
-  test('is rejected if a sample description is truncated or has an unknown version', async () => {
+  test('rejects an mp4 whose sample description is truncated or has an unknown version', async () => {
     for (const size of [0, 1, 4, 9, 0xffffffff])
       expect(await read(readMp4, withNumber(mp4(), 'mp4a', -4, size))).toMatchObject(broken(/sample description is/))
     expect(await read(readMp4, withNumber(mp4(), 'mp4a', 12, 0x7fffffff))).toMatchObject(broken(/'mp4a' entry/))
   })
 
-  test('is rejected if H.264 parameter sets are missing or do not fit', async () => {
+  test('rejects an mp4 whose H.264 parameter sets are missing or do not match', async () => {
     expect(await read(readMp4, avcMp4({ configuration: 'none' }))).toMatchObject(broken(/not described/))
     for (const bytes of [Buffer.alloc(30), Buffer.alloc(4, 1), damaged(avcConfiguration(), 6, 2, 0x7f)])
       expect(await read(readMp4, avcMp4({ configuration: bytes }))).toMatchObject(broken(/avcC/))
@@ -90,7 +90,7 @@ describe('a damaged mp4', () => {
 })
 
 describe('an unusual mp4', () => {
-  test('passes with zeros or other bytes at its end', async () => {
+  test('accepts an mp4 that ends with zeros or other bytes', async () => {
     expect(await read(readMp4, Buffer.concat([mp4(), Buffer.alloc(4)]))).toMatchObject(sound)
     expect(await read(readMp4, Buffer.concat([mp4(), Buffer.from('some words that were appended')]))).toMatchObject({
       sound: true,
@@ -98,7 +98,7 @@ describe('an unusual mp4', () => {
     })
   })
 
-  test('is malicious with too many boxes, but not with deeply nested boxes', async () => {
+  test('rejects an mp4 with too many boxes as malicious, but accepts deeply nested boxes', async () => {
     const empty = box('free')
     expect(await read(readMp4, Buffer.concat([mp4(), ...Array(50).fill(empty)]), { maxEntries: 20 })).toMatchObject({
       sound: false,
@@ -111,7 +111,7 @@ describe('an unusual mp4', () => {
 })
 
 describe('webm', () => {
-  test('is rejected if truncated before its first block, and passes with a note if truncated later', async () => {
+  test('rejects a webm truncated before its first block, and accepts one truncated later with a note', async () => {
     expect(await read(readWebm, firstPart(webm(), 0.05))).toMatchObject(broken(/truncated|no segment/))
     expect(await read(readWebm, webm().subarray(0, webm().indexOf('1f43b675', 0, 'hex') + 20))).toMatchObject(
       broken(/nothing of its sound/),
@@ -120,7 +120,7 @@ describe('webm', () => {
     expect(await read(readWebm, firstPart(webm({ live: true }), 0.8))).toMatchObject(inPart(/damaged|cut off/))
   })
 
-  test('passes with damage between clusters, and is rejected if most of it is damaged', async () => {
+  test('accepts a webm with damage between clusters, and rejects a mostly damaged one', async () => {
     const clusterAt = webm().indexOf('1f43b675', 0, 'hex')
     expect(await read(readWebm, damaged(webm(), clusterAt + 8, 60))).toMatchObject(broken(/most of it is lost/))
     for (const groupAt of [webm().indexOf('a010', clusterAt, 'hex'), webm().lastIndexOf('a010', undefined, 'hex')])
@@ -128,14 +128,14 @@ describe('webm', () => {
     expect(await read(readWebm, damaged(webm(), 100, 800, 0x41))).toMatchObject(broken(/./))
   })
 
-  test('is rejected if its tracks are damaged', async () => {
+  test('rejects a webm with damaged tracks', async () => {
     const at = webm().indexOf('1654ae6b', 0, 'hex')
     expect(await read(readWebm, damaged(webm(), at + 8, 16))).toMatchObject(broken(/damaged/))
     expect(await read(readWebm, webm({ codec: '' }))).toMatchObject(broken(/CodecID/))
     expect(await read(readWebm, webm({ track: 9 }))).toMatchObject(broken(/belongs to a track/))
   })
 
-  test('is rejected if a codec lacks its setup data', async () => {
+  test('rejects a webm if a codec lacks its setup data', async () => {
     const vorbis = Buffer.from('\x02\x1e\x3e\x01vorbis and so on', 'latin1')
     expect(await read(readWebm, webm({ codec: 'A_VORBIS', setup: vorbis }))).toMatchObject(sound)
     expect(await read(readWebm, webm({ codec: 'A_OPUS', setup: Buffer.alloc(19) }))).toMatchObject(broken(/CodecPrivate/))
@@ -145,7 +145,7 @@ describe('webm', () => {
     }
   })
 
-  test('accepts the document type of Matroska, and rejects other and missing ones', async () => {
+  test('accepts the Matroska document type, and rejects other and missing ones', async () => {
     expect(await read(readWebm, webm({ type: 'matroska' }))).toMatchObject(sound)
     expect(await read(readWebm, webm({ type: 'webm\0' }))).toMatchObject(sound)
     expect(await read(readWebm, webm({ type: 'other' }))).toMatchObject(broken(/type 'other'/))

@@ -10,7 +10,7 @@ const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatch
 const started = [0x80, 9, 9, 9]
 
 describe('heic damage that is visible without a decoder', () => {
-  test('accepts an intact file, and the report states the extent of the check', async () => {
+  test('accepts an intact heic, and states in the report what was checked', async () => {
     expect(await read(heic())).toMatchObject({
       sound: true,
       evidence: { width: 64, height: 48 },
@@ -39,7 +39,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ data: impossible }))).toMatchObject(broken(/impossible head/))
   })
 
-  test('detects the shortest sequence of zeros that HEVC excludes', async () => {
+  test('detects the shortest sequence of zeros that HEVC forbids', async () => {
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 3, 1, 0, 0]) }))).toMatchObject({ sound: true })
     expect(await read(heic({ data: unit(19, [...started, 0, 0, 0, 1]) }))).toMatchObject(broken(/data of its picture is damaged/))
     const long = Array.from({ length: 140_000 }, (_, index) =>
@@ -48,7 +48,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ data: unit(19, [0x80].concat(long)) }))).toMatchObject(broken(/data of its picture is damaged/))
   })
 
-  test('rejects a file without slices, their start, parameters or configuration', async () => {
+  test('rejects a heic without slices, their start, parameters or configuration', async () => {
     expect(await read(heic({ data: unit(39, [1, 2]) }))).toMatchObject(broken(/no picture data/))
     expect(await read(heic({ data: unit(19, [1, 2]) }))).toMatchObject(broken(/first slice is missing/))
     expect(await read(heic({ kinds: [32, 33] }))).toMatchObject(broken(/parameters/))
@@ -59,7 +59,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ changes: { 34: [[1, 0x11]] } }))).toMatchObject(broken(/parameters for decoding it are missing/))
   })
 
-  test('checks the transparency, but not a depth map', async () => {
+  test('checks the transparency mask, but not a depth map', async () => {
     const alpha = 'urn:mpeg:mpegB:cicp:systems:auxiliary:alpha'
     const whole = unit(19, started)
     const cut = whole.subarray(0, -1)
@@ -80,7 +80,7 @@ describe('heic damage that is visible without a decoder', () => {
     expect(await read(heic({ width: 4_000_000_000 }))).toMatchObject({ sound: false, maliciousConstruction: 'pixel_flood' })
   })
 
-  test('returns a verdict for every mutation', async () => {
+  test('returns a verdict for every mutation of a heic', async () => {
     for (const mutation of mutationsOf(heic(), 400, 7)) expect(typeof (await read(mutation)).sound).toBe('boolean')
   })
 })

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 describe('jpeg data after the last pixel', () => {
-  test('rejects trailing data, but not padding or a few bytes', async () => {
+  test('rejects trailing data in a jpeg, but accepts padding or a few bytes', async () => {
     for (const whole of [baseline!, progressive!]) {
       expect(await read(readJpeg, whole)).toMatchObject(sound)
       expect(await read(readJpeg, withBeforeEnd(whole, codes))).toMatchObject(broken(/left over|extraneous/))
@@ -34,7 +34,7 @@ describe('jpeg data after the last pixel', () => {
     expect(await read(readJpeg, Buffer.concat([baseline!, Buffer.from('more')]))).toMatchObject(sound)
   })
 
-  test('rejects one trailing byte if a block has too many values', async () => {
+  test('rejects a jpeg with one trailing byte if a block has too many values', async () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: emptyBlock }))).toMatchObject(sound)
     expect(await read(readJpeg, handmadeJpeg({ scan: [...emptyBlock, 7] }))).toMatchObject(sound)
     // Readers accept it without a warning.
@@ -42,25 +42,25 @@ describe('jpeg data after the last pixel', () => {
     expect(await read(readJpeg, handmadeJpeg({ scan: [...fullBlock, 7] }))).toMatchObject(broken(/left over/))
   })
 
-  test('checks each interval between restarts', async () => {
+  test('checks each interval between restart markers', async () => {
     const parts = (first: number[]) => handmadeJpeg({ blocks: 2, restart: true, scan: [...first, 0xff, 0xd0, ...emptyBlock] })
     expect(await read(readJpeg, parts(emptyBlock))).toMatchObject(sound)
     expect(await read(readJpeg, parts([...emptyBlock, 0xff]))).toMatchObject(sound)
     expect(await read(readJpeg, parts([...fullBlock, 7]))).toMatchObject(broken(/left over/))
   })
 
-  test('rejects an unknown marker', async () => {
+  test('rejects a jpeg with an unknown marker', async () => {
     const whole = baseline!
     const bytes = Buffer.concat([whole.subarray(0, 2), Buffer.from([0xff, 0xa6, 0, 4, 1, 2]), whole.subarray(2)])
     expect(await read(readJpeg, bytes)).toMatchObject(broken(/marker type 0xa6/))
   })
 
-  test('returns a verdict for every mutation', async () => {
+  test('returns a verdict for every mutation of a jpeg', async () => {
     for (const mutation of mutationsOf(baseline!, 200, 5)) expect(typeof (await read(readJpeg, mutation)).sound).toBe('boolean')
   })
 })
 
-test('detects the coding process from a limited number of segments', async () => {
+test('detects the coding process of a jpeg from a limited number of segments', async () => {
   const behind = (segments: number) =>
     Buffer.concat([progressive!.subarray(0, 2), Buffer.from('ffe00002'.repeat(segments), 'hex'), progressive!.subarray(2)])
   expect(isProgressive(new MemorySource(baseline!))).toBe(false)

@@ -27,11 +27,11 @@ const samples: [string, FormatReader, Buffer][] = [
 ]
 
 describe.each(samples)('%s', (_name, reader, sample) => {
-  test('accepts an intact file', async () => {
+  test('accepts an intact media file', async () => {
     expect(await read(reader, sample)).toMatchObject({ sound: true, notes: [] })
   })
 
-  test('rejects a file with only its first bytes, other content or no content', async () => {
+  test('rejects a media file that is empty, truncated to its first bytes or of another type', async () => {
     expect(await read(reader, sample.subarray(0, 12))).toMatchObject(broken(/./))
     // Players of MP3 and AAC search for the first frame at any offset.
     if (reader !== readMp3 && reader !== readAac)
@@ -40,26 +40,26 @@ describe.each(samples)('%s', (_name, reader, sample) => {
     expect(await read(reader, Buffer.alloc(0))).toMatchObject(broken(/./))
   })
 
-  test('returns a verdict for every mutation', async () => {
+  test('returns a verdict for every mutation of a media file', async () => {
     for (const mutation of mutationsOf(sample, 150)) {
       const verdict = await read(reader, mutation)
       expect(typeof verdict.sound).toBe('boolean')
     }
   })
 
-  test('stops at its deadline', async () => {
+  test('stops reading a media file at its deadline', async () => {
     await expect(read(reader, sample, { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
   })
 })
 
 describe('wav', () => {
-  test('rejects a file that is shorter than its header states', async () => {
+  test('rejects a wav that is shorter than its header states', async () => {
     for (const share of [0.2, 0.5, 0.9]) expect(await read(readWav, firstPart(wav(), share))).toMatchObject(broken(/truncated/))
     expect(await read(readWav, wav().subarray(0, 44))).toMatchObject(broken(/truncated: 0 of 8000/))
     expect(await read(readWav, wav().subarray(0, 40))).toMatchObject(broken(/no sound/))
   })
 
-  test('accepts lengths that were never written, with a note', async () => {
+  test('accepts a wav whose lengths were never filled in, with a note', async () => {
     for (const size of [0, 0xffffffff, 0x7ffff000]) {
       expect(await read(readWav, wav({ dataSize: size, riffSize: size }))).toMatchObject({
         sound: true,
@@ -68,21 +68,21 @@ describe('wav', () => {
     }
   })
 
-  test('accepts a wrong length that only the data chunk states', async () => {
+  test('accepts a wav in which only the length of the data chunk is wrong', async () => {
     expect(await read(readWav, wav({ dataSize: 20_000 }))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/promises 20000/)],
     })
   })
 
-  test('rejects a file without audio or with an invalid format', async () => {
+  test('rejects a wav without audio or with an invalid format', async () => {
     expect(await read(readWav, damaged(wav(), 36, 4, 0x20))).toMatchObject(broken(/no sound/))
     expect(await read(readWav, damaged(wav(), 22, 2))).toMatchObject(broken(/0 channels/))
   })
 })
 
 describe('flac', () => {
-  test('detects a wrong byte anywhere in the audio', async () => {
+  test('detects a wrong byte anywhere in the audio of a flac', async () => {
     for (const share of [0.2, 0.5, 0.95]) {
       const bytes = flac()
       const at = Math.floor(bytes.length * share)
@@ -91,25 +91,25 @@ describe('flac', () => {
     }
   })
 
-  test('rejects a file truncated inside, between or before frames', async () => {
+  test('rejects a flac that is truncated inside, between or before frames', async () => {
     expect(await read(readFlac, firstPart(flac(), 0.7))).toMatchObject(broken(/truncated/))
     expect(await read(readFlac, flac(7))).toMatchObject(broken(/1792 of 2560 samples/))
     expect(await read(readFlac, flac(0))).toMatchObject(broken(/truncated/))
   })
 
-  test('accepts tags before and after the audio', async () => {
+  test('accepts a flac with tags before and after the audio', async () => {
     const tag = Buffer.concat([Buffer.from('ID3\x03\0\0\0\0\0\x05', 'latin1'), Buffer.alloc(5)])
     expect(await read(readFlac, Buffer.concat([tag, flac(), Buffer.from('TAG'), Buffer.alloc(125)]))).toMatchObject(sound)
   })
 })
 
 describe('ogg', () => {
-  test('skips a damaged page with a note, and rejects a file with mostly damaged pages', async () => {
+  test('skips a damaged ogg page with a note, and rejects an ogg with mostly damaged pages', async () => {
     expect(await read(readOgg, damaged(ogg(), 1000, 1, 0xee))).toMatchObject(inPart(/damaged/))
     expect(await read(readOgg, damaged(ogg(), 700, 900))).toMatchObject(broken(/are no pages/))
   })
 
-  test('rejects damaged headers', async () => {
+  test('rejects an ogg with damaged headers', async () => {
     for (const at of [30, 60, 100]) expect(await read(readOgg, damaged(ogg(), at, 1, 0xee))).toMatchObject(broken(/./))
     expect(await read(readOgg, ogg({ tags: false }))).toMatchObject(broken(/lacks a header of its opus stream/))
     const strange = oggPage(1, { serial: 7, body: Buffer.alloc(50) })
@@ -118,18 +118,18 @@ describe('ogg', () => {
     )
   })
 
-  test('rejects headers without audio as truncated', async () => {
+  test('rejects an ogg with headers but no audio as truncated', async () => {
     expect(await read(readOgg, ogg().subarray(0, ogg().indexOf('OggS', 60)))).toMatchObject(broken(/before its sound/))
   })
 
-  test('returns a verdict for thousands of fake pages or streams', async () => {
+  test('returns a verdict for an ogg with thousands of fake pages or streams', async () => {
     const signatures = Buffer.concat([ogg(), Buffer.from(`OggS\0${'OggS'.repeat(30_000)}`, 'latin1')])
     expect(await read(readOgg, signatures)).toMatchObject(broken(/are no pages/))
     const starts = Buffer.concat(Array.from({ length: 3000 }, (_, serial) => oggPage(0, { flags: 2, serial, body: opusHead() })))
     expect(await read(readOgg, starts)).toMatchObject(broken(/before its sound/))
   })
 
-  test('accepts a truncated recording, and rejects one without audio', async () => {
+  test('accepts a truncated ogg recording, and rejects one without audio', async () => {
     expect(await read(readOgg, ogg({ endMark: false }))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/end mark/)],
@@ -140,7 +140,7 @@ describe('ogg', () => {
 })
 
 describe('mp3', () => {
-  test('accepts bytes between frames, and notes a truncated last frame', async () => {
+  test('accepts bytes between mp3 frames, and notes a truncated last frame', async () => {
     const bytes = mp3()
     expect(await read(readMp3, damaged(bytes, 2000, 300, 0x11))).toMatchObject(sound)
     expect(await read(readMp3, bytes.subarray(0, 3000))).toMatchObject({
@@ -149,7 +149,7 @@ describe('mp3', () => {
     })
   })
 
-  test('rejects a tag without audio, and bytes that only look like a frame', async () => {
+  test('rejects an mp3 that contains only a tag or bytes that resemble a frame', async () => {
     expect(await read(readMp3, mp3(0))).toMatchObject(broken(/./))
     const accident = Buffer.concat([Buffer.alloc(3000, 0x20), Buffer.from([0xff, 0xfb, 0x90, 0xc4]), Buffer.alloc(3000, 0x20)])
     expect(await read(readMp3, accident)).toMatchObject(broken(/no frames/))
@@ -158,7 +158,7 @@ describe('mp3', () => {
 })
 
 describe('mp3 and aac', () => {
-  test('accepts three consecutive frames whatever surrounds them', async () => {
+  test('accepts three consecutive mp3 or aac frames, regardless of the bytes around them', async () => {
     const junk = Buffer.alloc(3000, 0x41)
     const frames = mp3().subarray(30, 30 + 417 * 3)
     expect(await read(readMp3, Buffer.concat([junk, frames]))).toMatchObject(sound)
@@ -167,7 +167,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('notes other bytes between AAC frames, and rejects a stream without frames', async () => {
+  test('notes other bytes between AAC frames, and rejects an AAC stream without frames', async () => {
     expect(await read(readAac, Buffer.concat([Buffer.alloc(40, 0x20), aac()]))).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/40 bytes between/)],
@@ -178,7 +178,7 @@ describe('mp3 and aac', () => {
     )
   })
 
-  test('skips tags that claim 256 MB without reading them', async () => {
+  test('skips tags that claim a size of 256 MB without reading them', async () => {
     const tag = Buffer.from('ID3\x04\0\0\x7f\x7f\x7f\x7f', 'latin1')
     for (const reader of [readMp3, readAac, readFlac, readOgg])
       expect(await read(reader, Buffer.concat([tag, tag, Buffer.alloc(5000)]))).toMatchObject(broken(/./))

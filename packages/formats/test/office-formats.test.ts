@@ -45,7 +45,7 @@ describe('OOXML', () => {
     ['xlsx', readOoxml('xlsx'), packed(xlsx())],
     ['pptx', readOoxml('pptx'), packed(pptx())],
     ['xlsx without one of its sheets', readOoxml('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
-  ])('accepts %s', async (_, reader, bytes) => {
+  ])('accepts an OOXML document: %s', async (_, reader, bytes) => {
     expect(await judge(reader, bytes)).toMatchObject({ sound: true })
   })
 
@@ -83,7 +83,7 @@ describe('OOXML', () => {
       /wrong checksum/,
     ],
     ['a truncated end', readOoxml('docx'), packed(docx()).subarray(0, -30), /zip/],
-  ])('rejects a file with %s as damaged', async (_, reader, bytes, problem) => {
+  ])('rejects an OOXML document with %s as damaged', async (_, reader, bytes, problem) => {
     expect(await judge(reader, bytes)).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
   })
 
@@ -93,13 +93,13 @@ describe('OOXML', () => {
     ['endless nesting of elements', { 'word/document.xml': `<document>${'<p>'.repeat(200)}` }, 'xml_depth'],
     ['a bomb among its images', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name with ..', { '../../startup/evil.dot': 'x' }, 'archive_path'],
-  ])('rejects a file with %s as malicious', async (_, changes, maliciousConstruction) => {
+  ])('rejects an OOXML document with %s as malicious', async (_, changes, maliciousConstruction) => {
     expect(await judge(readOoxml('docx'), having(docx(), changes))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
 describe('OpenDocument and e-books', () => {
-  test('pass, also without manifest or mimetype', async () => {
+  test('accepts OpenDocument files and e-books, also without a manifest or mimetype', async () => {
     for (const kind of ['odt', 'ods', 'odp'] as const) {
       expect(await judge(readOpenDocument(kind), packed(openDocument(kind)))).toMatchObject({ sound: true, notes: [] })
       expect(await judge(readOpenDocument(kind), without(openDocument(kind), 'META-INF/manifest.xml', 'mimetype'))).toMatchObject(
@@ -113,7 +113,7 @@ describe('OpenDocument and e-books', () => {
     })
   })
 
-  test('pass with a note if the content is encrypted', async () => {
+  test('accepts OpenDocument files and e-books with encrypted content, with a note', async () => {
     const manifest = '<manifest><file-entry full-path="content.xml"><encryption-data/></file-entry></manifest>'
     const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
     expect(await judge(readOpenDocument('odt'), bytes)).toMatchObject({
@@ -139,7 +139,7 @@ describe('OpenDocument and e-books', () => {
     expect(await judge(reader, bytes)).toMatchObject({ sound: false })
   })
 
-  test('a document type passes without entities, and is malicious with entities', async () => {
+  test('accepts a document type declaration without entities, and rejects one with entities as malicious', async () => {
     const content = (doctype: string) => `${doctype}<office:document-content/>`
     const old = '<!DOCTYPE office:document-content PUBLIC "-//OpenOffice.org//DTD OfficeDocument 1.0//EN" "office.dtd">'
     expect(await judge(readOpenDocument('odt'), having(openDocument('odt'), { 'content.xml': content(old) }))).toMatchObject({
@@ -159,11 +159,11 @@ describe('OLE', () => {
     ppt: [readOle('ppt'), ppt()],
   }
 
-  test.each(Object.entries(readers))('accepts %s', async (_, [reader, streams]) => {
+  test.each(Object.entries(readers))('accepts an OLE file of type %s', async (_, [reader, streams]) => {
     expect(await judge(reader, compound(streams))).toMatchObject({ sound: true, notes: [] })
   })
 
-  test('passes with a note if it has a password', async () => {
+  test('accepts an OLE file with a password, with a note', async () => {
     const note = expect.stringMatching(/password-protected/)
     expect(await judge(readOle('doc'), compound(doc({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
     expect(await judge(readOle('xls'), compound(xls({ encrypted: true })))).toMatchObject({ sound: true, notes: [note] })
@@ -172,14 +172,17 @@ describe('OLE', () => {
     expect(await judge(readEncryptedOoxml, compound(doc()))).toMatchObject({ sound: false })
   })
 
-  test.each(Object.entries(readers))('rejects %s if it is truncated or lacks its main stream', async (_, [reader, streams]) => {
-    const bytes = compound(streams)
-    for (const part of [0.1, 0.3, 0.5, 0.7])
-      expect(await judge(reader, bytes.subarray(0, Math.floor(bytes.length * part)))).toMatchObject({ sound: false })
-    expect(await judge(reader, compound({ '/Other': noise(5000) }))).toMatchObject({ sound: false })
-  })
+  test.each(Object.entries(readers))(
+    'rejects an OLE file of type %s if it is truncated or lacks its main stream',
+    async (_, [reader, streams]) => {
+      const bytes = compound(streams)
+      for (const part of [0.1, 0.3, 0.5, 0.7])
+        expect(await judge(reader, bytes.subarray(0, Math.floor(bytes.length * part)))).toMatchObject({ sound: false })
+      expect(await judge(reader, compound({ '/Other': noise(5000) }))).toMatchObject({ sound: false })
+    },
+  )
 
-  test('is rejected if its main stream is damaged', async () => {
+  test('rejects an OLE file with a damaged main stream', async () => {
     const changed = (streams: Streams, name: string, at: number) => {
       const copy = Buffer.from(streams[name]!)
       copy.fill(0xee, at, at + 4)
@@ -193,7 +196,7 @@ describe('OLE', () => {
     expect(await judge(readOle('ppt'), changed(ppt(), '/PowerPoint Document', 2))).toMatchObject({ sound: false })
   })
 
-  test('is malicious if a stream has a circular chain', async () => {
+  test('rejects an OLE file whose stream has a circular chain as malicious', async () => {
     const bytes = compound(doc())
     const fatAt = (bytes.readUInt32LE(76) + 1) * 512
     const start = listOleStreams(sourceOf(bytes))!.find(({ name }) => name === 'WordDocument')!.firstSector
@@ -201,7 +204,7 @@ describe('OLE', () => {
     expect(await judge(readOle('doc'), bytes)).toMatchObject({ sound: false, maliciousConstruction: 'ole_circle' })
   })
 
-  test('has its streams listed', () => {
+  test('lists the streams of an OLE file', () => {
     expect(listOleStreams(sourceOf(compound(encryptedPackage())))?.map(({ name }) => name)).toEqual(
       expect.arrayContaining(['EncryptionInfo', 'EncryptedPackage']),
     )
@@ -209,7 +212,7 @@ describe('OLE', () => {
   })
 })
 
-test('no mutation makes a reader throw or hang', async () => {
+test('no mutation of an Office file makes a reader throw or hang', async () => {
   const samples: [FormatReader, Buffer][] = [
     [readOoxml('docx'), packed(docx())],
     [readOoxml('xlsx'), packed(xlsx())],
@@ -227,7 +230,7 @@ test('no mutation makes a reader throw or hang', async () => {
   }
 })
 
-test('finds damaged XML in an intact zip', async () => {
+test('detects damaged XML in an intact zip', async () => {
   const parts = docx()
   const main = Buffer.from(parts['word/document.xml']!)
   let found = 0

@@ -19,11 +19,11 @@ const read = async (bytes: Buffer): Promise<FormatVerdict> => readPdf(new Memory
 const broken = (problem: RegExp) => ({ sound: false, problem: expect.stringMatching(problem) })
 
 describe('a PDF that a browser opens', () => {
-  test('passes, and the report contains the number of pages', async () => {
+  test('accepts an intact PDF and reports its number of pages', async () => {
     expect(await read(pdf())).toEqual({ sound: true, notes: [], evidence: { pages: 1, pages_opened: 1 } })
   })
 
-  test('passes with a wrong cross-reference table', async () => {
+  test('accepts a PDF with a wrong cross-reference table', async () => {
     const text = pdf().toString('latin1')
     expect(await read(Buffer.from(text.replace(/startxref\n\d+/, 'startxref\n7'), 'latin1'))).toMatchObject({ sound: true })
     expect(await read(Buffer.from(text.replace(/\d{10} 00000 n/g, '0000000099 00000 n'), 'latin1'))).toMatchObject({
@@ -31,12 +31,12 @@ describe('a PDF that a browser opens', () => {
     })
   })
 
-  test('passes with bytes before its header and after its end', async () => {
+  test('accepts a PDF with bytes before its header and after its end', async () => {
     expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), pdf()]))).toMatchObject({ sound: true })
     expect(await read(Buffer.concat([pdf(), Buffer.alloc(700, 0x20)]))).toMatchObject({ sound: true })
   })
 
-  test('passes with a note if it has a password', async () => {
+  test('accepts a PDF with a password, with a note', async () => {
     expect(await read(protectedPdf())).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/password/)],
@@ -46,18 +46,18 @@ describe('a PDF that a browser opens', () => {
 })
 
 describe('a PDF that a browser does not open', () => {
-  test('is rejected without a body, or without a header in the first 1024 bytes', async () => {
+  test('rejects a PDF without a body, or without a header in its first 1024 bytes', async () => {
     expect(await read(Buffer.from('Dear reader, this is no PDF.\n'))).toMatchObject(broken(/no PDF header/))
     expect(await read(Buffer.from('%PDF-1.7\n'))).toMatchObject(broken(/cannot open/))
     expect(await read(Buffer.concat([Buffer.alloc(2000, 0x20), pdf()]))).toMatchObject(broken(/no PDF header/))
   })
 
-  test('is rejected if truncated before its catalog', async () => {
+  test('rejects a PDF that is truncated before its catalog', async () => {
     expect(await read(pdf().subarray(0, 100))).toMatchObject(broken(/cannot open|no pages/))
     expect(await read(pdf().subarray(0, 300))).toMatchObject(broken(/cannot open|no pages/))
   })
 
-  test('is rejected without pages', async () => {
+  test('rejects a PDF without pages', async () => {
     expect(await read(emptyPdf())).toMatchObject(broken(/no pages/))
     const missing = pdfOf([
       [1, '<< /Type /Catalog /Pages 2 0 R >>'],
@@ -68,7 +68,7 @@ describe('a PDF that a browser does not open', () => {
 })
 
 describe('a cycle in a page tree', () => {
-  test('is malicious even if a page opens', async () => {
+  test('rejects a PDF with a cycle in its page tree as malicious, even if a page opens', async () => {
     expect(await read(circularPdf())).toMatchObject({
       sound: false,
       maliciousConstruction: 'page_tree_cycle',
@@ -76,18 +76,18 @@ describe('a cycle in a page tree', () => {
     })
   })
 
-  test('is ignored in an attachment', async () => {
+  test('ignores a cycle in the page tree of an attachment', async () => {
     expect(await read(attachingPdf())).toMatchObject({ sound: true })
   })
 
-  test('is ignored if an update has removed it', async () => {
+  test('ignores a cycle in the page tree that an update has removed', async () => {
     const update =
       '2 0 obj\n<< /Type /Pages /Kids [3 0 R] /Count 1 >>\nendobj\ntrailer\n<< /Root 1 0 R /Size 5 >>\nstartxref\n0\n%%EOF\n'
     expect(await read(Buffer.concat([circularPdf(), Buffer.from(update)]))).toMatchObject({ sound: true })
   })
 })
 
-test('every one of 300 mutations gets a verdict, and the next intact PDF opens', async () => {
+test('returns a verdict for each of 300 PDF mutations, and then reads an intact PDF', async () => {
   for (const sample of [pdf(), attachingPdf(), protectedPdf()]) {
     let index = 0
     for (const mutation of mutationsOf(sample, 100, 5)) {
@@ -98,7 +98,7 @@ test('every one of 300 mutations gets a verdict, and the next intact PDF opens',
   }
 })
 
-test('an engine that was interrupted during a read is replaced', async () => {
+test('replaces a PDF engine that was interrupted during a read', async () => {
   const whole = new MemorySource(pdf(), 'pdf')
   let reads = 0
   const failing: RandomAccessSource = {
@@ -117,7 +117,7 @@ test('an engine that was interrupted during a read is replaced', async () => {
   expect(await read(pdf())).toMatchObject({ sound: true })
 })
 
-test('a large PDF is not copied into the engine', async () => {
+test('reads a large PDF without copying it into the engine', async () => {
   const body = `<< /Length 90000000 >>\nstream\n${' '.repeat(90_000_000)}\nendstream`
   const large = pdfOf([
     [1, '<< /Type /Catalog /Pages 2 0 R >>'],

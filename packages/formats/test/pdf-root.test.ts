@@ -10,13 +10,13 @@ const trailer = 'trailer\n<< /Root 1 0 R /Size 5 >>\n'
 const streamAt = streamPdf().indexOf('4 0 obj')
 
 describe('a PDF with a cross-reference stream and no trailer', () => {
-  test('passes, also with bytes before its header and after its end', async () => {
+  test('accepts a PDF with a cross-reference stream, also with bytes before its header and after its end', async () => {
     expect(await read(streamPdf())).toMatchObject(whole)
     expect(await read(Buffer.concat([Buffer.alloc(600, 0x20), streamPdf()]))).toMatchObject(whole)
     expect(await read(Buffer.concat([streamPdf(), Buffer.alloc(20_000)]))).toMatchObject(whole)
   })
 
-  test('passes if the stream starts one byte before its offset', async () => {
+  test('accepts a PDF whose cross-reference stream starts one byte before its offset', async () => {
     expect(await read(streamPdf({ startxref: streamAt - 1 }))).toMatchObject(whole)
   })
 
@@ -26,17 +26,17 @@ describe('a PDF with a cross-reference stream and no trailer', () => {
     ['moved by inserted bytes', { first: '% hello\n', startxref: streamAt }],
   ]
 
-  test.each(damages)('is rejected if the stream is %s, unless a trailer names the root', async (_, changes) => {
+  test.each(damages)('rejects a PDF whose cross-reference stream is %s, unless a trailer names the root', async (_, changes) => {
     expect(await read(streamPdf(changes))).toMatchObject(unrepairable)
     expect(await read(Buffer.concat([streamPdf(changes), Buffer.from(trailer)]))).toMatchObject(whole)
   })
 
-  test('is rejected if its end is missing', async () => {
+  test('rejects a PDF whose cross-reference stream lacks its end', async () => {
     const bytes = streamPdf()
     expect(await read(bytes.subarray(0, bytes.indexOf('startxref')))).toMatchObject(unrepairable)
   })
 
-  test('is read from its first section if it is linearized', async () => {
+  test('reads a linearized PDF starting with its first section', async () => {
     const first = (name: string) => `9 0 obj\n<< /${name} 1 >>\nendobj\n`
     const section = (name: string) => {
       const bytes = streamPdf({ first: first(name) }).toString('latin1')
@@ -58,26 +58,26 @@ describe('a PDF trailer', () => {
   const damaged = streamPdf({ startxref: 20 })
   const behind = (...parts: string[]) => Buffer.concat([damaged, ...parts.map((part) => Buffer.from(part))])
 
-  test('is found at any offset', async () => {
+  test('finds a PDF trailer at any offset', async () => {
     // Near the edges of the chunks that are searched, and far from the end.
     for (const place of [65_536 - damaged.length - 20, 65_536 - damaged.length - 4, 70_000])
       expect(await read(behind(' '.repeat(place), trailer, ' '.repeat(100_000)))).toMatchObject(whole)
   })
 
-  test('is accepted in any notation if it names the root', async () => {
+  test('accepts a PDF trailer in any notation if it names the root', async () => {
     expect(await read(behind('trailer % here it is\n<< /Root 1 0 R >>'))).toMatchObject(whole)
     expect(await read(behind('trailer << << /Size 5 [ 1 2 ] /Root 1 0 R'))).toMatchObject(whole)
     expect(await read(behind('trailer'))).toMatchObject(unrepairable)
     expect(await read(behind('trailer << /Size 5 >>'))).toMatchObject(unrepairable)
   })
 
-  test('is enough without a cross-reference table', async () => {
+  test('accepts a PDF that has a trailer but no cross-reference table', async () => {
     const text = pdf().toString('latin1')
     const table = text.slice(text.indexOf('xref'), text.indexOf('trailer'))
     expect(await read(Buffer.from(text.replace(table, ''), 'latin1'))).toMatchObject(whole)
   })
 
-  test('is found among thousands without a search for the root for each', async () => {
+  test('reads thousands of PDF trailers without a search for the root for each', async () => {
     expect(await read(behind('trailer << >>\n'.repeat(20_000)))).toMatchObject(unrepairable)
   })
 })

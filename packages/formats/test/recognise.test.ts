@@ -52,7 +52,7 @@ const sound: [type: string, extension: string, make: () => Buffer | Promise<Buff
 ]
 
 describe('type detection', () => {
-  test.each(sound)('detects %s, which may have the extension .%s', async (type, extension, make) => {
+  test.each(sound)('detects %s and accepts the extension .%s for it', async (type, extension, make) => {
     expect(await typeOf(await make())).toBe(type)
     expect(isExtensionFor(extension, type)).toBe(true)
   })
@@ -116,11 +116,11 @@ describe('content that looks like another type', () => {
     ['{"json": true}', 'text'],
     ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'text'],
     ['BEGIN:VCARD\nEND:VCARD\n', 'text'],
-  ])('detects text whatever its first letters are: %s', async (content, kind) => {
+  ])('detects text that starts with the letters of a signature: %s', async (content, kind) => {
     expect(await typeOf(Buffer.from(content))).toBe(kind)
   })
 
-  test('reports unknown for binary data that only starts like another type', async () => {
+  test('detects binary data that only starts like another type as unknown', async () => {
     const noise = (start: string) =>
       Buffer.concat([
         Buffer.from(start, 'latin1'),
@@ -138,44 +138,44 @@ describe('content that looks like another type', () => {
 })
 
 describe('damaged content', () => {
-  test('detects a truncated document as damaged, not as a zip', async () => {
+  test('detects a truncated Office document as damaged, not as a zip', async () => {
     const whole = basic.docx()
     expect(await typeOf(whole.subarray(0, whole.length - 200))).toBe('zip-damaged')
     expect(['docx', 'xlsx', 'odt', 'jar', 'zip'].every((extension) => isExtensionFor(extension, 'zip-damaged'))).toBe(true)
     expect(isExtensionFor('pdf', 'zip-damaged')).toBe(false)
   })
 
-  test('detects a document with a partly damaged directory as damaged, not as a zip', async () => {
+  test('detects an Office document with a damaged directory as damaged, not as a zip', async () => {
     const whole = basic.zip({ 'word/a.xml': 'a', 'word/b.xml': 'b', 'word/document.xml': 'c' })
     const second = whole.indexOf('PK\x01\x02', whole.indexOf('PK\x01\x02', 0, 'latin1') + 1, 'latin1')
     whole.fill(0, second, second + 4)
     expect(await typeOf(whole)).toBe('zip-damaged')
   })
 
-  test('detects the document type without its main part or its content types', async () => {
+  test('detects the type of an Office document that lacks its main part or its content types', async () => {
     expect(await typeOf(basic.zip({ '_rels/.rels': '', 'word/styles.xml': '' }))).toBe('docx')
     const manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
     expect(await typeOf(basic.zip({ 'content.xml': '', 'META-INF/manifest.xml': manifest }))).toBe('odf')
   })
 
-  test('accepts all extensions of the family for a film without its header', async () => {
+  test('accepts every extension of the film family for a film without a header', async () => {
     const whole = basic.isoMedia('isom', ['vide'])
     expect(await typeOf(whole.subarray(0, 20))).toBe('iso-damaged')
     expect(isExtensionFor('m4a', 'iso-damaged')).toBe(true)
   })
 
-  test('accepts all old Office extensions for a compound file without a readable directory', async () => {
+  test('accepts every old Office extension for a compound file with an unreadable directory', async () => {
     expect(await typeOf(basic.ole('WordDocument').subarray(0, 512))).toBe('ole')
   })
 
-  test('detects an old document with a zip near its end as the document', async () => {
+  test('detects an old Office document that contains a zip near its end as the document', async () => {
     const broken = Buffer.concat([Buffer.alloc(600, 3), basic.docx(), Buffer.alloc(600, 5)])
     expect(await typeOf(broken)).toBe('unknown')
   })
 })
 
 describe('unusual content', () => {
-  test('detects a document with backslashes in the names of its zip members', async () => {
+  test('detects an Office document with backslashes in its member names', async () => {
     expect(await typeOf(basic.zip({ '[Content_Types].xml': '', 'xl\\workbook.xml': '' }))).toBe('xlsx')
   })
 
@@ -199,7 +199,7 @@ describe('unusual content', () => {
     ['eps', '\xc5\xd0\xd3\xc6 all letters'],
     ['rtf', '{\\rtf1 all letters}'],
     ['text', '{"rtf": 1}'],
-  ])('detects %s that contains only letters: %s', async (type, letters) => {
+  ])('detects %s content that contains only letters: %s', async (type, letters) => {
     expect(await typeOf(Buffer.from(letters, 'latin1'))).toBe(type)
   })
 
@@ -213,7 +213,7 @@ describe('documents older than compound files', () => {
     ['xls', Buffer.from('0900040002001000', 'hex')],
     ['xls', Buffer.from('0904060000001000', 'hex')],
     ['doc', Buffer.concat([Buffer.from('dba52d00', 'hex'), Buffer.alloc(400), Buffer.alloc(100, 1)])],
-  ])('%s', async (type, bytes) => {
+  ])('detects an old Office document without a compound file as %s', async (type, bytes) => {
     expect(await typeOf(bytes)).toBe(type)
   })
 })
@@ -227,7 +227,7 @@ describe('content types', () => {
     ['mp4', 'mp4', 'video/mp4'],
     ['m4a', 'm4a', 'audio/mp4'],
     ['png', 'dat', 'image/png'],
-  ])('the content type of %s with the extension .%s is %s', (type, extension, mime) => {
+  ])('maps %s with the extension .%s to the content type %s', (type, extension, mime) => {
     expect(mimeOf(type, extension)).toBe(mime)
   })
 
@@ -241,7 +241,7 @@ describe('content types', () => {
     ['unheardof', null],
     ['bin', null],
     ['old', null],
-  ])('the extension .%s alone means %s', (extension, mime) => {
+  ])('maps the extension .%s without content to %s', (extension, mime) => {
     expect(mimeOfExtension(extension)).toBe(mime)
   })
 })

@@ -17,11 +17,11 @@ describe('formats with several signatures', () => {
     return bytes
   }
 
-  test.each(['', 'II*\0\x90\x01\0\0', 'MM\0*\0\0\x01\x90'])('accepts DICOM with the preamble %j', async (preamble) => {
+  test.each(['', 'II*\0\x90\x01\0\0', 'MM\0*\0\0\x01\x90'])('accepts a DICOM file with the preamble %j', async (preamble) => {
     expect(await open('dcm', dicom(preamble))).toMatchObject({ type: 'dcm', ...accepted })
   })
 
-  test('detects a program with the mark of DICOM as a program', async () => {
+  test('detects a program that contains the DICOM mark as a program', async () => {
     const program = Buffer.concat([basic.exe(), Buffer.alloc(400)])
     program.write('DICM', 128, 'latin1')
     expect(await open('dcm', program)).toMatchObject({ type: 'exe', fits: false })
@@ -48,7 +48,7 @@ describe('formats with several signatures', () => {
     expect(await open(extension, bytes)).toMatchObject({ type, fits: true })
   })
 
-  test('detects a table of dBASE whose records are mostly text', async () => {
+  test('detects a dBASE table whose records are mostly text', async () => {
     const bytes = Buffer.alloc(33 + 32 + 100 * 81, 'text ')
     bytes.fill(0, 0, 65)
     bytes.set([3, 124, 1, 1], 0)
@@ -60,7 +60,7 @@ describe('formats with several signatures', () => {
     expect(await open('dbf', bytes)).toMatchObject({ type: 'dbf', ...accepted })
   })
 
-  test('accepts public keys as .pub, and documents with a shared extension', async () => {
+  test('accepts public keys as .pub, and documents with an extension that several formats share', async () => {
     const key = Buffer.from('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAbbbb user@host\n')
     expect(await open('pub', key)).toMatchObject(accepted)
     expect(await open('pub', Buffer.from('just text\n'.repeat(50)))).toMatchObject({ sound: false })

@@ -11,13 +11,13 @@ const accepted = { fits: true, sound: true }
 describe('tiff', () => {
   const grey = { bits: 8, samples: 1, compression: 1, data: Buffer.alloc(40, 7) }
 
-  test('accepts private fields of unknown types', async () => {
+  test('accepts a tiff with private fields of unknown types', async () => {
     expect(await open('tif', rawTiff({ ...grey, fields: [[65_000, 1, 20]] }))).toMatchObject({ ...accepted, notes: [] })
     const cut = rawTiff({ ...grey, compression: 8, data: Buffer.from('78da', 'hex'), fields: [[65_000, 1, 20]] })
     expect(await open('tif', cut)).toMatchObject({ sound: false })
   })
 
-  test('accepts a page with many bands, and a transparency mask of 1 bit', async () => {
+  test('accepts a tiff page with many bands, and a 1-bit transparency mask', async () => {
     const bands = rawTiff({ bits: 8, samples: 7, compression: 1, data: Buffer.alloc(280, 7) })
     expect(await open('tif', bands)).toMatchObject(accepted)
     const mask = rawTiff({
@@ -33,7 +33,7 @@ describe('tiff', () => {
     expect(await open('tif', mask)).toMatchObject(accepted)
   })
 
-  test('decodes JPEG tiles with an alpha channel', async () => {
+  test('decodes JPEG tiles of a tiff with an alpha channel', async () => {
     const whole = await rgbaJpegTiff()
     expect(await open('tif', whole)).toMatchObject({ ...accepted, notes: [] })
     expect(await open('tif', Buffer.from(whole).fill(0xff, 300, 900))).toMatchObject({ sound: false })

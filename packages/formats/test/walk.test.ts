@@ -24,7 +24,7 @@ class Recorder implements Visitor {
 }
 
 describe('walk', () => {
-  test('passes every content to the visitor, at any depth', async () => {
+  test('passes the content of every archive member to the visitor, at any depth', async () => {
     const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
     const archive = gzipSync(
       await tarOf([
@@ -53,7 +53,7 @@ describe('walk', () => {
     expect(visitor.contents).toContain('text')
   })
 
-  test('unpacks a PDF of blank scanned pages whole, but no gzip file of the same ratio', async () => {
+  test('unpacks a PDF of blank scanned pages completely, but not a gzip file of the same ratio', async () => {
     const page = deflateSync(Buffer.alloc(24 * 2 ** 20, 255))
     const image = Buffer.concat([
       Buffer.from(`1 0 obj\n<</Subtype/Image/Filter/FlateDecode/Length ${page.length}>>\nstream\n`),
@@ -67,7 +67,7 @@ describe('walk', () => {
     expect(await walk(new MemorySource(archive), { visitor })).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
-  test('reports the limit that ended it', async () => {
+  test('reports the limit that ended the walk', async () => {
     const archive = zip([
       { name: 'a', data: Buffer.from('a') },
       { name: 'b', data: Buffer.from('b') },
@@ -77,7 +77,7 @@ describe('walk', () => {
     expect(gaps).toEqual([{ cause: 'limit', depth: 0, reason: 'it has more than 1 members' }])
   })
 
-  test('reports damage after it has visited everything that can be unpacked', async () => {
+  test('reports damage after it has visited all content that can be unpacked', async () => {
     const packed = gzipSync('text')
     packed.fill(0, packed.length - 8)
     const visitor = new Recorder()
@@ -87,7 +87,7 @@ describe('walk', () => {
     expect(visitor.contents).toContain('text')
   })
 
-  test('reports a damaged 7z as damage, and as a gap inside another container', async () => {
+  test('reports a damaged 7z as damaged, but as incomplete inside another container', async () => {
     const cut = (await sevenZip({ a: noise(5_000) })).subarray(0, 3_000)
     expect(await walk(new MemorySource(cut), { visitor: new Recorder() })).toMatchObject({
       gaps: [],
@@ -99,7 +99,7 @@ describe('walk', () => {
     expect(damage).toEqual([])
   })
 
-  test('ends as soon as the visitor throws', async () => {
+  test('stops as soon as the visitor throws', async () => {
     class Stop extends WalkEnded {}
     const visitor = new Recorder()
     visitor.member = () => {
@@ -191,7 +191,7 @@ describe('a walk that observes a reader', () => {
     return observing
   }
 
-  test('visits each member of a zip while the reader inflates it, and only then', async () => {
+  test('visits each member of a zip only while the reader inflates it', async () => {
     const sizes = [5_000, 900_000, 3_000_000, 9_000_000]
     const archive = zip(sizes.map((size) => ({ name: `${size}`, data: Buffer.alloc(size, `${size} `) })))
     const visitor = new Recorder()
@@ -199,7 +199,7 @@ describe('a walk that observes a reader', () => {
     for (const size of sizes) expect(visitor.contents.filter((each) => each.startsWith(`${size} `))).toHaveLength(1)
   })
 
-  test.each([true, false])('visits each member of a zip in a zip while the reader inflates it (stored: %s)', async (stored) => {
+  test.each([true, false])('visits each member of a nested zip while the reader inflates it (stored: %s)', async (stored) => {
     const text = 'inner text '.repeat(1_000)
     const inner = zip([{ name: 'b.txt', data: Buffer.from(text) }])
     const archive = zip([{ name: 'a.zip', data: inner, stored }])
@@ -210,14 +210,14 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.filter((each) => each === text)).toHaveLength(1)
   })
 
-  test('visits a large member that the reader searches for active content while it is inflated', async () => {
+  test('visits a large member while the reader searches it for active content', async () => {
     const page = Buffer.from(`<!doctype html>${' '.repeat(5_000_000)}`)
     const visitor = new Recorder()
     expect(await (await observed(zip([{ name: 'a.html', data: page }]), visitor)).finish()).toEqual({ gaps: [], damage: [] })
     expect(visitor.contents.filter((each) => each.startsWith('<!doctype'))).toHaveLength(1)
   })
 
-  test.each(['7z', 'xz', 'bzip2'])('visits each member of a %s while the reader unpacks it, and only then', async (type) => {
+  test.each(['7z', 'xz', 'bzip2'])('visits each member of a %s only while the reader unpacks it', async (type) => {
     const text = 'text '.repeat(1_000)
     const inner = zip([{ name: 'b.txt', data: Buffer.from('inner text') }])
     const archive = await sevenZip(type === '7z' ? { 'a.txt': text, 'b.zip': inner } : { 'a.txt': text }, [], type)
@@ -240,7 +240,7 @@ describe('a walk that observes a reader', () => {
     expect((await observing.finish()).damage).toMatchObject([{ container: '7z', problem: expect.stringContaining('CRC Failed') }])
   })
 
-  test('visits a member again if the reader stopped before its end', async () => {
+  test('visits a member again if the reader stopped before the end of the member', async () => {
     const tar = await tarOf([
       { name: 'a', data: Buffer.alloc(9_000_000, 'a') },
       { name: 'b', data: 'the last file' },
@@ -257,7 +257,7 @@ describe('a walk that observes a reader', () => {
     expect(visitor.contents.includes('the last file')).toBe(true)
   })
 
-  test('does not end the reader, but throws at its end what ended the walk', async () => {
+  test('does not stop the reader if the walk fails, but throws the error at its end', async () => {
     class Stop extends WalkEnded {}
     const visitor: Visitor = {
       content: () => (bytes) => {

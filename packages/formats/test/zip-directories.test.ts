@@ -23,22 +23,22 @@ function plainNumbers(bytes: Buffer): Buffer {
 describe('zip64 records', () => {
   const whole = zip(members, { zip64: true })
 
-  test('are read beside plain numbers too', async () => {
+  test('reads zip64 records, also beside 32-bit numbers', async () => {
     expect(await judge(plainNumbers(whole))).toMatchObject({ sound: true, evidence: { entries: 2 } })
   })
 
-  test('may be shifted by bytes before the archive, like all other offsets', async () => {
+  test('accepts zip64 records that are shifted by bytes before the archive', async () => {
     expect(await judge(zip(members, { zip64: true, prefix: noise(300) }))).toMatchObject({ sound: true })
   })
 
-  test('are damage at another offset than their locator states', async () => {
+  test('rejects zip64 records at another offset than their locator states as damaged', async () => {
     const copy = Buffer.from(whole)
     const locator = copy.lastIndexOf('PK\x06\x07', undefined, 'latin1')
     copy.writeUInt32LE(7, locator + 8)
     expect(await judge(copy)).toMatchObject({ sound: false })
   })
 
-  test('are damage if a member has saturated sizes but no zip64 field', async () => {
+  test('rejects a zip as damaged if a member has saturated sizes but no zip64 field', async () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)
@@ -46,7 +46,7 @@ describe('zip64 records', () => {
   })
 })
 
-test('a signature between directory and end record passes, and other bytes are damage', async () => {
+test('accepts a signature between the directory and the end record, and rejects other bytes there as damaged', async () => {
   const whole = zip(members)
   const end = whole.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   const signature = Buffer.concat([Buffer.from('PK\x05\x05\x10\x00', 'latin1'), noise(16)])

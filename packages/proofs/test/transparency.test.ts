@@ -21,12 +21,15 @@ function treeHash(entries: readonly string[]): Buffer {
 const entriesOf = (count: number) => Array.from({ length: count }, (_, at) => `entry ${at}`)
 
 describe('Merkle tree', () => {
-  test.each([0, 1, 2, 3, 5, 8, 255, 256, 257, 511, 600, 1025])('computes the root of %d entries as in RFC 6962', (count) => {
-    const entries = entriesOf(count)
-    expect(new MemoryLog(entries).root()).toEqual(treeHash(entries))
-  })
+  test.each([0, 1, 2, 3, 5, 8, 255, 256, 257, 511, 600, 1025])(
+    'computes the Merkle root of %d entries as in RFC 6962',
+    (count) => {
+      const entries = entriesOf(count)
+      expect(new MemoryLog(entries).root()).toEqual(treeHash(entries))
+    },
+  )
 
-  test('computes the root from a frontier, largest subtree first', () => {
+  test('computes the Merkle root from a frontier, largest subtree first', () => {
     const entries = entriesOf(13)
     expect(computeRoot([entries.slice(0, 8), entries.slice(8, 12), entries.slice(12)].map(treeHash))).toEqual(treeHash(entries))
   })
@@ -55,7 +58,7 @@ describe('Merkle tree', () => {
     for (const index of [7, -1, Number.NaN]) expect(computeRootFromProof(leaf, { index, size: 7 }, log.proof(3))).toBeUndefined()
   })
 
-  test('covers any range with adjacent runs of stored hashes, each with fewer than 256 hashes', () => {
+  test('covers any range with adjacent runs of fewer than 256 stored hashes each', () => {
     const ranges = fc.tuple(fc.nat({ max: 2 ** 31 }), fc.integer({ min: 1, max: 40 })).map(([at, bits]) => {
       const length = 1 + (at % 2 ** Math.min(bits, 30))
       const aligned = 2 ** Math.ceil(Math.log2(length))
@@ -83,7 +86,7 @@ describe('parseTilePath', () => {
     ['1/x001/234', { level: 1, place: 1234, width: 256 }],
     ['entries/x001/x234/067.p/255', { level: 'entries', place: 1234067, width: 255 }],
     ['63/999', { level: 63, place: 999, width: 256 }],
-  ])('parses %s', (path, tile) => expect(parseTilePath(path)).toEqual(tile))
+  ])('parses the tile path %s', (path, tile) => expect(parseTilePath(path)).toEqual(tile))
 
   test.each([
     '',
@@ -117,7 +120,7 @@ describe('parseTilePath', () => {
     '0/000\n',
     '0/٠٠٠',
     '0/x999/x999/x999/x999/x999/999',
-  ])('rejects %j', (path) => expect(parseTilePath(path)).toBeUndefined())
+  ])('rejects the tile path %j', (path) => expect(parseTilePath(path)).toBeUndefined())
 })
 
 test('encodes each entry of a bundle after its length in two bytes', () => {
@@ -134,7 +137,7 @@ describe('checkpoint', () => {
   const key = newSigningKey('sig_1')
   const text = formatCheckpoint({ origin, size: 1, root })
 
-  test('is a note with origin, size and root, signed with the named key', () => {
+  test('a checkpoint is a note with origin, size and root, signed with the named key', () => {
     const note = parseNote(signNote(text, origin, key))!
     expect(note.text).toBe(`${origin}\n1\n${root.toString('base64')}\n`)
     expect(isSignedBy(note, origin, key.publicKey)).toBe(true)

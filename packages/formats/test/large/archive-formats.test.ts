@@ -38,7 +38,7 @@ function withComment(archive: Buffer, comment: Buffer): Buffer {
 }
 
 describe('zip', () => {
-  test('accepts an empty archive', async () => {
+  test('accepts an empty zip', async () => {
     expect(await judge(readZip, emptyZip)).toMatchObject({ sound: true })
   })
 
@@ -64,7 +64,7 @@ describe('zip', () => {
     expect(await judge(readZip, bytes)).toMatchObject({ sound: true })
   })
 
-  test('accepts a zip with an encrypted directory, and rejects it if truncated', async () => {
+  test('accepts a zip with an encrypted directory, and rejects a truncated one', async () => {
     const archive = hiddenZip()
     expect(await judge(readZip, archive)).toMatchObject({
       sound: true,
@@ -79,7 +79,7 @@ describe('zip', () => {
       expect(await judge(readZip, broken)).toMatchObject({ sound: false })
   })
 
-  test('notes members that were not read', async () => {
+  test('notes zip members that were not read', async () => {
     const notes = async (bytes: Buffer) => ((await judge(readZip, bytes)) as { notes: string[] }).notes.join()
     expect(await notes(zip([{ name: 'secret', data: noise(50), stored: true, encrypted: true }]))).toMatch(
       /1 of 1 members are encrypted/,
@@ -149,7 +149,7 @@ describe('zip', () => {
     expect(await judge(readZip, bytes)).toMatchObject({ sound: false, maliciousConstruction })
   })
 
-  test('reads a nested archive that is too large for memory', async () => {
+  test('reads a nested zip that is too large for memory', async () => {
     const inner = zip([
       { name: 'ballast', data: noise(9_000_000), stored: true },
       { name: '../evil', data: 'x' },
@@ -160,7 +160,7 @@ describe('zip', () => {
     })
   })
 
-  test('tests members with other methods by 7-Zip', async () => {
+  test('uses 7-Zip to test members with other compression methods', async () => {
     const bytes = await sevenZip({ 'a.txt': text }, ['-mm=bzip2'], 'zip')
     expect(await judge(readZip, bytes)).toMatchObject({ sound: true, notes: [] })
     const damaged = Buffer.from(bytes)
@@ -168,21 +168,21 @@ describe('zip', () => {
     expect(await judge(readZip, damaged)).toMatchObject({ sound: false })
   })
 
-  test('lists the directory without trusting it', () => {
+  test('lists the directory of a zip without trusting it', () => {
     const entries = listZipEntries(sourceOf(zip([{ name: 'a', data: text, crc: 1 }])), limits())
     expect(entries).toMatchObject([{ name: 'a', method: 8, uncompressedSize: 1240, encrypted: false }])
     expect(listZipEntries(sourceOf(zip(plain)), limits({ maxEntries: 2 }))).toHaveLength(2)
     expect(listZipEntries(sourceOf(noise(1000)), limits())).toBeNull()
   })
 
-  test('rejects every truncation', async () => {
+  test('rejects every truncation of a zip', async () => {
     const bytes = zip(plain)
     for (let length = 0; length < bytes.length; length += 7) {
       expect(await judge(readZip, bytes.subarray(0, length))).toMatchObject({ sound: false })
     }
   })
 
-  test('stops at the deadline', async () => {
+  test('stops reading a zip at the deadline', async () => {
     await expect(judge(readZip, zip(plain), { deadline: 1 })).rejects.toThrow(DeadlineExceeded)
   })
 })
@@ -190,7 +190,7 @@ describe('zip', () => {
 describe('gzip', () => {
   const bytes = gzipSync(text)
 
-  test('accepts whole, concatenated and padded files, and a tar inside', async () => {
+  test('accepts whole, concatenated and padded gzip files, and a tar inside gzip', async () => {
     expect(await judge(readGzip, bytes)).toMatchObject({ sound: true, evidence: { members: 1, unpacked_bytes: 1240 } })
     expect(await judge(readGzip, Buffer.concat([bytes, bytes, zeros(700)]))).toMatchObject({
       sound: true,
@@ -201,7 +201,7 @@ describe('gzip', () => {
     })
   })
 
-  test('rejects damaged data, checksum, length or trailing bytes', async () => {
+  test('rejects a gzip with damaged data, a wrong checksum or length, or trailing bytes', async () => {
     for (const at of [2, 3, 30, bytes.length - 8, bytes.length - 1]) {
       const copy = Buffer.from(bytes)
       copy[at]! ^= 0xff
@@ -213,17 +213,17 @@ describe('gzip', () => {
     }
   })
 
-  test('distinguishes damage from damage of the archive inside', async () => {
+  test('distinguishes a damaged gzip from a damaged archive inside it', async () => {
     const copy = gzipSync(await tarOf([{ name: 'a', data: noise(50_000) }]))
     expect(await judge(readGzip, copy.subarray(0, 30_000))).toMatchObject({ sound: false })
   })
 
-  test('rejects a tgz without a tar', async () => {
+  test('rejects a tgz that does not contain a tar', async () => {
     expect(await judge(readGzip, bytes, {}, 'tgz')).toMatchObject({ sound: false })
     expect(await judge(readGzip, bytes, {}, 'gz')).toMatchObject({ sound: true })
   })
 
-  test('rejects bombs and malicious nested archives', async () => {
+  test('rejects gzip bombs and malicious nested archives', async () => {
     expect(await judge(readGzip, gzipSync(zeros(20_000_000)))).toMatchObject({ maliciousConstruction: 'archive_ratio' })
     expect(await judge(readGzip, gzipSync(noise(3_000_000)), { maxUnpackedBytes: 1_000_000 })).toMatchObject({
       maliciousConstruction: 'archive_size',
@@ -246,14 +246,14 @@ describe('tar', () => {
       { name: 'folder/hard', type: 'link', linkname: 'folder/a.txt' },
     ])
 
-  test('accepts long names, and links to the inside', async () => {
+  test('accepts long names in a tar, and links that stay inside it', async () => {
     const bytes = await sample()
     expect(await judge(readTar, bytes)).toMatchObject({ sound: true, evidence: { entries: 5, content_bytes: 1241 } })
     expect(await judge(readTar, bytes.subarray(0, -1024))).toMatchObject({ sound: true })
     expect(await judge(readTar, Buffer.concat([bytes, zeros(5000)]))).toMatchObject({ sound: true })
   })
 
-  test('rejects a truncation, a wrong checksum and a size beyond the end', async () => {
+  test('rejects a tar with a truncation, a wrong checksum or a size beyond the end', async () => {
     const bytes = await sample()
     for (const length of [0, 100, 511, 1025, 1536, 2047])
       expect(await judge(readTar, bytes.subarray(0, length))).toMatchObject({ sound: false })
@@ -276,13 +276,13 @@ describe('tar', () => {
     ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
     ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
     ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],
-  ])('rejects a file with %s as malicious', async (_, members, maliciousConstruction) => {
+  ])('rejects a tar with %s as malicious', async (_, members, maliciousConstruction) => {
     expect(await judge(readTar, await tarOf(members))).toMatchObject({ sound: false, maliciousConstruction })
   })
 })
 
 describe('7z', () => {
-  test('is tested by 7-Zip, member by member', async () => {
+  test('tests each member of a 7z with 7-Zip', async () => {
     const bytes = await sevenZip({ 'a.txt': text, 'b.bin': noise(5000) })
     expect(await judge(readSevenZip, bytes)).toMatchObject({
       sound: true,
@@ -297,7 +297,7 @@ describe('7z', () => {
     expect(await judge(readSevenZip, bytes.subarray(0, -1))).toMatchObject({ sound: false })
   })
 
-  test('passes with a note if it has a password, with or without a hidden directory', async () => {
+  test('accepts a 7z with a password, with or without a hidden directory, with a note', async () => {
     expect(await judge(readSevenZip, encrypted7z)).toMatchObject({
       sound: true,
       notes: [expect.stringMatching(/1 of 1 members are encrypted/)],
@@ -308,7 +308,7 @@ describe('7z', () => {
     })
   })
 
-  test('is rejected by its headers if it is a bomb', async () => {
+  test('rejects a 7z bomb based on its headers', async () => {
     expect(await judge(readSevenZip, await sevenZip({ zeros: zeros(20_000_000) }))).toMatchObject({
       sound: false,
       maliciousConstruction: 'archive_ratio',
@@ -316,7 +316,7 @@ describe('7z', () => {
   })
 })
 
-test('no mutation makes a reader throw or hang', async () => {
+test('no mutation of an archive makes a reader throw or hang', async () => {
   const samples: [FormatReader, Buffer, number][] = [
     [readZip, zip([...plain, { name: 'inner.zip', data: zip(plain) }, { name: 'link', data: 'folder', symlink: true }]), 400],
     [readZip, zip(plain, { zip64: true, comment: 'hello' }), 300],

@@ -90,7 +90,7 @@ describe.each(readers)('%s', (name, reader) => {
       expect(await read(reader, firstPart(sample(name), share))).toMatchObject(broken(/./))
   })
 
-  test('accepts bytes after the image', async () => {
+  test('accepts bytes after the end of the image', async () => {
     expect(await read(reader, Buffer.concat([sample(name), Buffer.alloc(8), trailer]))).toMatchObject(sound)
   })
 
@@ -100,14 +100,14 @@ describe.each(readers)('%s', (name, reader) => {
     expect(await read(reader, damaged(sample(name), 0, 16))).toMatchObject(broken(/./))
   })
 
-  test('returns a verdict for every mutation', async () => {
+  test('returns a verdict for every mutation of the image', async () => {
     for (const mutation of mutationsOf(sample(name), 60, name.length)) {
       const verdict = await read(reader, mutation)
       expect(typeof verdict.sound).toBe('boolean')
     }
   })
 
-  test('rejects too many pixels by the header', async () => {
+  test('rejects an image with too many pixels based on its header', async () => {
     // Uncompressed pixels all exist.
     expect(await read(reader, sample(name), { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
   })
@@ -117,14 +117,14 @@ describe.each(readers)('%s', (name, reader) => {
     expect(await read(reader, padded, { maxPictureBits: 20 })).toMatchObject(name === 'bmp' ? sound : flood)
   })
 
-  test('stops at its deadline', async () => {
+  test('stops decoding at its deadline', async () => {
     if (name === 'bmp') return // one look at its header decides
     await expect(read(reader, sample(name), { deadline: Date.now() - 1 })).rejects.toThrow(DeadlineExceeded)
   })
 })
 
 describe('png', () => {
-  test('rejects 100 megapixels by the header, and reads them in bounded memory if allowed', async () => {
+  test('rejects a png of 100 megapixels based on its header, or decodes it in bounded memory if allowed', async () => {
     const bomb = pngClaiming(10_001, 10_001, 10_002 * 10_001)
     expect(bomb.length).toBeLessThan(200_000)
     expect(await read(readPng, bomb)).toMatchObject(flood)
@@ -133,7 +133,7 @@ describe('png', () => {
     expect(process.memoryUsage.rss() - before).toBeLessThan(90 * 1024 * 1024)
   })
 
-  test('checks every checksum except those of optional chunks', async () => {
+  test('verifies every checksum of a png except those of optional chunks', async () => {
     const bytes = sample('png')
     const data = bytes.indexOf('IDAT')
     expect(await read(readPng, damaged(bytes, data + 20, 1, (bytes[data + 20] as number) ^ 1))).toMatchObject(
@@ -145,45 +145,45 @@ describe('png', () => {
     expect(await read(readPng, withComment)).toMatchObject({ sound: true, notes: [expect.stringMatching(/tEXt/)] })
   })
 
-  test('rejects data with fewer rows than the header states', async () => {
+  test('rejects a png with fewer rows than its header states', async () => {
     expect(await read(readPng, pngClaiming(100, 100, 500))).toMatchObject(broken(/decoded/))
     expect(await read(readPng, pngClaiming(100, 100, 101 * 100))).toMatchObject(sound)
   })
 })
 
 describe('jpeg', () => {
-  test('reports truncation at the end, and damage if a part is missing', async () => {
+  test('reports a jpeg as truncated if its end is missing, and as damaged if another part is missing', async () => {
     const bytes = sample('jpeg')
     expect(await read(readJpeg, bytes.subarray(0, -40))).toMatchObject(broken(/truncated|damaged/))
     expect(await read(readJpeg, Buffer.concat([bytes.subarray(0, -1000), bytes.subarray(-700)]))).toMatchObject(broken(/damaged/))
   })
 
-  test('rejects an invalid number of bits per sample', async () => {
+  test('rejects a jpeg with an invalid number of bits per sample', async () => {
     const bytes = sample('jpeg')
     const frame = bytes.indexOf(Buffer.from([0xff, 0xc0]))
     expect(await read(readJpeg, damaged(bytes, frame + 4, 1, 255))).toMatchObject(broken(/255 bits/))
   })
 
-  test('accepts a second image that a camera appended', async () => {
+  test('accepts a second image that a camera appended to a jpeg', async () => {
     expect(await read(readJpeg, Buffer.concat([sample('jpeg'), sample('progressiveJpeg')]))).toMatchObject(sound)
   })
 })
 
 describe('gif', () => {
-  test('checks all frames', async () => {
+  test('decodes all frames of a gif', async () => {
     const bytes = sample('animatedGif')
     expect(await read(readGif, bytes)).toMatchObject({ evidence: { frames: 3 } })
     expect(await read(readGif, damaged(bytes, bytes.length - 400, 60, 0xff))).toMatchObject(broken(/picture 3/))
   })
 
-  test('accepts a missing end mark', async () => {
+  test('accepts a gif without an end marker', async () => {
     const bytes = sample('gif')
     expect(await read(readGif, bytes.subarray(0, -1))).toMatchObject({ sound: true, notes: [expect.stringMatching(/end mark/)] })
   })
 })
 
 describe('webp', () => {
-  test('counts all frames', async () => {
+  test('counts all frames of a webp', async () => {
     expect(await read(readWebp, sample('animatedWebp'))).toMatchObject({ sound: true, evidence: { frames: 3 } })
   })
 })
@@ -197,7 +197,7 @@ test('rejects a png with an unknown critical chunk, and accepts an unknown optio
 })
 
 describe('a large png, inflated in chunks', () => {
-  test('passes, and is rejected if damaged, without its last rows or with an unknown filter', async () => {
+  test('accepts a large intact png, and rejects it if it is damaged, lacks rows or has an unknown filter', async () => {
     const [width, rowBytes] = [1500, 1501]
     const rows = Buffer.alloc(3000 * rowBytes, noise(100_003))
     for (let row = 0; row < 3000; row++) rows[row * rowBytes] = 1
@@ -227,7 +227,7 @@ describe('a large png, inflated in chunks', () => {
 })
 
 describe('tiff', () => {
-  test('opens a large black-and-white plan, because the limit counts bits', async () => {
+  test('accepts a large black-and-white tiff, because the pixel limit counts bits', async () => {
     const create = { width: 9_933, height: 9_933, channels: 3, background: 'white' } as const
     const scan = await sharp({ create, limitInputPixels: false })
       .toColourspace('b-w')
@@ -236,11 +236,11 @@ describe('tiff', () => {
     expect(await read(readTiff, scan)).toMatchObject({ sound: true, evidence: { width: 9_933, height: 9_933 } })
   })
 
-  test.each(['none', 'lzw', 'deflate'] as const)('accepts compression %s', async (compression) => {
+  test.each(['none', 'lzw', 'deflate'] as const)('accepts a tiff with compression %s', async (compression) => {
     expect(await read(readTiff, await tiff(compression))).toMatchObject(sound)
   })
 
-  test('reads circular pages once', async () => {
+  test('reads the pages of a tiff once if they form a cycle', async () => {
     expect(await read(readTiff, await circularTiff())).toMatchObject({
       sound: true,
       evidence: { pages: 1 },
@@ -248,7 +248,7 @@ describe('tiff', () => {
     })
   })
 
-  test('samples that libvips leaves out are judged by their structure; impossible ones are broken', async () => {
+  test('checks the structure of tiff samples that libvips skips, and rejects impossible ones', async () => {
     const layout = { bits: 12, samples: 1, compression: 1, data: Buffer.alloc(60, 0x5a) }
     expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(broken(/40 of 60 bytes/))
@@ -259,7 +259,7 @@ describe('tiff', () => {
     expect(await read(readTiff, rawTiff({ ...layout, compression: 777 }), {}, 'tif')).toMatchObject(broken(/compression 777/))
   })
 
-  test('decodes a file without a photometric field as readers do', async () => {
+  test('decodes a tiff without a photometric field like other readers', async () => {
     for (const compression of ['none', 'lzw'] as const) {
       const untold = withoutTiffField(await tiff(compression), 262)
       expect(await read(readTiff, untold)).toEqual({
@@ -276,13 +276,13 @@ describe('tiff', () => {
     expect(await read(readTiff, cut)).toMatchObject(broken(/30 of 40 bytes/))
   })
 
-  test('detects damage in tiles and strips', async () => {
+  test('detects damage in the tiles and strips of a tiff', async () => {
     const bytes = await tiledTiff()
     expect(await read(readTiff, bytes)).toMatchObject(sound)
     expect(await read(readTiff, damaged(bytes, 300, 200, 0xff))).toMatchObject(broken(/decoded/))
   })
 
-  test('detects data beyond the end', async () => {
+  test('detects tiff data beyond the end of the file', async () => {
     const bytes = await tiff('none')
     expect(await read(readTiff, Buffer.concat([bytes.subarray(0, 8), bytes.subarray(bytes.length - 300)]))).toMatchObject(
       broken(/./),
@@ -291,27 +291,27 @@ describe('tiff', () => {
 })
 
 describe('bmp', () => {
-  test.each([1, 4, 8, 16, 24, 32])('accepts %i bits per pixel', async (depth) => {
+  test.each([1, 4, 8, 16, 24, 32])('accepts a bmp with %i bits per pixel', async (depth) => {
     expect(await read(readBmp, bmp({ depth }))).toMatchObject(sound)
     expect(await read(readBmp, bmp({ depth }).subarray(0, -25))).toMatchObject(broken(/truncated/))
   })
 
-  test.each([12, 16, 40, 52, 56, 64, 108, 124])('accepts a header of %i bytes', async (headerSize) => {
+  test.each([12, 16, 40, 52, 56, 64, 108, 124])('accepts a bmp with a header of %i bytes', async (headerSize) => {
     expect(await read(readBmp, bmp({ headerSize }))).toMatchObject(sound)
   })
 
-  test('accepts rows without padding, and rejects a truncated last row', async () => {
+  test('accepts a bmp without row padding, and rejects a truncated last row', async () => {
     const rows = (length: number) => read(readBmp, bmp({ data: Buffer.alloc(length, 0x33) }))
     expect(await rows(180)).toMatchObject(sound)
     expect(await rows(190)).toMatchObject(sound)
     expect(await rows(188)).toMatchObject(broken(/truncated/))
   })
 
-  test('accepts a top-down image', async () => {
+  test('accepts a top-down bmp', async () => {
     expect(await read(readBmp, bmp({ height: -6 }))).toMatchObject(sound)
   })
 
-  test('rejects invalid headers', async () => {
+  test('rejects a bmp with an invalid header', async () => {
     expect(await read(readBmp, bmp({ planes: 5000 }))).toMatchObject(broken(/planes/))
     expect(await read(readBmp, bmp({ width: -10 }))).toMatchObject(broken(/size/))
     expect(await read(readBmp, bmp({ headerSize: 90 }))).toMatchObject(broken(/unknown size/))
@@ -320,7 +320,7 @@ describe('bmp', () => {
     expect(await read(readBmp, bmp({ width: 3_000_000, height: 2_000_000 }))).toMatchObject(flood)
   })
 
-  test('follows runs to their end mark', async () => {
+  test('decodes run-length encoded rows of a bmp up to their end marker', async () => {
     const rle = (data: Buffer) => bmp({ depth: 8, compression: 1, data })
     expect(await read(readBmp, rle(rleRows()))).toMatchObject(sound)
     expect(await read(readBmp, rle(rleRows(6, false)))).toMatchObject(sound)
@@ -329,7 +329,7 @@ describe('bmp', () => {
 })
 
 describe('heic', () => {
-  test('rejects an AVIF with the extension heic, and notes that a HEIC is not decoded', async () => {
+  test('rejects an AVIF with the extension heic, and notes that a HEIC was not decoded', async () => {
     expect(await read(readHeic, sample('avif').subarray(0, 100))).toMatchObject(broken(/./))
     const heic = Buffer.from(sample('avif'))
     for (let at = heic.indexOf('avif'); at >= 0 && at < 40; at = heic.indexOf('avif', at)) heic.write('heic', at, 'latin1')

@@ -29,7 +29,7 @@ async function findProblem(work: Promise<unknown>): Promise<string | undefined> 
 describe.each(kinds)('data compressed as %s', (kind) => {
   const packed = packers[kind](content)
 
-  test('is inflated in chunks of any size, and its length is reported', async () => {
+  test('inflates data in chunks of any size and reports its length', async () => {
     for (const size of [1000, 65_536, packed.length]) {
       let consumed = 0
       const out = await whole(inflateChunks(kind, inChunks(packed, size), (bytes) => (consumed = bytes)))
@@ -37,7 +37,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     }
   })
 
-  test('ends before bytes that follow it', async () => {
+  test('stops inflating before the bytes that follow the data', async () => {
     const followed = Buffer.concat([packed, Buffer.alloc(5000)])
     for (const size of [packed.length, 1000, followed.length]) {
       let consumed = 0
@@ -46,7 +46,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     }
   })
 
-  test('is rejected if it is truncated or in another format', async () => {
+  test('rejects compressed data that is truncated or in another format', async () => {
     expect(await findProblem(whole(inflateChunks(kind, [packed.subarray(0, -9)])))).toBe('unexpected end of file')
     expect(await findProblem(whole(inflateChunks(kind, [])))).toBe('unexpected end of file')
     expect(await findProblem(whole(inflateChunks(kind, [Buffer.alloc(100, 0xff)])))).toMatch(
@@ -55,7 +55,7 @@ describe.each(kinds)('data compressed as %s', (kind) => {
     expect((await whole(inflateChunks(kind, [packed]))).equals(content)).toBe(true)
   })
 
-  test('is inflated beside and after other streams, with any window size', async () => {
+  test('inflates a stream before and after other streams, with any window size', async () => {
     const one = fc.record({
       from: fc.nat(content.length),
       bits: fc.integer({ min: 9, max: 15 }),
@@ -91,7 +91,7 @@ test('inflates consecutive gzip members in chunks of any size', async () => {
     expect((await whole(inflateChunks('gzip', inChunks(two, size)))).toString()).toBe('one, two')
 })
 
-test('throws the error of the source', async () => {
+test('throws the error of the source stream', async () => {
   const failing = (function* () {
     yield deflateSync(content).subarray(0, 100)
     throw new Error('the disk is gone')

@@ -36,11 +36,11 @@ describe('exponential entities', () => {
       { ...office.openDocument('odt'), 'Object 1/content.xml': laughs },
     ],
     ['a chapter of a book', readEpub, { ...office.epub(), 'OEBPS/chapter.xhtml': laughs }],
-  ])('are malicious in %s', async (_, reader, parts) => {
+  ])('rejects exponential entities in %s as malicious', async (_, reader, parts) => {
     expect(await getMaliciousConstruction(reader, office.packed(parts))).toBe('xml_entities')
   })
 
-  test('are not found in a page of a book with common entities', async () => {
+  test('does not report exponential entities in an e-book page with common entities', async () => {
     const page = '<!DOCTYPE html [<!ENTITY nbsp "&#160;">]><html xmlns="http://www.w3.org/1999/xhtml">&nbsp;</html>'
     expect(await judge(readEpub, office.packed({ ...office.epub(), 'OEBPS/a.xhtml': page }))).toMatchObject({ sound: true })
   })
@@ -51,13 +51,13 @@ describe('XML that fills memory', () => {
     ['a large document type declaration', `<!DOCTYPE a [${'<'.repeat(2_500_000)}]><a/>`, 'xml_prologue'],
     ['100,000 declarations', `<!DOCTYPE a [${'<!ENTITY e "x">'.repeat(200_000)}]><a/>`, 'xml_prologue'],
     ['too many attributes', `<a ${Array.from({ length: 10_001 }, (_, at) => `a${at}=""`).join(' ')}/>`, 'xml_attributes'],
-  ])('%s', async (_, text, maliciousConstruction) => {
+  ])('rejects XML with %s as malicious', async (_, text, maliciousConstruction) => {
     expect(await getMaliciousConstruction(readXml, Buffer.from(text))).toBe(maliciousConstruction)
   })
 })
 
 describe('PDF', () => {
-  test('rejects a bomb in a content stream as malicious', async () => {
+  test('rejects a PDF with a decompression bomb in a content stream as malicious', async () => {
     const bomb = gzipBomb()
     const stream = `<< /Length ${bomb.length} /Filter /FlateDecode >>\nstream\n${bomb.toString('latin1')}\nendstream`
     const page = '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R >>'
@@ -79,14 +79,14 @@ describe('PDF', () => {
     ],
     ['with bytes after it', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
-  ])('detects a polyglot document %s', async (_, make, isMalicious) => {
+  ])('detects a polyglot PDF %s', async (_, make, isMalicious) => {
     const source = sourceOf(make(pdf()))
     expect(polyglot(source, await recognise(source, limits()), limits())?.maliciousConstruction).toBe(
       isMalicious ? 'polyglot' : undefined,
     )
   })
 
-  test('accepts an image that mentions PDF', async () => {
+  test('accepts an image whose metadata mentions PDF', async () => {
     const source = sourceOf(Buffer.concat([gif('%PDF-1.4'), Buffer.from('the end')]))
     expect(polyglot(source, await recognise(source, limits()), limits())).toBeUndefined()
   })
@@ -124,7 +124,7 @@ describe('archives with many small parts', () => {
     })
   })
 
-  test('checks a large member between small ones', async () => {
+  test('checks a large gzip member between small ones', async () => {
     const large = gzipSync(Buffer.alloc(900_000, 'line of text\n'), { level: 1 })
     const damaged = Buffer.from(large)
     damaged[damaged.length - 6]! ^= 1
@@ -146,7 +146,7 @@ describe('required parts of a document', () => {
     `<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0">${entries}</manifest:manifest>`
   const styles = '<office:document-styles xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"/>'
 
-  test('rejects relationships of another document', async () => {
+  test('rejects an OOXML document whose relationships belong to another document', async () => {
     const parts = { ...office.docx(), 'word/_rels/document.xml.rels': '<x/>' }
     expect(await getMaliciousConstruction(readOoxml('docx'), office.packed(parts))).toMatch(/<x>, not a <Relationships>/)
   })
@@ -177,7 +177,7 @@ describe('Office documents older than compound files', () => {
   word.writeUInt32LE(384, 24)
   word.writeUInt32LE(500, 28)
 
-  test('pass by their first record', async () => {
+  test('accepts an old Office document based on its first record', async () => {
     expect(await judge(readOle('xls'), sheet)).toMatchObject({ sound: true })
     expect(await judge(readOle('doc'), word)).toMatchObject({ sound: true })
     expect(await judge(readOle('ppt'), office.compound({ '/PP40': Buffer.alloc(6000, 1) }))).toMatchObject({ sound: true })

@@ -24,11 +24,11 @@ describe('content of a 7z', () => {
     ['a sound tar', async () => sevenZip({ 'a.tar': await tarOf([{ name: 'a', data: text }]) })],
     ['another 7z', async () => wrapped(2, inSevenZip)],
     ['empty members among others', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
-  ])('reads %s and accepts it', async (_, make) => {
+  ])('reads %s inside a 7z and accepts it', async (_, make) => {
     expect(await judge(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
   })
 
-  test('names the damaged member, whatever the order of the members', async () => {
+  test('names the damaged member of a 7z, regardless of the member order', async () => {
     const whole = zip([{ name: 'a', data: text }])
     const bytes = await sevenZip({
       'a.txt': text,
@@ -56,11 +56,11 @@ describe('content of a 7z', () => {
       async () => sevenZip({ 'a.zip': zip(Array.from({ length: 1001 }, (_, at) => ({ name: `${at}` }))) }),
       'archive_entries',
     ],
-  ])('rejects %s as malicious', async (_, make, maliciousConstruction) => {
+  ])('rejects a 7z that contains %s as malicious', async (_, make, maliciousConstruction) => {
     expect(await judge(readSevenZip, await make())).toMatchObject({ sound: false, maliciousConstruction })
   })
 
-  test('rejects a link to the outside as malicious, and accepts one to the inside', async () => {
+  test('rejects a 7z with a link to the outside as malicious, and accepts a link that stays inside', async () => {
     const linking = async (target: string) => {
       const engine = await openSevenZip()
       engine.FS.mkdir('/in')
@@ -86,7 +86,7 @@ describe('a 7z in another archive', () => {
     ['zip', readZip, inZip],
     ['tar', readTar, inTar],
     ['gzip', readGzip, async (_, inner) => gzipSync(inner)],
-  ])('is read inside a %s', async (_, reader, wrap) => {
+  ])('reads a 7z inside a %s', async (_, reader, wrap) => {
     expect(await judge(reader, await wrap('a.7z', await wrapped(1, inSevenZip)))).toMatchObject({ sound: true, notes: [] })
     expect(await judge(reader, await wrap('a.7z', await wrapped(5, inSevenZip)))).toMatchObject({
       sound: false,
@@ -101,7 +101,7 @@ describe('a 7z in another archive', () => {
 })
 
 describe('members of a zip that only 7-Zip unpacks', () => {
-  test('are read too', async () => {
+  test('reads zip members that only 7-Zip can unpack', async () => {
     const lzma = (members: Record<string, Buffer>) => sevenZip(members, ['-mm=LZMA'], 'zip')
     expect(await judge(readZip, await lzma({ 'a.zip': zip([{ name: 'a', data: text }]) }))).toMatchObject({
       sound: true,
