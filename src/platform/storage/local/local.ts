@@ -1,5 +1,5 @@
 import { constants, createReadStream } from 'node:fs'
-import { access, link, mkdir, open, readFile, rename, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { access, link, mkdir, open, readFile, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { DiskReserve } from '../../disk-reserve.js'
@@ -9,10 +9,18 @@ import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
 import { BlobExistsError, type BlobStorage, type DownloadGrant, type StoredBlob } from '../blob-storage.js'
 import type { DownloadUrls } from '../signed-url.js'
-import { ignore, isDiskFull, withStorageErrors } from './disk-faults.js'
-import { DurableDirectories } from './durable-directories.js'
+import {
+  DurableDirectories,
+  ignore,
+  isDiskFull,
+  linkWithoutOverwrite,
+  removeStaleFiles,
+  syncFile,
+  temporaryPath,
+  withStorageErrors,
+  writeDurably,
+} from './disk.js'
 import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
-import { removeStaleFiles, temporaryPath, writeDurably } from './temporary-files.js'
 
 const readBytes = 256 * 1024
 // Paths are leased for at most two hours. Directories of older files therefore receive no new ones.
@@ -265,33 +273,4 @@ async function assertSize(path: string, size: number): Promise<void> {
     throw storageUnavailable(
       `The temporary file of the upload has ${stats.size} bytes, but ${size} were received. Nothing was stored. Retry the upload.`,
     )
-}
-
-async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, 'r+')
-  await handle.sync().finally(() => handle.close())
-}
-
-// Unlike rename, link never overwrites.
-async function linkWithoutOverwrite(source: string, target: string, path: string): Promise<void> {
-  try {
-    await link(source, target)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new BlobExistsError(path)
-    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EMLINK') throw error
-    await reserveAndRename(source, target, path)
-  }
-}
-
-// For file systems without hard links: reserves the name, then renames over it.
-async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
-  const reserved = await open(target, 'wx', 0o600).catch((error) => {
-    throw error.code === 'EEXIST' ? new BlobExistsError(path) : error
-  })
-  await reserved.close()
-  await rename(source, target).catch(async (error) => {
-    await unlink(target).catch(() => {})
-    throw error
-  })
 }

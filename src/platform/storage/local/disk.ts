@@ -1,0 +1,209 @@
+import fs from 'node:fs'
+import { link, mkdir, open, readdir, rename, stat, unlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Batcher } from '../../batcher.js'
+import { AssayError, storageUnavailable } from '../../errors/errors.js'
+import { isOfEndedProcess, processFileName } from '../../process-file-names.js'
+import { BlobExistsError } from '../blob-storage.js'
+
+/** Creates directories with entries that survive a power failure. Concurrent callers share one fsync of a directory. */
+export class DurableDirectories {
+  readonly #syncs: Batcher<string, unknown>
+  readonly #making = new Map<string, Promise<void>>()
+  readonly #durable = new Set<string>()
+  readonly #root: string
+
+  constructor(root: string, fsync = fsyncDirectory) {
+    this.#root = root
+    this.#syncs = new Batcher({
+      groupOf: (directory) => directory,
+      run: async (callers) => {
+        await fsync(callers[0]!)
+        return callers
+      },
+    })
+  }
+
+  /** Resolves when all existing entries of `directory` are on disk. */
+  async sync(directory: string): Promise<void> {
+    await this.#syncs.add(directory)
+  }
+
+  /** True if `directory` was created or found, and not forgotten since. */
+  has(directory: string): boolean {
+    return directory === this.#root || this.#durable.has(directory)
+  }
+
+  /** Creates `directory` and its missing parents durably. The root must exist. */
+  make(directory: string): Promise<void> {
+    if (this.has(directory)) return Promise.resolve()
+    const making = this.#making.get(directory) ?? this.#make(directory).finally(() => this.#making.delete(directory))
+    this.#making.set(directory, making)
+    return making
+  }
+
+  /** Call it if a directory may have been deleted. */
+  forget(directory: string): void {
+    for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
+  }
+
+  async #make(directory: string): Promise<void> {
+    const parent = dirname(directory)
+    await this.make(parent)
+    await mkdir(directory, { mode: 0o700 }).catch((error) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    // Sync an existing directory too. Another process may have created it without a sync so far.
+    await this.sync(parent)
+    if (this.#durable.size >= 10_000) this.#durable.clear()
+    this.#durable.add(directory)
+  }
+}
+
+// A FileHandle costs twice as much as a descriptor, which matters because a small upload needs only six calls.
+const [openFile, sync] = [promisify(fs.open), promisify(fs.fsync)]
+
+async function fsyncDirectory(directory: string): Promise<void> {
+  const descriptor = await openFile(directory, 'r')
+  try {
+    await sync(descriptor)
+  } finally {
+    // Synchronous, because it writes nothing. An asynchronous call would use another thread.
+    fs.closeSync(descriptor)
+  }
+}
+
+const staleAfterMs = 60 * 60 * 1000
+
+export const temporaryPath = (directory: string) => join(directory, processFileName())
+
+/** Removes files of ended processes from `directory`. Files of other hosts are kept for an hour after their last write. */
+export async function removeStaleFiles(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) {
+    if (await isStale(directory, name)) await unlink(join(directory, name)).catch(() => {})
+  }
+}
+
+async function isStale(directory: string, name: string): Promise<boolean> {
+  if (isOfEndedProcess(name)) return true
+  const stats = await stat(join(directory, name)).catch(() => null)
+  return stats !== null && Date.now() - stats.mtimeMs > staleAfterMs
+}
+
+const [write, datasync] = [promisify(fs.write), promisify(fs.fdatasync)]
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = fs.constants
+const newFile = O_WRONLY | O_CREAT | O_EXCL
+// O_DSYNC writes and syncs in one call. On other systems it may guarantee less than `fdatasync`.
+const synchronousWrite = process.platform === 'linux' ? O_DSYNC : 0
+
+interface WriteOptions {
+  signal?: AbortSignal | undefined
+  /** Syncs the directory entry. Called when the file exists. */
+  syncName?: () => Promise<void>
+}
+
+/** Writes a new file at `path`. Resolves with its size when content and name are on disk. Removes the file on failure. */
+export async function writeDurably(
+  path: string,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
+  { signal, syncName }: WriteOptions = {},
+): Promise<number> {
+  const isBuffer = content instanceof Uint8Array
+  const file = await openFile(path, isBuffer ? newFile | synchronousWrite : newFile, 0o600)
+  try {
+    const [size] = await Promise.all([writeAll(file, content, signal).finally(() => close(file)), syncName?.()])
+    return size
+  } catch (error) {
+    await unlink(path).catch(() => {})
+    throw error
+  }
+}
+
+// Not awaited, because the data is already on disk. Must run once, because the system reuses descriptors.
+const close = (file: number) => fs.close(file, () => {})
+
+async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
+  if (content instanceof Uint8Array) {
+    signal?.throwIfAborted()
+    await writeChunk(file, content)
+    if (!synchronousWrite) await datasync(file)
+    return content.byteLength
+  }
+  let size = 0
+  for await (const chunk of content) {
+    signal?.throwIfAborted()
+    await writeChunk(file, chunk)
+    size += chunk.byteLength
+  }
+  await datasync(file)
+  return size
+}
+
+// On a full disk, a write may be incomplete. The next write then fails.
+async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
+  for (let at = 0; at < chunk.byteLength; ) at += (await write(file, chunk, at, chunk.byteLength - at)).bytesWritten
+}
+
+export const isDiskFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
+
+/** Handler for `catch` that ignores one error code. */
+export const ignore =
+  (code: string) =>
+  (error: NodeJS.ErrnoException): undefined => {
+    if (error.code !== code) throw error
+  }
+
+/** Converts errors of system calls to `storageUnavailable`. Other errors remain unchanged. */
+export async function withStorageErrors<T>(action: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (error instanceof AssayError || typeof code !== 'string' || syscall === undefined) throw error
+    throw storageUnavailable(`The file store currently cannot ${action} (${reason(code)}). Retry later.`, error)
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is exceeded',
+  EROFS: 'the disk is read-only',
+  EACCES: 'permission denied',
+  ENOENT: 'its directory does not exist',
+  EMFILE: 'too many open files',
+  EIO: 'the disk reported an I/O error',
+}
+
+const reason = (code: string) => reasons[code] ?? code
+
+/** Waits until the content of a file is on disk. */
+export async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, 'r+')
+  await handle.sync().finally(() => handle.close())
+}
+
+/** Links or renames `source` to `target`, the file of the blob `path`. Unlike rename, it never overwrites a file. */
+export async function linkWithoutOverwrite(source: string, target: string, path: string): Promise<void> {
+  try {
+    await link(source, target)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw new BlobExistsError(path)
+    if (code !== 'EPERM' && code !== 'ENOTSUP' && code !== 'EMLINK') throw error
+    await reserveAndRename(source, target, path)
+  }
+}
+
+// For file systems without hard links: reserves the name, then renames over it.
+async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
+  const reserved = await open(target, 'wx', 0o600).catch((error) => {
+    throw error.code === 'EEXIST' ? new BlobExistsError(path) : error
+  })
+  await reserved.close()
+  await rename(source, target).catch(async (error) => {
+    await unlink(target).catch(() => {})
+    throw error
+  })
+}
