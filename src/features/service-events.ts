@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import type { SecurityReason } from '../access/security-trail.js'
-import type { Entry } from '../ledger/entry.js'
+import type { LedgerEvents } from '../ledger/ledger.js'
 
 /** Result of one rescanned file. */
 export interface Rescanned {
@@ -8,13 +8,7 @@ export interface Rescanned {
   bytes: number
 }
 
-interface EventArguments {
-  /** An entry of the ledger is durable. */
-  committed: [entry: Entry]
-  /** An entry of the ledger was rejected, or its outcome is unknown. */
-  failed: [entry: Entry]
-  /** The journal of the tenant may have new events. */
-  journaled: [tenantId: string]
+interface EventArguments extends LedgerEvents {
   /** Blobs are due for the sweep. */
   blobsReleased: []
   rescanRequested: []

@@ -8,7 +8,7 @@ import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import { Fold } from '../ledger/fold.js'
 import { IdempotencyService } from '../ledger/idempotency.js'
 import { JournalService } from '../ledger/journal.service.js'
-import { Ledger, type LedgerSubscriber } from '../ledger/ledger.js'
+import { Ledger } from '../ledger/ledger.js'
 import { ReservedPaths } from '../ledger/reserved-paths.js'
 import { startClockSync, synchronizeClock } from '../platform/clock.js'
 import type { Config } from '../platform/config/config.js'
@@ -79,10 +79,8 @@ async function openBase(parts: ServiceParts) {
   const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
   const fold = new Fold(database.writes, onError)
   const journal = new JournalService(database)
-  const ledger = new Ledger(database, {
-    fold,
-    subscribers: [{ journaled: (tenantId) => journal.committed(tenantId) }, publishTo(serviceEvents)],
-  })
+  const ledger = new Ledger(database, { fold, events: serviceEvents })
+  serviceEvents.on('journaled', (tenantId) => journal.committed(tenantId))
   const paths = new ReservedPaths(database.writes)
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
@@ -116,12 +114,6 @@ async function openBase(parts: ServiceParts) {
   }
   return { serviceEvents, fold, ledger, journal, paths, masterKey, identity, limits, storage, security, horizons, onError, close }
 }
-
-const publishTo = (serviceEvents: ServiceEvents): LedgerSubscriber => ({
-  committed: (entry) => serviceEvents.emit('committed', entry),
-  failed: (entry) => serviceEvents.emit('failed', entry),
-  journaled: (tenantId) => serviceEvents.emit('journaled', tenantId),
-})
 
 function createIdentity(
   { config: { jwt }, database: { pool }, databaseUrl }: ServiceParts,

@@ -14,21 +14,25 @@ export type Transaction = Prisma.TransactionClient
 
 type Work<T> = (tx: Transaction) => Promise<{ result: T; entry: Entry | Entry[] }>
 
-/** Called with what happened in the ledger. */
-export interface LedgerSubscriber {
+/** Events that the ledger emits. */
+export interface LedgerEvents {
   /** The entry is durable. */
-  committed?(entry: Entry): void
-  /** `commit` rejected the entry: it was refused or not written, or its outcome is unknown. */
-  failed?(entry: Entry): void
-  /** A change of the tenant is durable: its journal may have new events. */
-  journaled?(tenantId: string): void
+  committed: [entry: Entry]
+  /** `commit` rejected the entry, could not write it, or does not know its outcome. */
+  failed: [entry: Entry]
+  /** A change of the tenant is durable. Its journal may have new events. */
+  journaled: [tenantId: string]
+}
+
+interface Emitter {
+  emit<Name extends keyof LedgerEvents>(name: Name, ...values: LedgerEvents[Name]): unknown
 }
 
 interface LedgerOptions {
   maxGroup?: number
   maxWaiting?: number
   fold?: Pick<Fold, 'note'>
-  subscribers?: LedgerSubscriber[]
+  events?: Emitter
 }
 
 const maxAttempts = 5
@@ -52,22 +56,22 @@ export class Ledger {
   readonly #appends: AppendLane
   readonly #moves: MoveLane
   readonly #fold: Pick<Fold, 'note'> | undefined
-  readonly #subscribers: LedgerSubscriber[]
+  readonly #events: Emitter | undefined
   readonly #answering = new Set<Promise<void>>()
 
   constructor(
     { writes, prisma }: Pick<Database, 'writes' | 'prisma'>,
-    { maxGroup = 512, maxWaiting = 20_000, fold, subscribers = [] }: LedgerOptions = {},
+    { maxGroup = 512, maxWaiting = 20_000, fold, events }: LedgerOptions = {},
   ) {
     this.#prisma = prisma
     this.#fold = fold
-    this.#subscribers = subscribers
+    this.#events = events
     this.#appends = new AppendLane({ pool: writes, maxGroup, maxWaiting, onWritten: (group) => this.#settle(group, []) })
     this.#moves = new MoveLane({
       pool: writes,
       maxGroup,
       onWritten: (group, refusals) => {
-        this.#journaled(movedTenant(group[0]!.entry)!)
+        events?.emit('journaled', movedTenant(group[0]!.entry)!)
         return this.#settle(group, refusals)
       },
     })
@@ -94,7 +98,7 @@ export class Ledger {
   #commit(entry: Entry): Promise<void> {
     return new Promise((resolve, reject) => {
       const fail = (error: unknown) => {
-        for (const subscriber of this.#subscribers) subscriber.failed?.(entry)
+        this.#events?.emit('failed', entry)
         reject(error)
       }
       const tenantId = movedTenant(entry)
@@ -111,7 +115,7 @@ export class Ledger {
     return new Promise((resolve, reject) => {
       const run = async () => {
         const result = await this.#change(tenantId, work)
-        this.#journaled(tenantId)
+        this.#events?.emit('journaled', tenantId)
         resolve(result)
       }
       this.#moves.push(tenantId, { run, reject })
@@ -172,12 +176,8 @@ export class Ledger {
       }
       waiting.resolve()
       this.#note(waiting.entry)
-      for (const subscriber of this.#subscribers) subscriber.committed?.(waiting.entry)
+      this.#events?.emit('committed', waiting.entry)
     }
-  }
-
-  #journaled(tenantId: string): void {
-    for (const subscriber of this.#subscribers) subscriber.journaled?.(tenantId)
   }
 
   #note(entry: Entry): void {

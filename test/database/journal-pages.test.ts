@@ -1,7 +1,9 @@
+import { EventEmitter } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import type { Pool } from 'pg'
 import type { EventType } from '../../src/ledger/event-types.js'
 import { JournalService } from '../../src/ledger/journal.service.js'
+import type { LedgerEvents } from '../../src/ledger/ledger.js'
 import { LedgerFixture } from '../support/accounting.js'
 
 const events = 20_000
@@ -97,7 +99,8 @@ test('a reader that follows the journal receives all past and new events once', 
   const following = await LedgerFixture.open()
   const ours = new JournalService(following.database)
   const context = await following.context('notes')
-  const ledger = following.ledger({ subscribers: [{ journaled: (tenantId) => ours.committed(tenantId) }] })
+  const emitter = new EventEmitter<LedgerEvents>().on('journaled', (tenantId) => ours.committed(tenantId))
+  const ledger = following.ledger({ events: emitter })
   await ledger.commit(await following.upload(context, 1))
   const read: number[] = []
   const over = (async () => {
