@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 import { createInspector, getExtension, type Inspector } from '../inspection/engine/inspect.js'
-import { openLocalContent } from '../inspection/engine/local-content.js'
 import type { ValidationReport } from '../inspection/report.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
+import { openLocalContent } from '../platform/spool/content.js'
 import { maxMegabytes, megabyte } from '../platform/units.js'
 import { type LabelledFile, rate, readLabels } from './error-rates.js'
 

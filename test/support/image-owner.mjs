@@ -1,7 +1,7 @@
 // A process that decodes an endless image, to be killed meanwhile. Prints the id of the decoder process.
 import { fileURLToPath } from 'node:url'
 import { createInspector } from '../../dist/inspection/engine/inspect.js'
-import { openLocalContent } from '../../dist/inspection/engine/local-content.js'
+import { openLocalContent } from '../../dist/platform/spool/content.js'
 
 const inspector = createInspector({
   scanner: {},

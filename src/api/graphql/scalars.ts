@@ -1,5 +1,5 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
-import { IncomingFile } from '../../platform/spool/incoming-file.js'
+import { IncomingFile } from '../../platform/spool/content.js'
 import { losesDigits, losesDigitsMessage } from '../bodies/json.js'
 
 /** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */

@@ -7,7 +7,7 @@ import { JsonObjectScalar, LongScalar, UploadScalar } from '../../api/graphql/sc
 import type { UploadedFile } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import type { ErrorCode } from '../../platform/errors/error-codes.js'
-import type { IncomingFile } from '../../platform/spool/incoming-file.js'
+import type { IncomingFile } from '../../platform/spool/content.js'
 
 @ObjectType({
   implements: Node,

@@ -1,6 +1,8 @@
-import { hash as digestOf } from 'node:crypto'
+import { createHash, hash as digestOf } from 'node:crypto'
 import { createReadStream } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
+import { badUserInput } from '../errors/errors.js'
 
 /** The bytes of one upload, in memory or in a temporary file. The creator of the content disposes of it. */
 export interface Content {
@@ -36,4 +38,54 @@ export async function readRange(content: Content, start: number, end: number): P
   if (from >= to) return Buffer.alloc(0)
   if (content.bytes) return content.bytes.subarray(from, to)
   return Buffer.concat(await content.stream({ start: from, end: to - 1 }).toArray())
+}
+
+/** A received upload. `content` is undefined if the upload exceeded its limit. */
+export interface Spooled {
+  content?: Content
+  /** Number of received bytes. */
+  sizeBytes: number
+  /** Releases the memory or deletes the temporary file. Safe to call twice, and after a store took the file. */
+  dispose(): Promise<void>
+  /** Lets the next upload overwrite the memory. Do not call it if a scanner or a store may still read the content. */
+  recycle?(): void
+}
+
+type Receive = (limit: () => number) => Promise<Spooled>
+
+/** A file of a request whose bytes may still arrive. */
+export class IncomingFile {
+  readonly #name: string | Promise<string>
+  readonly #receive: Receive
+  #isReceived = false
+
+  constructor(name: string | Promise<string>, receive: Receive) {
+    this.#name = name
+    this.#receive = receive
+  }
+
+  /** Name from the client. Do not trust it. See `cleanFilename`. */
+  async name(): Promise<string> {
+    return this.#name
+  }
+
+  /** Receives up to `limit()` bytes. The caller disposes of the result. */
+  async receive(limit: () => number): Promise<Spooled> {
+    // The first field has already disposed of the content.
+    if (this.#isReceived)
+      throw badUserInput([{ field: 'file', message: 'must be used by only one field. Send the file once for each field' }])
+    this.#isReceived = true
+    return this.#receive(limit)
+  }
+}
+
+const maxBytesInMemory = 256 * 1024
+
+/** A file of this machine, as an upload of it would be: in memory if it is small. */
+export async function openLocalContent(path: string): Promise<Content> {
+  const { size } = await stat(path)
+  if (size <= maxBytesInMemory) return memoryContent(await readFile(path))
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+  return fileContent(path, size, hash.digest('hex'))
 }

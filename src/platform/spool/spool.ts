@@ -5,8 +5,8 @@ import { storageUnavailable } from '../errors/errors.js'
 import { newId } from '../ids.js'
 import { isAlive } from '../is-alive.js'
 import { megabyte } from '../units.js'
-import { Intake, type Spooled, toIntakeError } from './intake.js'
-import { UploadMemory } from './upload-memory.js'
+import type { Spooled } from './content.js'
+import { Intake, toIntakeError, UploadMemory } from './intake.js'
 
 // Maximum size of a multipart form without its file.
 const formBytes = 64 * 1024
