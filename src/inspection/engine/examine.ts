@@ -16,7 +16,7 @@ import {
   readerOf,
   textTypeFor,
 } from '@assay/formats'
-import type { Findings, Job } from '../findings.js'
+import type { Findings, Job } from '../report.js'
 
 /** Replaces the reader of an extension. Only tests provide any. */
 export type ReaderOverrides = Record<string, FormatReader>

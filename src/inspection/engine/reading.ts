@@ -1,6 +1,6 @@
 import { defaultLimits, FileSource, MemorySource, type RandomAccessSource, type ReaderLimits } from '@assay/formats'
 import { decodeImagesWith } from '@assay/formats/image'
-import type { Findings, Job } from '../findings.js'
+import type { Findings, Job } from '../report.js'
 import type { OpenScan } from '../scanners/yara/scanning.js'
 import type { WorkerCall } from '../workers/work.js'
 import { examine, type ReaderOverrides } from './examine.js'
