@@ -1,8 +1,12 @@
+import { mapPage, newestFirst, type Page, type PageArgs } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { snakeCase } from '../../platform/case-conversion.js'
 import type { Database } from '../../platform/db/client.js'
-import { toRules, toStoredRules } from './context-rules.js'
+import { numberAt } from '../../platform/ids.js'
+import type { FileContext } from './context.types.js'
+import { fromStoredRules, toRules, toStoredRules } from './context-rules.js'
+import type { ContextVersion } from './context-version.types.js'
 
 /** A row of file_contexts. */
 export type ContextRow = Awaited<ReturnType<Database['prisma']['fileContext']['findMany']>>[number]
@@ -64,4 +68,17 @@ export function toUpdateAudits(
       }),
     )
   return audits
+}
+
+/** The versions of a context's rules, newest first. */
+export async function listVersions(
+  { prisma }: Pick<Database, 'prisma'>,
+  { tenantId, contextId }: FileContext,
+  { page, pageSize, after }: PageArgs,
+): Promise<Page<ContextVersion>> {
+  const place = { page, pageSize, afterId: typeof after === 'string' ? numberAt(after) : undefined }
+  const found = await newestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
+  return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
+    return { version, changedBy, changedAt, rules: fromStoredRules(rules as object) }
+  })
 }

@@ -11,13 +11,12 @@ import { conflict, type FieldError, notFound } from '../../platform/errors/error
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
-import { type ContextRow, toAudit, toUpdateAudits, toVersionRow } from './context-history.js'
+import { type ContextRow, listVersions, toAudit, toUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
 import { changesRules, toPolicy, toRules } from './context-rules.js'
 import type { ContextVersion } from './context-version.types.js'
-import { listVersions } from './context-versions.js'
 
 const contextKeyShape = /^[a-z][a-z0-9_]{0,62}$/
 

@@ -4,8 +4,7 @@ import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
-import { fileColumns, fileJoins } from './file-list.js'
-import { countStatement, type FileFilter, filesInOrder, selectGroups } from './file-order.js'
+import { countStatement, type FileFilter, fileColumns, fileJoins, filesInOrder, selectGroups } from './file-list.js'
 
 /** Filters and order of a list of files. */
 export interface Search extends FileFilter {

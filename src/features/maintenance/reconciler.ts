@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
 import type { Logger } from 'pino'
 import type { Ledger } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
@@ -144,4 +145,10 @@ export class Reconciler {
       update: { value, updatedAt: new Date() },
     })
   }
+}
+
+/** Number of the reconciler's findings. Readiness reads it, so without Prisma, whose engine would be loaded for it. */
+export async function storageFindings(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
+  return rows[0]!.count
 }
