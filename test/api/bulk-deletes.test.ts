@@ -92,11 +92,11 @@ test('rejects a bulk deletion without the delete scope', async () => {
 })
 
 test.each([
-  ['none', []],
-  ['more than a hundred', Array.from({ length: 101 }, () => 'file_x')],
+  ['an empty list', []],
+  ['a list of more than a hundred ids', Array.from({ length: 101 }, () => 'file_x')],
   ['a malformed id', ['x'.repeat(256)]],
-  ['numbers', [1]],
-  ['no list', 'file_x'],
+  ['a list of numbers', [1]],
+  ['a value that is not a list', 'file_x'],
 ])('rejects %s and names file_ids', async (_, fileIds) => {
   expect(getInvalidFields(await tenant.admin.post('/files/delete', { file_ids: fileIds }))).toEqual(['file_ids'])
 })

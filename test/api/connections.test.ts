@@ -19,9 +19,9 @@ afterAll(() => world.close())
 const lists: Record<string, [field: string, filter: string]> = {
   'the call log': ['callLogs', ''],
   'failures in the call log': ['callLogs', 'status: failure'],
-  'a time of the call log': ['callLogs', 'operation: upload, startDate: "2020-01-01", endDate: "2999-01-01"'],
-  'the audit trail': ['auditLogs', ''],
-  'created files in the audit trail': ['auditLogs', 'auditType: file, action: created'],
+  'a period of the call log': ['callLogs', 'operation: upload, startDate: "2020-01-01", endDate: "2999-01-01"'],
+  'the audit log': ['auditLogs', ''],
+  'file creations in the audit log': ['auditLogs', 'auditType: file, action: created'],
 }
 
 test.each(Object.keys(lists))('pages %s backwards and between two cursors, with the total', async (name) => {

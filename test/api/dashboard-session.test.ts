@@ -101,8 +101,8 @@ describe('the cookie', () => {
   // Credentials, and if the request authenticates the user.
   test.each([
     ['with the header that no form can send', { ...dashboard }, true],
-    ['without it', {}, false],
-    ['with another value of it', { 'x-assay-request': 'other' }, false],
+    ['no header', {}, false],
+    ['another value of the header', { 'x-assay-request': 'other' }, false],
   ])('checks the session cookie for %s: %#', async (_how, headers, counts) => {
     const cookie = await cookieOf()
     const answer = await me({ cookie, ...headers })
@@ -147,10 +147,10 @@ describe('the cookie', () => {
 
   test.each([
     ['an API key', () => `assay_session=${tenant.admin.credential}`],
-    ['nothing', () => 'assay_session='],
+    ['an empty value', () => 'assay_session='],
     ['two sessions', async () => `${await cookieOf()}; ${await cookieOf()}`],
-    ['a token that was changed', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
-    ['too much', () => `assay_session=${'a.'.repeat(4500)}`],
+    ['a changed token', async () => `${(await cookieOf()).slice(0, -6)}AAAAAA`],
+    ['a value that is too long', () => `assay_session=${'a.'.repeat(4500)}`],
   ])('rejects a session cookie with %s like an expired token', async (_what, make) => {
     const answer = await world.unauthenticated.get('/files', { cookie: await make(), ...dashboard })
     expect([answer.status, answer.body.error.code]).toEqual([401, 'unauthenticated'])

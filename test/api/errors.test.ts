@@ -118,12 +118,12 @@ describe('401', () => {
   const headers: [string, string | undefined][] = [
     ['no credential', undefined],
     ['an unknown key', `Bearer assay_${'A'.repeat(43)}`],
-    ['no key at all', 'Bearer nonsense'],
+    ['a token that is not a key', 'Bearer nonsense'],
     ['another scheme', 'Basic dXNlcjpwYXNz'],
     ['an empty credential', 'Bearer '],
     ['a malformed token', 'Bearer a.b.c'],
     ['an unsigned token', `Bearer ${btoa('{"alg":"none"}')}.${btoa('{"sub":"usr_x"}')}.`],
-    ['a very long one', `Bearer ${'x'.repeat(8_000)}`],
+    ['a very long credential', `Bearer ${'x'.repeat(8_000)}`],
   ]
   test.each(headers)('returns 401 for %s', async (_what, authorization) => {
     const answer = await world.unauthenticated.get('/files', authorization === undefined ? {} : { authorization })
@@ -224,15 +224,15 @@ describe('JSON bodies', () => {
 
   const json = { 'content-type': 'application/json' }
   const broken: [string, string | Uint8Array][] = [
-    ['not JSON', '{"name": '],
-    ['an array', '[]'],
+    ['with invalid syntax', '{"name": '],
+    ['with an array', '[]'],
     ['null', 'null'],
-    ['a number', '7'],
-    ['text', '"x"'],
-    ['two values', '{}{}'],
-    ['more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
+    ['with a number', '7'],
+    ['with a string', '"x"'],
+    ['with two values', '{}{}'],
+    ['of more than 1 MiB', `{"name":"${'x'.repeat(1_048_576)}"}`],
   ]
-  test.each(broken)('rejects the JSON body %s with 400', async (_what, body) => {
+  test.each(broken)('returns 400 for a JSON body %s', async (_what, body) => {
     expect(getInvalidFields(await tenant.admin.rest('POST', '/api-keys', body, json))).toEqual(['body'])
   })
   test('rejects a JSON body with invalid UTF-8 with 400', async () => {

@@ -245,8 +245,8 @@ describe('the GraphQL subscription', () => {
 
   test.each([
     ['no credential', () => undefined, 4401],
-    ['an unknown one', () => 'assay_unknown', 4401],
-    ['one without the scope', async () => (await tenant.key(['metadata'])).credential, 4403],
+    ['an unknown credential', () => 'assay_unknown', 4401],
+    ['a credential without the scope', async () => (await tenant.key(['metadata'])).credential, 4403],
   ])('rejects the subscription connection for %s', async (_what, credential, code) => {
     const client = connect(await credential())
     const events = client.iterate({ query: subscription })

@@ -44,13 +44,13 @@ const names: [what: string, disposition: string, stored: string][] = [
   ['control characters', 'filename="a\0\u0001\u001b\t\u007fb.txt"', 'ab.txt'],
   ['a control character in the extension', 'filename="a.t\u0007xt"', 'a.txt'],
   ['a lone CR and a lone LF', 'filename="a\rb\nc.txt"', 'abc.txt'],
-  ['the escapes of a browser', 'filename="say %22hi%22%0D%0A.txt"', 'say "hi".txt'],
-  ['other escapes', 'filename="100%25%0a%41.txt"', '100%25%0a%41.txt'],
+  ['escape sequences of a browser', 'filename="say %22hi%22%0D%0A.txt"', 'say "hi".txt'],
+  ['other escape sequences', 'filename="100%25%0a%41.txt"', '100%25%0a%41.txt'],
   ['quotes escaped by a backslash', 'filename="say \\"hi\\".txt"', 'say "hi".txt'],
-  ['a path of Windows', 'filename="C:\\Users\\me\\a.txt"', 'a.txt'],
+  ['a Windows path', 'filename="C:\\Users\\me\\a.txt"', 'a.txt'],
   ['an extended name (RFC 5987)', "filename*=UTF-8''na%C3%AFve%2522%00.txt", 'naïve%22.txt'],
   ['direction marks', 'filename="a\u202etxt.exe\u202c\u2066.txt"', 'atxt.exe.txt'],
-  ['a letter and its accent, apart', 'filename="cafe\0\u0301.txt"', 'café.txt'],
+  ['a letter with a separate accent', 'filename="cafe\0\u0301.txt"', 'café.txt'],
   ['emoji of more than 255 bytes', `filename="${family.repeat(20)}.txt"`, `${[...family.repeat(20)].slice(0, 69).join('')}.txt`],
 ]
 

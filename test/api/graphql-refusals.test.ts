@@ -60,14 +60,14 @@ describe('errors have the codes of REST', () => {
       'not_found',
     ],
     [
-      'an unknown file to hand out',
+      'a download URL of an unknown file',
       () => user.get('/files/file_x'),
       () => user.graphql('mutation { createDownloadUrl(fileId: "file_x") { downloadUrl } }'),
       404,
       'not_found',
     ],
     [
-      'an unknown file to delete',
+      'the deletion of an unknown file',
       () => user.delete('/files/file_x'),
       () => user.graphql('mutation { deleteFile(fileId: "file_x") { fileId } }'),
       404,
@@ -81,28 +81,28 @@ describe('errors have the codes of REST', () => {
       'not_found',
     ],
     [
-      'an unknown context to delete',
+      'the deletion of an unknown context',
       () => user.delete('/contexts/no'),
       () => user.graphql('mutation { deleteContext(contextKey: "no") { contextKey } }'),
       404,
       'not_found',
     ],
     [
-      'an unknown key to revoke',
+      'the revocation of an unknown key',
       () => user.post('/api-keys/key_x/revoke'),
       () => user.graphql('mutation { revokeApiKey(apiKeyId: "key_x") { apiKeyId } }'),
       404,
       'not_found',
     ],
     [
-      'a page of nothing',
+      'page number 0',
       () => user.get('/files?page=0'),
       () => user.graphql('{ files(page: 0) { data { fileId } } }'),
       400,
       'bad_user_input',
     ],
     [
-      'a page of too much',
+      'a page size that is too large',
       () => user.get('/files?page_size=101'),
       () => user.graphql('{ files(pageSize: 101) { data { fileId } } }'),
       400,
@@ -137,7 +137,7 @@ describe('errors have the codes of REST', () => {
       'bad_user_input',
     ],
     [
-      'a duplicate',
+      'a duplicate context key',
       () => user.post('/contexts', notes()),
       () =>
         user.graphql(
@@ -147,7 +147,7 @@ describe('errors have the codes of REST', () => {
       'conflict',
     ],
     [
-      'a context that holds files',
+      'the deletion of a context with files',
       () => user.delete('/contexts/notes'),
       () => user.graphql('mutation { deleteContext(contextKey: "notes") { contextId } }'),
       409,
@@ -161,7 +161,7 @@ describe('errors have the codes of REST', () => {
       'conflict',
     ],
     [
-      'a size that no context may have',
+      'a file larger than every context allows',
       () => user.post('/contexts', { ...notes('n2'), max_file_size_mb: 1_025 }),
       () =>
         user.graphql(
@@ -174,7 +174,7 @@ describe('errors have the codes of REST', () => {
     ['a corrupt file', () => user.upload('notes', 'a.pdf', 'x'), () => uploadByGraphql('a.pdf', 'x'), 422, 'corrupt_file'],
     ['a virus', () => user.upload('notes', 'a.txt', eicar), () => uploadByGraphql('a.txt', eicar), 422, 'virus_detected'],
     [
-      'too large a file',
+      'a file that is too large',
       () => user.upload('notes', 'a.txt', 'x'.repeat(5_242_881)),
       () => uploadByGraphql('a.txt', 'x'.repeat(5_242_881)),
       413,

@@ -80,9 +80,9 @@ describe('POST /files/upload', () => {
   })
 
   test.each([
-    ['', 'an empty one'],
-    ['x'.repeat(256), 'one of 256 characters'],
-    ['a b', 'one with a space'],
+    ['', 'empty'],
+    ['x'.repeat(256), '256 characters'],
+    ['a b', 'contains a space'],
   ])('rejects the Idempotency-Key %j with 400 (%s)', async (value) => {
     expect(await upload(tenant.admin, 'x', { 'idempotency-key': value })).toMatchObject({
       status: 400,

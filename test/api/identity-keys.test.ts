@@ -222,7 +222,7 @@ describe('an upload in progress', () => {
     ['disable', 401, 'unauthenticated'],
     ['revoke', 401, 'unauthenticated'],
     ['suspend', 403, 'forbidden'],
-  ])('rejects an upload in progress after %s', async (how, status, code) => {
+  ])('rejects an upload in progress after a %s request', async (how, status, code) => {
     const tenant = await world.tenant()
     await tenant.context('inbox')
     const key = await tenant.key(['upload'])

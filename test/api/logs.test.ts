@@ -36,13 +36,13 @@ describe('the log contains every call, successful or not', () => {
   const successes: [string, () => Promise<unknown>, Expected][] = [
     ['GET /files', () => key.get('/files'), { operation: 'metadata' }],
     ['GET /files?context', () => key.get('/files?context=notes'), { operation: 'metadata', context: true }],
-    ['metadata', () => key.get(`/files/${fileId}/metadata`), { operation: 'metadata', file: true, context: true }],
-    ['validation', () => key.get(`/files/${fileId}/validation`), { operation: 'metadata', file: true, context: true }],
-    ['download', () => key.get(`/files/${fileId}`), { operation: 'download', file: true, context: true }],
-    ['stats', () => key.get('/stats'), { operation: 'metadata' }],
+    ['file metadata', () => key.get(`/files/${fileId}/metadata`), { operation: 'metadata', file: true, context: true }],
+    ['a validation report', () => key.get(`/files/${fileId}/validation`), { operation: 'metadata', file: true, context: true }],
+    ['a download URL', () => key.get(`/files/${fileId}`), { operation: 'download', file: true, context: true }],
+    ['statistics', () => key.get('/stats'), { operation: 'metadata' }],
     ['a chart', () => key.get('/stats/charts/storage'), { operation: 'metadata' }],
-    ['by context', () => key.get('/stats/by-context/files'), { operation: 'metadata' }],
-    ['logs', () => key.get('/stats/logs'), { operation: 'metadata' }],
+    ['a chart by context', () => key.get('/stats/by-context/files'), { operation: 'metadata' }],
+    ['call logs', () => key.get('/stats/logs'), { operation: 'metadata' }],
     ['a dry run', () => key.upload('notes', 'a.txt', ' ', { path: '/files/validate' }), { operation: 'upload', context: true }],
   ]
   test.each(successes)('logs a successful call for %s', async (_what, act, { operation, file, context }) => {
@@ -70,17 +70,17 @@ describe('the log contains every call, successful or not', () => {
   })
 
   const failures: [string, number, () => ReturnType<Caller['get']>, string][] = [
-    ['a faulty page', 400, () => key.get('/files?page=0'), 'metadata'],
-    ['a faulty date', 400, () => key.get('/stats/logs?start_date=yesterday'), 'metadata'],
-    ['a faulty period', 400, () => key.get('/stats/charts/storage?period=hourly'), 'metadata'],
+    ['an invalid page', 400, () => key.get('/files?page=0'), 'metadata'],
+    ['an invalid date', 400, () => key.get('/stats/logs?start_date=yesterday'), 'metadata'],
+    ['an invalid period', 400, () => key.get('/stats/charts/storage?period=hourly'), 'metadata'],
     ['an unknown file', 404, () => key.get('/files/file_x'), 'download'],
-    ['an unknown file’s metadata', 404, () => key.get('/files/file_x/metadata'), 'metadata'],
-    ['an unknown file’s deletion', 404, () => key.delete('/files/file_x'), 'delete'],
+    ['the metadata of an unknown file', 404, () => key.get('/files/file_x/metadata'), 'metadata'],
+    ['the deletion of an unknown file', 404, () => key.delete('/files/file_x'), 'delete'],
     ['a malformed upload', 415, () => key.post('/files/upload', {}), 'upload'],
     ['an upload without a context', 400, () => key.upload(undefined, 'a.txt', 'x'), 'upload'],
-    ['an upload into an unknown context', 404, () => key.upload('unknown', 'a.txt', 'x'), 'upload'],
+    ['an upload to an unknown context', 404, () => key.upload('unknown', 'a.txt', 'x'), 'upload'],
     ['a rejected upload', 422, () => key.upload('notes', 'a.exe', 'x'), 'upload'],
-    ['a dry run into an unknown context', 404, () => key.upload('no', 'a.txt', 'x', { path: '/files/validate' }), 'upload'],
+    ['a dry run in an unknown context', 404, () => key.upload('no', 'a.txt', 'x', { path: '/files/validate' }), 'upload'],
   ]
   test.each(failures)('logs a failed call for %s: %i', async (_what, status, act, operation) => {
     const answer = await act()
@@ -90,7 +90,7 @@ describe('the log contains every call, successful or not', () => {
 
   test.each([
     ['metadata', '/metadata'],
-    ['a download URL', ''],
+    ['a download URL request', ''],
   ])('logs one failed call if %s is rejected, also if no other call is in progress', async (_, path) => {
     const reader = await tenant.key(['metadata', 'download'])
     const neighbour = await world.tenant()

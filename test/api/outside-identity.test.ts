@@ -190,11 +190,11 @@ describe('an invalid external token is rejected', () => {
     ['no subject', { sub: undefined }],
     ['an empty subject', { sub: ' ' }],
     ['no tenant', { tenant_id: undefined }],
-    ['a tenant that there is not', { tenant_id: 'ten_00000000000000000000000000' }],
-    ['a tenant that is no id', { tenant_id: "ten_' OR true --" }],
+    ['an unknown tenant', { tenant_id: 'ten_00000000000000000000000000' }],
+    ['a tenant that is not an id', { tenant_id: "ten_' OR true --" }],
     ['a tenant that is a list', { tenant_id: ['ten_00000000000000000000000000'] }],
     ['a NUL in the subject', { sub: 'a\0b' }],
-    ['half a character in the subject', { sub: 'a\ud800' }],
+    ['half a surrogate pair in the subject', { sub: 'a\ud800' }],
     ['a subject that is an object', { sub: { a: 1 } }],
   ])('rejects an external token with %s', async (_what, claims) => {
     const refused = await world.as(await provider.sign({ ...usual(), ...claims } as never)).get('/files')

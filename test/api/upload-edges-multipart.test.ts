@@ -28,18 +28,18 @@ describe('the parts of the body', () => {
     ['two files', [context, file, file]],
     ['three files', [context, file, file, file]],
     ['two contexts', [context, context, file]],
-    ['a part of another name', [context, file, { name: 'other', content: 'x' }]],
-    ['a file of another name', [context, file, { name: 'other', filename: 'b.txt', content: 'x' }]],
+    ['a part with another name', [context, file, { name: 'other', content: 'x' }]],
+    ['a file with another name', [context, file, { name: 'other', filename: 'b.txt', content: 'x' }]],
     ['an empty file name', [context, { ...file, filename: '' }]],
     ['a file without a name', [context, { name: 'file', content: 'x', type: 'application/octet-stream' }]],
-    ['a file that is a field', [context, { name: 'file', content: 'x' }]],
+    ['a file sent as a field', [context, { name: 'file', content: 'x' }]],
     ['a part without a name', [context, file, { name: null, content: 'x' }]],
     ['a file part without a name', [context, file, { name: null, filename: 'b.txt', content: 'x' }]],
     ['a hundred parts', [context, file, ...Array.from({ length: 100 }, (_, at) => ({ name: `p${at}`, content: 'x' }))]],
-    ['metadata that is no object', [context, file, { name: 'metadata', content: '[1]' }]],
-    ['metadata that is no JSON', [context, file, { name: 'metadata', content: '{' }]],
-    ['a field too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
-    ['no end', [context, file], { end: false }],
+    ['metadata that is not an object', [context, file, { name: 'metadata', content: '[1]' }]],
+    ['metadata that is not JSON', [context, file, { name: 'metadata', content: '{' }]],
+    ['a field that is too long', [{ name: 'context', content: 'x'.repeat(70_000) }, file]],
+    ['a missing end', [context, file], { end: false }],
     ['LF instead of CRLF', [context, file], { newline: '\n' }],
   ])('rejects a body with %s with 400 and logs the call', async (_what, parts, ...[options]) => {
     const before = await uploads.uploadCalls()
@@ -121,14 +121,14 @@ describe('GraphQL uploads', () => {
     ['the file is missing', [operations('notes'), map]],
     ['the map is missing', [operations('notes'), file]],
     ['the map comes first', [map, operations('notes'), file]],
-    ['the operations are no JSON', [{ name: 'operations', content: '{' }, map, file]],
+    ['the operations are not JSON', [{ name: 'operations', content: '{' }, map, file]],
     [
-      'the map names a place that is not there',
+      'the map names a variable that does not exist',
       [operations('notes'), { name: 'map', content: '{"0":["variables.other"]}' }, file],
     ],
     ['the map would change a prototype', [operations('notes'), { name: 'map', content: '{"0":["__proto__.x"]}' }, file]],
     ['the file has no name', [operations('notes'), map, { ...file, filename: '' }]],
-    ['the file is a field', [operations('notes'), map, { name: '0', content: 'hello' }]],
+    ['the file is sent as a field', [operations('notes'), map, { name: '0', content: 'hello' }]],
     ['the body has no end', [operations('notes'), map, file], { end: false }],
     ['the lines end in LF', [operations('notes'), map, file], { newline: '\n' }],
     [
@@ -164,8 +164,8 @@ describe('GraphQL uploads', () => {
   })
 
   test.each([
-    ['hangs up', (client: RawClient) => client.reset()],
-    ['falls silent', () => {}],
+    ['disconnects', (client: RawClient) => client.reset()],
+    ['stops sending', () => {}],
   ])('a GraphQL client that %s leaves a log entry and no data', async (_how, leave) => {
     const before = await uploads.uploadCalls()
     const client = await uploads.connect()

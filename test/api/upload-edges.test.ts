@@ -34,7 +34,7 @@ async function announce(caller: Caller | undefined, length: number, headers: Rec
 
 describe('before the body is read', () => {
   test.each([
-    ['nobody', () => undefined, 401, 'unauthenticated'],
+    ['a missing credential', () => undefined, 401, 'unauthenticated'],
     ['an unknown key', () => uploads.world.as('assay_unknown'), 401, 'unauthenticated'],
   ])('rejects %s without 100 Continue', async (_who, caller, status, code) => {
     const client = await announce(caller() as Caller, 3 * megabyte, { Expect: '100-continue' })
@@ -109,8 +109,8 @@ describe('while the body is streamed', () => {
   }
 
   test.each([
-    ['the context’s limit', true, 3],
-    ['the limit of all contexts where the context is not known yet', false, 6],
+    ['the limit of the context', true, 3],
+    ['the limit of all contexts if the context is not known yet', false, 6],
   ])('rejects a chunked body without a length at %s', async (_limit, context, size) => {
     const client = await begin()
     await chunked(client, head(context))
@@ -142,10 +142,10 @@ describe('while the body is streamed', () => {
   })
 
   test.each([
-    ['cuts the connection', 'in memory', (client: RawClient) => client.reset()],
-    ['closes its side', 'in memory', (client: RawClient) => client.socket.end()],
-    ['cuts the connection', 'in a file', (client: RawClient) => client.reset()],
-    ['closes its side', 'in a file', (client: RawClient) => client.socket.end()],
+    ['resets the connection', 'in memory', (client: RawClient) => client.reset()],
+    ['ends its side of the connection', 'in memory', (client: RawClient) => client.socket.end()],
+    ['resets the connection', 'in a file', (client: RawClient) => client.reset()],
+    ['ends its side of the connection', 'in a file', (client: RawClient) => client.socket.end()],
   ])('a client that %s during an upload, which is %s, leaves a log entry and no data', async (_how, place, leave) => {
     const before = await uploads.uploadCalls()
     const inFile = place === 'in a file'

@@ -70,14 +70,14 @@ describe('parts', () => {
   })
 
   const faults: [string, Part[], string[]][] = [
-    ['nothing', [], ['context', 'file']],
+    ['no parts', [], ['context', 'file']],
     ['no file', [context], ['file']],
     ['no context', [file], ['context']],
     ['two files', [context, file, file], ['file']],
-    ['a file of another name', [context, file, { ...file, name: 'second' }], ['second']],
+    ['a file with another name', [context, file, { ...file, name: 'second' }], ['second']],
     ['no file name', [context, { name: 'file', content: 'text' }], ['file']],
     ['an empty file name', [context, { ...file, filename: '' }], ['file']],
-    ['a file name that is all path', [context, { ...file, filename: 'dir/' }], ['file']],
+    ['a file name that consists of a path', [context, { ...file, filename: 'dir/' }], ['file']],
     [
       'a file name of control characters',
       [context, { ...file, disposition: 'form-data; name="file"; filename*=UTF-8\'\'%01%02' }],
@@ -86,8 +86,8 @@ describe('parts', () => {
     ['a file name of dots', [context, { ...file, filename: '..' }], ['file']],
     ['an unknown field', [context, file, { name: 'colour', content: 'red' }], ['colour']],
     ['two contexts', [context, context, file], ['context']],
-    ['metadata that is no JSON', [context, file, { name: 'metadata', content: '{' }], ['metadata']],
-    ['metadata that is no object', [context, file, { name: 'metadata', content: '[1]' }], ['metadata']],
+    ['metadata that is not JSON', [context, file, { name: 'metadata', content: '{' }], ['metadata']],
+    ['metadata that is not an object', [context, file, { name: 'metadata', content: '[1]' }], ['metadata']],
     ['metadata that is null', [context, file, { name: 'metadata', content: 'null' }], ['metadata']],
     [
       'metadata over 16 KiB',
@@ -100,9 +100,13 @@ describe('parts', () => {
       ['metadata'],
     ],
     ['metadata with NUL', [context, file, { name: 'metadata', content: '{"x":"\\u0000"}' }], ['metadata']],
-    ['metadata with a number that no double holds', [context, file, { name: 'metadata', content: '{"x":1e400}' }], ['metadata']],
     [
-      'several faults',
+      'metadata with a number that a double cannot represent',
+      [context, file, { name: 'metadata', content: '{"x":1e400}' }],
+      ['metadata'],
+    ],
+    [
+      'several errors',
       [
         { name: 'metadata', content: '7' },
         { name: 'colour', content: 'red' },

@@ -119,15 +119,15 @@ describe('an API key', () => {
 
 describe('the Authorization header', () => {
   test.each([
-    ['none at all', [], 'none'],
-    ['two of them, though both are right', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'rejected'],
-    ['Basic', ['Authorization', 'Basic dTpw'], 'rejected'],
+    ['missing', [], 'none'],
+    ['two valid headers', ['Authorization', 'Bearer KEY', 'authorization', 'Bearer KEY'], 'rejected'],
+    ['the Basic scheme', ['Authorization', 'Basic dTpw'], 'rejected'],
     ['no scheme', ['Authorization', 'KEY'], 'rejected'],
-    ['nothing after the scheme', ['Authorization', 'Bearer '], 'rejected'],
+    ['an empty credential', ['Authorization', 'Bearer '], 'rejected'],
     ['two credentials in one', ['Authorization', 'Bearer KEY, Bearer KEY'], 'rejected'],
     ['more than 8 KiB', ['Authorization', `Bearer ${'x'.repeat(100_000)}`], 'rejected'],
-    ['the scheme in any case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
-  ])('authenticates by the Authorization header: %s', async (_, headers, outcome) => {
+    ['the scheme in another letter case', ['AUTHORIZATION', 'bEARER KEY'], 'actor'],
+  ])('checks the Authorization header: %s', async (_, headers, outcome) => {
     const key = await world.apiKey(tenantId)
     const sent = headers.map((part) => part.replaceAll('KEY', key.secret))
     expect(await here.authenticate(sent, origin)).toMatchObject({ outcome })

@@ -89,15 +89,15 @@ describe('an external provider', () => {
   })
 
   test.each([
-    ['expired, beyond the skew', { exp: now() - 90 }, 'This token has expired.'],
-    ['not yet valid, beyond the skew', { nbf: now() + 600 }, 'This token is not valid yet.'],
-    ['made later than now, beyond the skew', { iat: now() + 600 }, 'This token is not valid yet.'],
-    ['that says nothing of when it was made', { iat: undefined }, "The claim 'iat' of this token is missing or wrong."],
-    ['without an end', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
-    ['of another audience', { aud: ['else', 'other'] }, 'This token is for another audience.'],
-    ['of no subject', { sub: undefined }, "The claim 'sub' of this token is missing or wrong."],
-    ['of no tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or wrong."],
-    ['of a tenant that is no text', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
+    ['that expired before the skew', { exp: now() - 90 }, 'This token has expired.'],
+    ['that becomes valid after the skew', { nbf: now() + 600 }, 'This token is not valid yet.'],
+    ['issued in the future beyond the skew', { iat: now() + 600 }, 'This token is not valid yet.'],
+    ['without an issue time', { iat: undefined }, "The claim 'iat' of this token is missing or wrong."],
+    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
+    ['for another audience', { aud: ['else', 'other'] }, 'This token is for another audience.'],
+    ['without a subject', { sub: undefined }, "The claim 'sub' of this token is missing or wrong."],
+    ['without a tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or wrong."],
+    ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
     ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
   ])('rejects a token %s', async (_, change, message) => {
     expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })

@@ -149,15 +149,15 @@ describe('forged tokens of the service', () => {
   })
 
   test.each([
-    ['expired', { exp: now() - 1 }, 'This token has expired.'],
-    ['without an end', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
-    ['not yet valid', { nbf: now() + 600 }, 'This token is not valid yet.'],
-    ['of another audience', { aud: 'files' }, 'This token is for another audience.'],
+    ['that has expired', { exp: now() - 1 }, 'This token has expired.'],
+    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
+    ['that is not valid yet', { nbf: now() + 600 }, 'This token is not valid yet.'],
+    ['for another audience', { aud: 'files' }, 'This token is for another audience.'],
     ['of another issuer', { iss: 'https://elsewhere' }, 'This token is from another issuer.'],
     ['of another user', { sub: 'usr_someone' }, 'This token does not belong to its session.'],
     ['of another tenant', { tid: 'ten_another' }, 'This token does not belong to its session.'],
-    ['of no session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
-    ['of a session that is no id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
+    ['without a session', { sid: 'ses_00000000000000000000000000' }, 'This session has ended. Sign in again.'],
+    ['whose session is not an id', { sid: { $ne: null } }, 'This session has ended. Sign in again.'],
   ])('rejects a token %s', async (_, change, message) => {
     expect(await present(here, await forged(change as JWTPayload, undefined))).toMatchObject({ outcome: 'rejected', message })
   })

@@ -40,29 +40,33 @@ test('does not change correct counters', async () => {
 
 test.each([
   ['the total of a context', 'UPDATE file_totals SET files = files + 1, bytes = 7', /^held by ctx_.*: 2 files, 320 bytes$/],
-  ['a context that is not counted', 'DELETE FROM file_totals', /^held by ctx_.*: 2 files, 320 bytes$/],
+  ['the count of an uncounted context', 'DELETE FROM file_totals', /^held by ctx_.*: 2 files, 320 bytes$/],
   ['the total of a tenant', 'UPDATE tenant_heads SET bytes = bytes - 1', /^held by the tenant: 2 files, 320 bytes$/],
-  [
-    'the files of an uploader and a type',
-    'UPDATE file_groups SET files = files + 5',
-    /^files of key_.* in ctx_.*, text\/plain: 2$/,
-  ],
+  ['the files per uploader and type', 'UPDATE file_groups SET files = files + 5', /^files of key_.* in ctx_.*, text\/plain: 2$/],
   ['a missing group of files', 'DELETE FROM file_groups', /^files of key_.* in ctx_.*, text\/plain: 2$/],
   [
-    'an hour of calls',
+    'the calls of an hour',
     `UPDATE usage_counters SET metadata_success = 9 WHERE grain = 'hour' AND subject = ''`,
     /^hour of .*, the tenant$/,
   ],
-  ['a missing hour', `DELETE FROM usage_counters WHERE grain = 'hour' AND subject LIKE 'key_%'`, /^hour of .*, key_/],
-  ['a day', `UPDATE usage_counters SET bytes_uploaded = bytes_uploaded + 3 WHERE grain = 'day'`, /^day of .*, the tenant$/],
-  ['a total', `UPDATE usage_counters SET upload_failure = 4 WHERE grain = 'total'`, /^total, the tenant$/],
+  [
+    'the calls of a missing hour',
+    `DELETE FROM usage_counters WHERE grain = 'hour' AND subject LIKE 'key_%'`,
+    /^hour of .*, key_/,
+  ],
+  [
+    'the calls of a day',
+    `UPDATE usage_counters SET bytes_uploaded = bytes_uploaded + 3 WHERE grain = 'day'`,
+    /^day of .*, the tenant$/,
+  ],
+  ['the total of calls', `UPDATE usage_counters SET upload_failure = 4 WHERE grain = 'total'`, /^total, the tenant$/],
   [
     'the history of counts',
     `UPDATE usage_counters SET files_uploaded = files_uploaded + 2`,
     /^files that came and went: -2 files, 0 bytes$/,
   ],
   [
-    'a day of audit entries',
+    'the audit entries of a day',
     `UPDATE audit_counters SET entries = 40 WHERE action = 'deleted' AND grain = 'day'`,
     /^audit entries, day of .*, file deleted: 1$/,
   ],

@@ -74,7 +74,7 @@ const filters: Record<string, () => Omit<FileFilter, 'tenantId'>> = {
   'an uploader': () => ({ contextIds: null, uploadedBy: uploaders[1]! }),
   'an uploader in a context': () => ({ contextIds: [contexts[1]!], uploadedBy: uploaders[2]! }),
   'an uploader in several contexts': () => ({ contextIds: [contexts[1]!, contexts[2]!], uploadedBy: uploaders[0]! }),
-  'an uploader of nothing': () => ({ contextIds: null, uploadedBy: newId('key') }),
+  'an uploader without files': () => ({ contextIds: null, uploadedBy: newId('key') }),
 }
 
 describe.each(Object.keys(filters))('files by %s', (name) => {

@@ -66,9 +66,9 @@ const deep = { id: `file_01k0001000${'0'.repeat(16)}`, name: '8', size: '30000' 
 test.each<[string, Partial<Search>, SortedPlace]>([
   ['by name', { sort: FileSort.original_filename, descending: false }, { id: deep.id, key: deep.name }],
   ['by size', { sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
-  ['from the oldest on', { sort: FileSort.created_at, descending: false }, { id: deep.id }],
+  ['in ascending order of time', { sort: FileSort.created_at, descending: false }, { id: deep.id }],
   ['of a type', { contentType: 'image/png' }, { id: deep.id }],
-  ['of a kind, by size', { contentType: 'text/*', sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
+  ['of a type wildcard, by size', { contentType: 'text/*', sort: FileSort.size_bytes }, { id: deep.id, key: deep.size }],
   ['with a name prefix', { namePrefix: '8', sort: FileSort.original_filename, descending: false }, { id: deep.id, key: '81' }],
 ])('a list of files %s reads one row per group and one squared page at any depth', async (_, asked, place) => {
   const search = { ...everything, sort: FileSort.created_at, descending: true, ...asked }

@@ -37,22 +37,22 @@ test('a valid journal has no drift, recomputed or checked at its end', async () 
 
 const changes: [string, string][] = [
   [
-    'one byte of an old entry',
+    'a changed byte in an old entry',
     `UPDATE journal SET entry = replace(entry, '"size_bytes":1,', '"size_bytes":2,') WHERE sequence = 7`,
   ],
   [
-    'one byte of an old entry, and its leaf with it',
+    'a changed byte in an old entry and its leaf',
     `UPDATE journal SET entry = e.new, leaf = sha256('\\x00'::bytea || convert_to(e.new, 'UTF8'))
      FROM (SELECT replace(entry, '"size_bytes":1,', '"size_bytes":2,') AS new FROM journal WHERE sequence = 7) e WHERE sequence = 7`,
   ],
-  ['an entry that is removed', 'DELETE FROM journal WHERE sequence = 300'],
+  ['a removed entry', 'DELETE FROM journal WHERE sequence = 300'],
   [
-    'two that are swapped',
+    'two swapped entries',
     `UPDATE journal j SET entry = o.entry, leaf = o.leaf, event_id = o.event_id FROM sound o
      WHERE j.sequence IN (20, 21) AND o.sequence = 41 - j.sequence`,
   ],
-  ['the last one, cut off', `DELETE FROM journal WHERE sequence = ${entries}`],
-  ['a length that is not that of its entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
+  ['a missing last entry', `DELETE FROM journal WHERE sequence = ${entries}`],
+  ['a length that differs from the number of entries', 'UPDATE tenant_heads SET journal_length = journal_length + 1'],
   ['a frontier of other leaves', `UPDATE tenant_heads SET journal_frontier[1] = sha256('other')`],
 ]
 test.each(changes)('verify finds %s', async (_what, statement) => {

@@ -36,20 +36,20 @@ async function sendUnended(path: string, headers: Record<string, string | number
 
 describe('malformed requests for resumable uploads', () => {
   test.each([
-    ['an offset that is not there', 5, {}, 409],
+    ['a wrong offset', 5, {}, 409],
     ['a negative offset', '-1', {}, 400],
-    ['an offset with a fraction', '0.5', {}, 400],
-    ['an offset beyond all numbers', '99999999999999999999', {}, 400],
+    ['a fractional offset', '0.5', {}, 400],
+    ['an offset above all limits', '99999999999999999999', {}, 400],
     ['an offset in another notation', '0x0', {}, 400],
     ['no offset', 0, { 'upload-offset': undefined }, 400],
     ['another content type', 0, { 'content-type': 'application/octet-stream' }, 415],
     ['no content type', 0, { 'content-type': undefined }, 415],
     ['another version', 0, { 'tus-resumable': '0.2.2' }, 412],
     ['no version', 0, { 'tus-resumable': undefined }, 412],
-    ['a length that was declared', 0, { 'upload-length': '2000000' }, 400],
-    ['a length that is no number', 0, { 'upload-length': 'many' }, 400],
+    ['a length that was already declared', 0, { 'upload-length': '2000000' }, 400],
+    ['a length that is not a number', 0, { 'upload-length': 'many' }, 400],
     ['a compressed body', 0, { 'content-encoding': 'gzip' }, 415],
-    ['more bytes than are left', 0, { body: 'x'.repeat(2_000_001) }, 400],
+    ['more bytes than remain', 0, { body: 'x'.repeat(2_000_001) }, 400],
   ] as [string, number | string, Record<string, string | undefined>, number][])(
     'rejects a PATCH with %s without changes',
     async (_what, offset, { body = 'text', ...headers }, status) => {
@@ -66,16 +66,16 @@ describe('malformed requests for resumable uploads', () => {
 
   test.each([
     ['no length', { 'upload-length': undefined }],
-    ['a length and none', { 'upload-defer-length': '1' }],
-    ['a length that is deferred otherwise', { 'upload-length': undefined, 'upload-defer-length': '2' }],
+    ['a length and a deferred length', { 'upload-defer-length': '1' }],
+    ['an invalid deferred length', { 'upload-length': undefined, 'upload-defer-length': '2' }],
     ['a negative length', { 'upload-length': '-5' }],
-    ['a length beyond all numbers', { 'upload-length': '9007199254740993' }],
-    ['a concatenation', { 'upload-concat': 'final;/api/v1/uploads/a /api/v1/uploads/b' }],
+    ['a length above all limits', { 'upload-length': '9007199254740993' }],
+    ['a concatenation header', { 'upload-concat': 'final;/api/v1/uploads/a /api/v1/uploads/b' }],
     ['metadata that is not base64', { 'upload-metadata': 'filename ???' }],
-    ['a key twice', { 'upload-metadata': 'filename YQ==,filename YQ==' }],
-    ['metadata that is no JSON', { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{' }) }],
+    ['a duplicate metadata key', { 'upload-metadata': 'filename YQ==,filename YQ==' }],
+    ['metadata that is not JSON', { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{' }) }],
     [
-      'metadata that loses digits',
+      'metadata with a number that loses digits',
       { 'upload-metadata': uploadMetadata({ filename: 'a.bin', context: 'raw', metadata: '{"n":12345678901234567890}' }) },
     ],
     ['no metadata', { 'upload-metadata': undefined }],

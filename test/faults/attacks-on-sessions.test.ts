@@ -42,17 +42,17 @@ describe('forged sessions', () => {
   })
 
   test.each([
-    ['expired', () => ({ exp: now() - 1 })],
-    ['not yet valid', () => ({ nbf: now() + 30 })],
+    ['that has expired', () => ({ exp: now() - 1 })],
+    ['that is not valid yet', () => ({ nbf: now() + 30 })],
     ['of another issuer', () => ({ iss: 'https://evil.example.com' })],
-    ['of no issuer', () => ({ iss: undefined })],
+    ['without an issuer', () => ({ iss: undefined })],
     ['for another audience', () => ({ aud: 'someone else' })],
-    ['for no audience', () => ({ aud: undefined })],
+    ['without an audience', () => ({ aud: undefined })],
     ['without an expiry', () => ({ exp: undefined })],
     ['of another user', () => ({ sub: 'usr_00000000000000000000000000' })],
     ['of another tenant', () => ({ tid: 'ten_00000000000000000000000000' })],
-    ['of a session that there is not', () => ({ sid: 'ses_00000000000000000000000000' })],
-    ['of a session that is no id', () => ({ sid: { $ne: 1 } })],
+    ['of an unknown session', () => ({ sid: 'ses_00000000000000000000000000' })],
+    ['whose session is not an id', () => ({ sid: { $ne: 1 } })],
   ])('rejects a token %s', async (_what, claims) => refused(await signed(claims())))
 
   test('rejects a token with an unknown kid, without a kid, and with a path as kid', async () => {
@@ -117,8 +117,8 @@ describe('cross-site requests', () => {
   const simple: [string, string | FormData | URLSearchParams, string | undefined][] = [
     ['a form', new URLSearchParams({ query }), undefined],
     ['plain text', JSON.stringify({ query }), 'text/plain'],
-    ['plain text that says json in a parameter', JSON.stringify({ query }), 'text/plain; application/json'],
-    ['no type at all', JSON.stringify({ query }), ''],
+    ['plain text with JSON as a parameter', JSON.stringify({ query }), 'text/plain; application/json'],
+    ['a body without a content type', JSON.stringify({ query }), ''],
   ]
 
   test.each(simple)('rejects a cross-site request to GraphQL by %s', async (_what, body, type) => {

@@ -110,9 +110,9 @@ describeWith('clamd')('above StreamMaxLength, with a real clamd', () => {
   })
 
   test.each([
-    ['a byte', mebibyte + 1],
-    ['a chunk', mebibyte + 64 * 1024],
-    ['much', 6 * mebibyte],
+    ['one byte', mebibyte + 1],
+    ['one chunk', mebibyte + 64 * 1024],
+    ['several megabytes', 6 * mebibyte],
   ])(
     'reports a file that is too long by %s as incomplete every time, from memory and from disk',
     async (_, size) => {

@@ -112,14 +112,14 @@ describe('no request body takes 10 ms', () => {
   const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
   const create = 'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { apiKeyId } }'
   const bodies: Record<string, () => Promise<{ status: number }>> = {
-    'values that are no scopes, by GraphQL': () => admin.graphql(create, { input: { name: 'x', scopes: values(250_000) } }),
+    'invalid scopes, by GraphQL': () => admin.graphql(create, { input: { name: 'x', scopes: values(250_000) } }),
     'unknown members, by GraphQL': () => admin.graphql(create, { input: { name: 'x', ...members(60_000) } }),
     'unknown members without a credential': () =>
       new Caller(service.url, undefined).graphql(create, { input: { name: 'x', ...members(60_000) } }),
     'unknown members, by REST': () => admin.post('/api-keys', members(60_000)),
     'a name of a megabyte': () => admin.post('/api-keys', { name: 'x'.repeat(1_000_000) }),
     brackets: () => admin.post('/api-keys', '['.repeat(1_000_000), { 'content-type': 'application/json' }),
-    'fields in conflict': () =>
+    'conflicting fields': () =>
       admin.graphql(`{ tenant { ${Array.from({ length: 900 }, (_, at) => `a: ${at % 2 ? 'name' : 'tenantId'}`).join(' ')} } }`),
   }
   test.each(Object.keys(bodies))('no callback takes 10 ms for a request body with %s', async (name) => {

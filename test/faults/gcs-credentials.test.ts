@@ -94,8 +94,8 @@ const get = async (url: string) => {
 }
 
 describe.each<[string, () => Promise<void>]>([
-  ['workload identity, its token in a file', async () => federated(await subjectFile())],
-  ['workload identity, its token at an address', async () => federated({ url: `http://${identity.host}/subject` })],
+  ['workload identity with a token in a file', async () => federated(await subjectFile())],
+  ['workload identity with a token from a URL', async () => federated({ url: `http://${identity.host}/subject` })],
   ['the metadata server', onMetadataServer],
 ])('without a key: %s', (_name, credentials) => {
   test('every call has a token, and IAM signs URLs with the key of the account', async () => {
@@ -170,8 +170,8 @@ describe('tokens', () => {
 describe('signing by IAM', () => {
   test.each<[string, IdentityFault, RegExp]>([
     ['forbidden', { kind: 'status', status: 403 }, /iam\.serviceAccounts\.signBlob/],
-    ['out of order', { kind: 'status', status: 503 }, /as asked/],
-    ['mute', { kind: 'silent' }, /no response within/],
+    ['out of service', { kind: 'status', status: 503 }, /as asked/],
+    ['silent', { kind: 'silent' }, /no response within/],
     ['too slow', { kind: 'slow', ms: 3000 }, /no response within/],
   ])(
     'reports IAM that is %s as unavailable within a bounded time with the reason, and recovers',

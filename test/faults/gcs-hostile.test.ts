@@ -102,7 +102,7 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
     ['pages of HTML with 200', page(200)],
     ['pages of HTML with 502', page(502)],
     ['responses with status 101', switching],
-    ['a redirection in a circle', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
+    ['a circular redirect', { kind: 'status', status: 307, headers: { Location: '/' }, body: '' }],
   ])('an upload that receives only %s times out with a reason', async (_what, fault) => {
     bucket.faults.plan(call, fault, 10_000)
     const failure = await brief.put('a/b', inMemory(bytes), type).catch((error) => error)
@@ -114,8 +114,8 @@ describe.each(puts)('a %s upload', (_name, call, bytes) => {
 
 describe('a large upload', () => {
   test.each<[string, Record<string, string>]>([
-    ['nothing', {}],
-    ['half of the first chunk', { Range: 'bytes=0-4194303' }],
+    ['reports no received bytes', {}],
+    ['reports half of the first chunk', { Range: 'bytes=0-4194303' }],
   ])('a large upload stops if the bucket always returns 308 and %s', async (_what, headers) => {
     bucket.faults.plan('chunk', { kind: 'status', status: 308, headers, body: '' }, 10_000)
     const failure = await storage.put('a/b', inMemory(large), type).catch((error) => error)

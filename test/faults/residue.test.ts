@@ -65,12 +65,12 @@ async function isWellAgain(size: number): Promise<void> {
 }
 
 const faults: [string, Fault][] = [
-  ['503', { kind: 'status', status: 503 }],
-  ['slow', { kind: 'slow', ms: 1500 }],
-  ['cut', { kind: 'cut' }],
-  ['lost', { kind: 'lost' }],
-  ['silent', { kind: 'silent' }],
-  ['half', { kind: 'half' }],
+  ['the status 503', { kind: 'status', status: 503 }],
+  ['a slow response', { kind: 'slow', ms: 1500 }],
+  ['a disconnection', { kind: 'cut' }],
+  ['no response after success', { kind: 'lost' }],
+  ['no response', { kind: 'silent' }],
+  ['half of a response', { kind: 'half' }],
 ]
 const sending: [BucketCall, number][] = [
   ['upload', small],

@@ -36,7 +36,7 @@ describe('refuses in one sentence, with status 1', () => {
   const versions = {
     CockroachDB: 'CockroachDB CCL v26.1.0 (x86_64-pc-linux-gnu, built 2026/02/02 17:52:24, go1.25.5)',
     YugabyteDB: 'PostgreSQL 15.12-YB-2025.2.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 19.1.0, 64-bit',
-    'Google Spanner, or another database that emulates PostgreSQL': 'PostgreSQL 14.1',
+    'an unknown database that emulates PostgreSQL': 'PostgreSQL 14.1',
   }
 
   test.each(Object.entries(versions))('rejects a start on %s in one sentence', async (product, version) => {

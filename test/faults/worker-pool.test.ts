@@ -257,7 +257,7 @@ describe('limits of the pool', () => {
     ['a PNG with many chunks', Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(100_000)])],
     ['an archive behind other data', Buffer.concat([Buffer.alloc(100_000, 1), Buffer.from('504b0506', 'hex'), Buffer.alloc(18)])],
     ['a megabyte of blanks', Buffer.alloc(1_000_000, ' ')],
-    ['a GIF, which its reader opens', gif()],
+    ['a GIF that its reader can open', gif()],
   ])('sends %s to a worker, regardless of the file name', async (_, content) => {
     const inspector = start({ readerModule: undefined })
     await inspector.inspect(submission('a.unheard', content))

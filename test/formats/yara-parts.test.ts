@@ -33,13 +33,13 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('a 
   // Windows have 4 MiB, so that positions 5 MiB apart are never in one window.
   test.each<[string, string, Buffer]>([
     ['PHP.Webshell', 'in order', file(php[0], words, php[1])],
-    ['PHP.Webshell', 'the other way round', file(php[1], words, words, php[0])],
+    ['PHP.Webshell', 'in reverse order', file(php[1], words, words, php[0])],
     ['PHP.Webshell', 'at both ends of binary content', file('GIF89a\0\x01', php[0], Buffer.alloc(9 * mebibyte, 1), php[1])],
     ['JSP.Webshell', 'in order', file('<%', words, `Runtime.getRun${''}time().exec(request.getParameter("c"));`)],
     ['Office.AutoMacroShell', 'in order', file(`Sub AutoOp${''}en()\n`, words, 'Shell "cmd /c calc"')],
     ['Script.Dropper', 'in three windows', file(dropper[2]!, words, dropper[0]!, words, dropper[1]!)],
     ['SVG.ScriptRedirect', 'in order', file('<svg xmlns="http://www.w3.org/2000/svg">', words, script)],
-  ])('a rule matches strings of %s in distant windows, %s', async (signature, _, bytes) => {
+  ])('the rule %s matches strings in distant windows: %s', async (signature, _, bytes) => {
     expect(await scan(bytes)).toMatchObject({ verdict: 'infected', signature })
     expect(await scanner.scan(inMemory(gzipSync(bytes, { level: 1 })), never())).toMatchObject({ verdict: 'infected', signature })
   })

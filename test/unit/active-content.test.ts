@@ -160,13 +160,13 @@ describe('the evidence names active content', () => {
   })
 
   test.each<[string, string, string, string[] | undefined]>([
-    ['a template elsewhere', 'attachedTemplate', 'https://example.com/a.dotm', ['remote template']],
-    ['a template on a share', 'attachedTemplate', 'file://host/share/a.dotm', ['remote template']],
-    ['a template of the machine', 'attachedTemplate', 'file:///C:\\Templates\\Normal.dotm', undefined],
-    ['an object elsewhere', 'oleObject', 'mhtml:https://example.com/a.html!x', ['external reference (oleObject)']],
-    ['a picture elsewhere', 'image', 'http://example.com/a.png', ['external reference (image)']],
+    ['an external template', 'attachedTemplate', 'https://example.com/a.dotm', ['remote template']],
+    ['a template on a network share', 'attachedTemplate', 'file://host/share/a.dotm', ['remote template']],
+    ['a local template', 'attachedTemplate', 'file:///C:\\Templates\\Normal.dotm', undefined],
+    ['an external object', 'oleObject', 'mhtml:https://example.com/a.html!x', ['external reference (oleObject)']],
+    ['an external picture', 'image', 'http://example.com/a.png', ['external reference (image)']],
     ['a plain link', 'hyperlink', 'https://example.com/', undefined],
-    ['a film that waits for a click', 'video', 'https://example.com/a.mp4', undefined],
+    ['a video that starts by a click', 'video', 'https://example.com/a.mp4', undefined],
   ])('reports a Word document that refers to %s', async (_, type, target, active) => {
     expect(await runSearch('docx', related(type, target))).toEqual(active)
   })

@@ -32,12 +32,12 @@ describe('scopes', () => {
 
 describe('user agents', () => {
   test.each([
-    ['none', undefined, ''],
-    ['as it came', 'curl/8.0 (x)', 'curl/8.0 (x)'],
-    ['control characters go', 'a\u0000b\r\nInjected: yes\u001b[31m\u007f', 'abInjected: yes[31m'],
-    ['UTF-8 that Node handed over as latin1 is read', Buffer.from('Überträger/1 ☂').toString('latin1'), 'Überträger/1 ☂'],
-    ['latin1 that is no UTF-8 stays', 'M\u00fcller', 'Müller'],
-    ['C1 controls and marks that turn text around go', 'a\u0085b\u202ec', 'abc'],
+    ['missing', undefined, ''],
+    ['unchanged', 'curl/8.0 (x)', 'curl/8.0 (x)'],
+    ['without control characters', 'a\u0000b\r\nInjected: yes\u001b[31m\u007f', 'abInjected: yes[31m'],
+    ['UTF-8 that Node.js decoded as Latin-1', Buffer.from('Überträger/1 ☂').toString('latin1'), 'Überträger/1 ☂'],
+    ['Latin-1 that is not UTF-8', 'M\u00fcller', 'Müller'],
+    ['without C1 controls and bidirectional marks', 'a\u0085b\u202ec', 'abc'],
   ])('cleans a user agent: %s', (_, header, clean) => {
     expect(cleanUserAgent(header)).toBe(clean)
   })

@@ -66,7 +66,7 @@ describe('a context that accepts damaged files', () => {
 
   test.each([
     ['a bomb', 'a.gz', gzipSync(Buffer.alloc(64 * 1024 * 1024)), 'archive_ratio'],
-    ['a member that climbs out', 'a.zip', basic.zip({ '../../etc/passwd': 'root' }), 'archive_path'],
+    ['a member outside of the folder', 'a.zip', basic.zip({ '../../etc/passwd': 'root' }), 'archive_path'],
     ['a pixel flood', 'a.png', pngClaiming(20_000, 20_000), 'pixel_flood'],
     ['JSON a thousand levels deep', 'a.json', text.deepJson(1001), 'json_nesting'],
   ])('rejects a malicious file even if damaged files are accepted: %s', async (_, name, bytes, trap) => {
@@ -110,8 +110,8 @@ describe('extension', () => {
 
   test.each([
     ['text named .pdf', 'a.pdf', Buffer.from('just text')],
-    ['a docx cut off in the middle', 'a.docx', basic.docx().subarray(0, 600)],
-    ['broken JSON named .json', 'a.json', Buffer.from('{"a":')],
+    ['a truncated docx', 'a.docx', basic.docx().subarray(0, 600)],
+    ['invalid JSON named .json', 'a.json', Buffer.from('{"a":')],
     ['text named .rar', 'a.rar', Buffer.from('just text')],
     ['noise named .png', 'a.png', Buffer.from(Array.from({ length: 999 }, (_, at) => (at * 91) & 255))],
   ])('rejects %s as corrupt_file, not as invalid_extension', async (_, name, bytes) => {
@@ -123,7 +123,7 @@ describe('extension', () => {
     ['HTML named .html', 'a.html', Buffer.from('<p>hello'), 'text/html'],
     ['a docx named .zip', 'a.zip', basic.docx(), 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
     ['text with an unknown extension', 'a.acme', Buffer.from('hello'), 'text/plain'],
-    ['anything named .bin', 'a.bin', basic.png(), 'image/png'],
+    ['any content named .bin', 'a.bin', basic.png(), 'image/png'],
   ])('accepts %s as %s', async (_, name, bytes, mime) => {
     expect(await judge(name, bytes)).toMatchObject({ outcome: 'accepted', detectedContentType: mime })
   })
@@ -170,7 +170,7 @@ describe('size, blank', () => {
 describe('polyglots', () => {
   const archive = basic.zip({ 'a.class': 'x' })
   test.each([
-    ['a zip behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), archive])],
+    ['a zip after a PDF', 'a.pdf', Buffer.concat([basic.pdf(), archive])],
     [
       'a zip with the end of a PDF as its comment',
       'a.pdf',
@@ -188,10 +188,10 @@ describe('polyglots', () => {
         archive.subarray(37),
       ]),
     ],
-    ['a page before a PDF', 'a.pdf', Buffer.concat([Buffer.from('<html><script>alert(1)</script>'), basic.pdf()])],
-    ['a page in a PDF’s first comment', 'a.pdf', basic.pdf({ extra: '%<script>alert(1)</script>\n' })],
-    ['a page behind a PDF', 'a.pdf', Buffer.concat([basic.pdf(), Buffer.from('<html><body onload=alert(1)>')])],
-    ['a page that is a PDF', 'a.html', Buffer.concat([Buffer.from('<!doctype html><body>'), basic.pdf()])],
+    ['a web page before a PDF', 'a.pdf', Buffer.concat([Buffer.from('<html><script>alert(1)</script>'), basic.pdf()])],
+    ['a web page in the first comment of a PDF', 'a.pdf', basic.pdf({ extra: '%<script>alert(1)</script>\n' })],
+    ['a web page after a PDF', 'a.pdf', Buffer.concat([basic.pdf(), Buffer.from('<html><body onload=alert(1)>')])],
+    ['a web page that is also a PDF', 'a.html', Buffer.concat([Buffer.from('<!doctype html><body>'), basic.pdf()])],
   ])('rejects the polyglot file %s', async (_, name, bytes) => {
     expect(await decisive(name, bytes)).toMatchObject({
       check: 'corrupt_file',
@@ -201,11 +201,11 @@ describe('polyglots', () => {
   })
 
   test.each([
-    ['a zip inside of a PDF', 'a.pdf', basic.pdf({ extra: `%${archive.toString('latin1').replaceAll(/[\r\n]/g, ' ')}\n` })],
-    ['a PDF inside of a zip', 'a.zip', basic.zip({ 'a.pdf': basic.pdf() })],
+    ['a zip inside a PDF', 'a.pdf', basic.pdf({ extra: `%${archive.toString('latin1').replaceAll(/[\r\n]/g, ' ')}\n` })],
+    ['a PDF inside a zip', 'a.zip', basic.zip({ 'a.pdf': basic.pdf() })],
     ['a zip-based document', 'a.docx', basic.docx()],
-    ['a page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
-    ['bytes behind a whole picture', 'a.png', Buffer.concat([basic.png(), archive])],
+    ['a web page about PDF', 'a.html', Buffer.from('<html><body>A PDF starts with %PDF-1.4 and ends with %%EOF.</body></html>')],
+    ['bytes after a complete image', 'a.png', Buffer.concat([basic.png(), archive])],
   ])('accepts the nested file %s', async (_, name, bytes) => {
     expect(await reasonOf(name, bytes)).toBeNull()
   })

@@ -70,7 +70,7 @@ describe('unexpected responses', () => {
     ['an empty reply', { answer: '' }],
     ['an empty line', { answer: '\0' }],
     ['half a line', { answer: 'stream: O' }],
-    ['a whole line without its end', { answer: 'stream: OK' }],
+    ['a complete line without its end', { answer: 'stream: OK' }],
     ['garbage', { answer: '\x01\x02\xff{"ok":true}\0' }],
     ['garbage without an end', { answer: 'x'.repeat(100_000) }],
     ['a signature without a name', { answer: 'stream:  FOUND\0' }],

@@ -167,11 +167,11 @@ describe('scan limits of a daemon', () => {
 
   test.each([
     [
-      'that does not look that far calls nothing clean that is larger',
+      'with low limits reports no larger file as clean',
       4_000,
       { verdict: 'incomplete', reason: expect.stringContaining('MaxFileSize') },
     ],
-    ['with unmeasurable limits is trusted, which is reported', 0, cleanWithNote('measured')],
+    ['with unknown limits is trusted, and the verdict states it', 0, cleanWithNote('measured')],
   ])('a daemon %s', async (_, maxProbeBytes, verdict) => {
     const scanner = await scannerOn((stream) =>
       stream.includes('last.zip') && stream.length < maxProbeBytes ? 'stream: Test.EICAR FOUND\0' : 'stream: OK\0',

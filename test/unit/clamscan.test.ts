@@ -59,16 +59,16 @@ describe('output of a command-line scanner', () => {
   })
 
   test.each([
-    ['nothing', 'exit 0'],
-    ['OK with the code of a virus', 'echo "stdin: OK"; exit 1'],
-    ['a virus with the code of OK', 'echo "stdin: Eicar FOUND"'],
+    ['no output', 'exit 0'],
+    ['OK with the exit status of a virus', 'echo "stdin: OK"; exit 1'],
+    ['a virus with the exit status of OK', 'echo "stdin: Eicar FOUND"'],
     ['OK after an error', 'echo "LibClamAV Error: no memory"; echo "stdin: OK"'],
-    ['OK about another file', 'echo "/etc/passwd: OK"'],
-    ['OK with an error behind it', 'echo "stdin: OK"; exit 2'],
-    ['that the file is empty, which it is not', 'echo "stdin: Empty file"'],
+    ['OK for another file', 'echo "/etc/passwd: OK"'],
+    ['OK before an error', 'echo "stdin: OK"; exit 2'],
+    ['a file that it treats as empty', 'echo "stdin: Empty file"'],
     ['an error', 'echo "stdin: Can not open file ERROR"; exit 2'],
-    ['more than anyone reads', 'yes'],
-    ['half, and dies', 'printf "stdin: O"; kill -9 $$'],
+    ['too much output', 'yes'],
+    ['truncated output', 'printf "stdin: O"; kill -9 $$'],
   ])('reports %s neither as clean nor as infected', async (_, script) => {
     await expect(ask(script)).rejects.toThrow(/ended with status|talks without an end/)
   })

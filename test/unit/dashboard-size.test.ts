@@ -35,8 +35,8 @@ test('predicts the day of a full quota from the rate of recent days', () => {
 })
 
 test.each([
-  ['nothing grows', points(200, 200), 1000],
-  ['it shrinks', points(300, 200), 1000],
-  ['there is one day', points(300), 1000],
-  ['it is more than ten years away', points(0, 1), 1_000_000],
+  ['usage does not grow', points(200, 200), 1000],
+  ['usage shrinks', points(300, 200), 1000],
+  ['only one day is known', points(300), 1000],
+  ['the day is more than ten years away', points(0, 1), 1_000_000],
 ])('predicts no day if %s', (_what, given, quota) => expect(predictFullDate(given, quota)).toBeNull())

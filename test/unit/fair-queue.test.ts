@@ -141,9 +141,9 @@ describe('a full queue', () => {
   })
 
   test.each([
-    ['the most', 3],
-    ['as many as anybody', 2],
-    ['one fewer', 1],
+    ['the most files', 3],
+    ['as many files as the largest owner', 2],
+    ['one file fewer than the largest owner', 1],
   ])('a full queue rejects a file of a new owner with %s', (_how, own) => {
     const queue = opened([...files('a', 2), ...files('b', own)], { maxLength: 2 + own })
     const late = file('b')

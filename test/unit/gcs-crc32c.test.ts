@@ -11,11 +11,11 @@ const summed = (...parts: Buffer[]): string => {
 
 // RFC 3720, appendix B.4.
 test.each([
-  ['nothing', Buffer.alloc(0), '00000000'],
+  ['no bytes', Buffer.alloc(0), '00000000'],
   ['nine digits', Buffer.from('123456789'), 'e3069283'],
   ['32 bytes of zeros', Buffer.alloc(32), '8a9136aa'],
   ['32 bytes of ones', Buffer.alloc(32, 0xff), '62a8ab43'],
-  ['32 rising bytes', Buffer.from(Array.from({ length: 32 }, (_, at) => at)), '46dd794e'],
+  ['32 ascending bytes', Buffer.from(Array.from({ length: 32 }, (_, at) => at)), '46dd794e'],
 ])('the CRC32C of %s matches the standard', (_what, bytes, sum) => {
   expect(summed(bytes)).toBe(Buffer.from(sum, 'hex').toString('base64'))
 })

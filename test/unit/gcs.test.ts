@@ -65,9 +65,9 @@ describe('uploads', () => {
   const passing: [string, Fault][] = [
     ['503', { kind: 'status', status: 503 }],
     ['429', { kind: 'status', status: 429 }],
-    ['a cut', { kind: 'cut' }],
-    ['a lost answer', { kind: 'lost' }],
-    ['silence', { kind: 'silent' }],
+    ['a disconnection', { kind: 'cut' }],
+    ['a lost response', { kind: 'lost' }],
+    ['a missing response', { kind: 'silent' }],
   ]
 
   test.each(passing)('a small upload survives %s, twice', async (_name, fault) => {

@@ -97,11 +97,11 @@ describe('the breadth of a document', () => {
     ['variables', (count) => `query (${many(count, (at) => `$v${at}: Int`)}) { a }`, 100],
     ['arguments', (count) => `{ a(${many(count, (at) => `v${at}: 1`)}) }`, 50],
     ['arguments of a directive', (count) => `{ a @b(${many(count, (at) => `v${at}: 1`)}) }`, 50],
-    ['fields of one name', (count) => `{ ${many(count, () => 'x: a')} }`, 50],
-    ['fields of one name in inline fragments', (count) => `{ ${many(count, () => '... { a }')} }`, 50],
+    ['fields with one name', (count) => `{ ${many(count, () => 'x: a')} }`, 50],
+    ['fields with one name in inline fragments', (count) => `{ ${many(count, () => '... { a }')} }`, 50],
     ['spreads of one fragment', (count) => `{ ${many(count, () => '...F')} }`, 50],
-    ['literals of a list', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
-    ['literals of an object', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
+    ['list literals', (count) => `{ a(b: [${many(count, () => '1')}]) }`, 1000],
+    ['object literals', (count) => `{ a(b: { ${many(count, (at) => `k${at}: 1`)} }) }`, 1000],
   ])('limits the number of %s in a document', (_what, make, most) => {
     expect(fault(make(most))).toBeUndefined()
     expect(fault(make(most + 1))).toContain(String(most))

@@ -68,8 +68,8 @@ const program = `
 test.each([
   ['an unread pipe', ''],
   ['a full disk', 'exec "$@" >/dev/full'],
-  ['a pipe that was closed', 'exec "$@" | true'],
-  ['no output at all', 'exec "$@" >&-'],
+  ['a closed pipe', 'exec "$@" | true'],
+  ['no output', 'exec "$@" >&-'],
 ])('the log on %s delays neither the process nor its exit', async (_, shell) => {
   const command = [process.execPath, '--input-type=module', '-e', program]
   const [first, ...rest] = shell ? ['bash', '-o', 'pipefail', '-c', shell, 'sh', ...command] : command

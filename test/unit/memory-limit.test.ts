@@ -27,17 +27,22 @@ describe('memory limit of all processes', () => {
   const large = `${500 * megabyte}`
   test.each<[string, string, Record<string, string>, number]>([
     ['of a container', '0::/', { 'memory.max': small }, 300],
-    ['of a service of systemd', '0::/system.slice/assay.service', { 'system.slice/assay.service/memory.max': small }, 300],
-    ['of the group around', '0::/pod/container', { 'pod/container/memory.max': 'max', 'pod/memory.max': small }, 300],
-    ['the least of both', '0::/pod/container', { 'pod/container/memory.max': large, 'pod/memory.max': small }, 300],
-    ['of the first version', '5:cpu,cpuacct:/x\n4:memory:/docker/a', { 'memory/docker/a/memory.limit_in_bytes': small }, 300],
+    ['of a systemd service', '0::/system.slice/assay.service', { 'system.slice/assay.service/memory.max': small }, 300],
+    ['of the surrounding group', '0::/pod/container', { 'pod/container/memory.max': 'max', 'pod/memory.max': small }, 300],
+    ['that is the lower of two', '0::/pod/container', { 'pod/container/memory.max': large, 'pod/memory.max': small }, 300],
+    [
+      'of control groups version 1',
+      '5:cpu,cpuacct:/x\n4:memory:/docker/a',
+      { 'memory/docker/a/memory.limit_in_bytes': small },
+      300,
+    ],
   ])('reads the memory limit %s', async (_, line, limits, megabytes) => {
     expect(memoryLimit(await groups(line, limits))).toBe(megabytes * megabyte)
   })
 
   test.each<[string, string, Record<string, string>]>([
     ['no limit is set', '0::/', { 'memory.max': 'max' }],
-    ['the first version says so by a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
+    ['version 1 reports no limit as a number', '4:memory:/', { 'memory/memory.limit_in_bytes': '9223372036854771712' }],
     ['there are no control groups', '', {}],
   ])('uses the memory of the machine if %s', async (_, line, limits) => {
     expect(memoryLimit(await groups(line, limits))).toBe(totalmem())

@@ -29,14 +29,14 @@ function* random(seed: number, requests: number): Generator<number> {
 
 describe('parts of an upload', () => {
   test.each([
-    ['single bytes', repeat([1], 100_000)],
-    ['pages', repeat([4_096], 5_000)],
-    ['just below a page', repeat([4_095], 5_000)],
+    ['single-byte', repeat([1], 100_000)],
+    ['page-sized', repeat([4_096], 5_000)],
+    ['slightly smaller than page-sized', repeat([4_095], 5_000)],
     ['alternating tiny and medium', repeat([1, 70_000], 2_000)],
-    ['many tiny before a medium', repeat([...repeat([4_096], 15), 65_536], 500)],
+    ['many tiny and one medium', repeat([...repeat([4_096], 15), 65_536], 500)],
     ['alternating tiny and large', repeat([1, 2_000_000], 500)],
     ['random', [...random(7, 5_000)]],
-    ['random again', [...random(20_261_124, 5_000)]],
+    ['other random', [...random(20_261_124, 5_000)]],
   ] as [string, number[]][])(
     'stores %s requests in few parts, and writes each byte a bounded number of times',
     (_what, requests) => {

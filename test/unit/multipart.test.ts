@@ -170,16 +170,16 @@ describe('the name of a file', () => {
   }
   const controls = String.fromCharCode(...Array.from({ length: 32 }, (_, code) => code), 0x7f)
   test.each<[string, string, string]>([
-    ['has its control characters replaced', `filename="${controls}.txt"`, `${'\t'.repeat(controls.length)}.txt`],
+    ['is stored without control characters', `filename="${controls}.txt"`, `${'\t'.repeat(controls.length)}.txt`],
     ['may contain a lone CR or LF', 'filename="a\rb\nc\n\rd\r\re.txt"', 'a\tb\tc\t\td\t\te.txt'],
-    ['may end with them', 'filename="a.txt\r\0\n"', 'a.txt\t\t\t'],
-    ['has the three escapes of the HTML standard decoded', 'filename="%22a%22%0D%0A.txt"', '"a"\r\n.txt'],
-    ['has no other escape decoded', 'filename="%41%0a%2522%00%5C%2F%u0022%2.txt"', '%41%0a%2522%00%5C%2F%u0022%2.txt'],
-    ['may have quotes that are escaped by a backslash', 'filename="a\\"b\\\\.txt"', 'a"b\\.txt'],
+    ['may end with control characters', 'filename="a.txt\r\0\n"', 'a.txt\t\t\t'],
+    ['is decoded from the three escapes of the HTML standard', 'filename="%22a%22%0D%0A.txt"', '"a"\r\n.txt'],
+    ['keeps other escapes unchanged', 'filename="%41%0a%2522%00%5C%2F%u0022%2.txt"', '%41%0a%2522%00%5C%2F%u0022%2.txt'],
+    ['may contain quotes escaped by a backslash', 'filename="a\\"b\\\\.txt"', 'a"b\\.txt'],
     ['may be without quotes', 'filename=a%22.txt', 'a".txt'],
     ['is decoded once if it is extended', "filename*=UTF-8''a%2522%0A%22.txt", 'a%22\n".txt'],
-    ['is the extended one of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
-    ['may contain the syntax of an extended one', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
+    ['is the extended name of two', `filename="a%22.txt"; filename*=utf-8''b%2522.txt`, 'b%22.txt'],
+    ['may contain the syntax of an extended name', 'filename="%22; filename*=x.txt"', '"; filename*=x.txt'],
   ])('a file name %s', async (_what, disposition, expected) => {
     for (let chunkBytes = 1; chunkBytes < 40; chunkBytes++) expect(await named(disposition, chunkBytes)).toBe(expected)
     expect(await named(disposition, 1000)).toBe(expected)

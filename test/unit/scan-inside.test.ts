@@ -60,7 +60,7 @@ describe('scans the unpacked content', () => {
   test.each<[string, () => Promise<Buffer> | Buffer]>([
     ['a 7z', () => sevenZip({ 'a.txt': 'text', 'b.com': thrice })],
     ['a 7z packed by PPMd', () => sevenZip({ 'b.com': thrice }, ['-m0=PPMd'])],
-    ['a 7z of several members in one block, of which one is empty', () => sevenZip({ a: noise(9_000), b: '', c: thrice })],
+    ['a 7z with several members in one block, one of them empty', () => sevenZip({ a: noise(9_000), b: '', c: thrice })],
     ['a zip in a 7z', () => sevenZip({ 'a.zip': createZip({ name: 'b', bytes: thrice }) }, ['-mx=0'])],
     ['a 7z in a zip', async () => createZip({ name: 'a.7z', bytes: await sevenZip({ b: thrice }) })],
     ['a 7z in a 7z', async () => sevenZip({ 'a.7z': await sevenZip({ b: thrice }), c: noise(100) })],
@@ -86,17 +86,14 @@ describe('scans the unpacked content', () => {
       'an attachment of a PDF',
       () => pdfWith('/Type /EmbeddedFile /Filter [/FlateDecode]', deflateSync(createZip({ name: 'a', bytes: thrice }))),
     ],
-    [
-      'a stream of a PDF with a filter that is requestName otherwise',
-      () => pdfWith('/Filter [ /Fl#61teDecode ]', deflateSync(thrice)),
-    ],
+    ['a stream of a PDF with an escaped filter name', () => pdfWith('/Filter [ /Fl#61teDecode ]', deflateSync(thrice))],
     [
       'a stream of a PDF packed twice',
       () => pdfWith('/Filter [/ASCIIHexDecode /Fl]', Buffer.from(`${deflateSync(thrice).toString('hex')}>`)),
     ],
     ['a stream of a PDF in ASCII85', () => pdfWith('/Filter /ASCII85Decode', ascii85(eicar))],
     [
-      'a stream of a PDF by runs',
+      'a run-length encoded stream of a PDF',
       () =>
         pdfWith(
           '/Filter /RL',
@@ -123,14 +120,14 @@ describe('scans the unpacked content', () => {
         ),
     ],
     [
-      'a mail that is one part in base64',
+      'a mail that consists of one base64 part',
       () =>
         Buffer.from(
           `Received: from a\r\nMIME-Version: 1.0\r\nContent-Transfer-Encoding: base64\r\n\r\n${lines(eicar.toString('base64'))}`,
         ),
     ],
     [
-      'a mail behind many fields',
+      'a mail after many header fields',
       () =>
         Buffer.concat([
           Buffer.from('X-Note: nothing\r\n'.repeat(9_000)),
@@ -170,17 +167,17 @@ test.each<[string, () => Buffer]>([
   ['a PDF', pdf],
   ['a Word document', () => compound(doc())],
   ['a mail', () => mailOf('Content-Type: text/plain\r\n\r\nHello')],
-  ['text that begins like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
+  ['text that starts like a mail', () => Buffer.from('Note: this is text.\r\n\r\nContent-Type: nothing\r\n')],
 ])('reports %s without content as clean', async (_, make) => {
   expect(await scan(make())).toEqual(clean)
 })
 
 describe('unread content is never clean', () => {
   test.each<[string, Buffer, string]>([
-    ['a RAR archive that is damaged', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
+    ['a damaged RAR archive', Buffer.concat([Buffer.from('Rar!\x1a\x07\x01\0', 'latin1'), noise(200)]), 'RAR'],
     ['an LZ4 file', Buffer.concat([Buffer.from('04224d18', 'hex'), noise(200)]), 'LZ4'],
     ['an lzip file', Buffer.concat([Buffer.from('LZIP\x01', 'latin1'), noise(200)]), 'lzip'],
-    ['a PDF that wants a password', protectedPdf(), 'password'],
+    ['a PDF with a password', protectedPdf(), 'password'],
     ['a Word document with a password', compound(doc({ encrypted: true })), 'encrypted (Word)'],
     ['an encrypted package', compound(encryptedPackage()), 'EncryptedPackage'],
     [

@@ -22,17 +22,17 @@ describe('plain text', () => {
   const hello = 'Grüße aus Köln, 世界 🌍\n'
   test.each([
     ['UTF-8', Buffer.from(hello), 'utf-8'],
-    ['UTF-8 with a mark', sample.utf8Marked(hello), 'utf-8'],
+    ['UTF-8 with a byte-order mark', sample.utf8Marked(hello), 'utf-8'],
     ['UTF-16 LE', sample.utf16le(hello), 'utf-16le'],
     ['UTF-16 BE', sample.utf16be(hello), 'utf-16be'],
     ['UTF-32 LE', sample.utf32le(hello), 'utf-32le'],
     ['UTF-32 BE', sample.utf32be(hello), 'utf-32be'],
-    ['UTF-16 LE without a mark', sample.utf16le('plain words in Latin letters', false), 'utf-16le'],
-    ['UTF-16 BE without a mark', sample.utf16be('plain words in Latin letters', false), 'utf-16be'],
-    ['UTF-32 LE without a mark', sample.utf32le('plain words', false), 'utf-32le'],
+    ['UTF-16 LE without a byte-order mark', sample.utf16le('plain words in Latin letters', false), 'utf-16le'],
+    ['UTF-16 BE without a byte-order mark', sample.utf16be('plain words in Latin letters', false), 'utf-16be'],
+    ['UTF-32 LE without a byte-order mark', sample.utf32le('plain words', false), 'utf-32le'],
     ['Latin-1', sample.latin1('Gr\xfc\xdfe aus K\xf6ln'), 'legacy'],
     ['Shift JIS', Buffer.from('93fa967b8cea0a', 'hex'), 'legacy'],
-    ['terminal colours', Buffer.from('\u001b[31mred\u001b[0m\n'), 'utf-8'],
+    ['terminal colors', Buffer.from('\u001b[31mred\u001b[0m\n'), 'utf-8'],
     ['a last block filled with zeros', Buffer.concat([Buffer.from('words'), Buffer.alloc(400)]), 'utf-8'],
   ])('accepts plain text as %s', async (_, bytes, encoding) => {
     expect(textSign(new MemorySource(bytes, ''))?.encoding).toBe(encoding)
@@ -118,7 +118,7 @@ describe('JSON', () => {
   })
 
   test.each([
-    ['a mark', sample.utf8Marked('{"a":1}')],
+    ['a byte-order mark', sample.utf8Marked('{"a":1}')],
     ['UTF-16', sample.utf16le('{"a":"ü"}')],
     ['UTF-32', sample.utf32be('[1,2,3]')],
   ])('reads JSON with %s', async (_, bytes) => {
@@ -170,17 +170,17 @@ describe('XML', () => {
   test.each([
     ['plain', Buffer.from('<?xml version="1.0"?><a b="c">d</a>')],
     ['undeclared namespaces', Buffer.from('<x:a/>')],
-    ['Latin-1 as declared', sample.latin1('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>')],
+    ['declared Latin-1', sample.latin1('<?xml version="1.0" encoding="ISO-8859-1"?><a>\xe9</a>')],
     ['UTF-16', sample.utf16le('<?xml version="1.0" encoding="UTF-16"?><a>é</a>')],
-    ['a code page of DOS', sample.latin1('<?xml version="1.0" encoding="IBM855"?><a>\xe9\x9f</a>')],
-    ['a code page of the Macintosh', sample.latin1('<?xml version="1.0" encoding="MacCyrillic"?><a>\xe9</a>')],
-    ['declared UTF-16, written UTF-8', Buffer.from('<?xml version="1.0" encoding="utf-16"?><a/>')],
-    ['a mark', sample.utf8Marked('<a/>')],
+    ['a DOS code page', sample.latin1('<?xml version="1.0" encoding="IBM855"?><a>\xe9\x9f</a>')],
+    ['a Macintosh code page', sample.latin1('<?xml version="1.0" encoding="MacCyrillic"?><a>\xe9</a>')],
+    ['declared UTF-16, written as UTF-8', Buffer.from('<?xml version="1.0" encoding="utf-16"?><a/>')],
+    ['a byte-order mark', sample.utf8Marked('<a/>')],
     [
       'an external DTD, which is not fetched',
       Buffer.from('<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://127.0.0.1:1/x.dtd"><html>&nbsp;</html>'),
     ],
-    ['entities of its own', Buffer.from('<!DOCTYPE a [<!ENTITY e "text"><!ENTITY f "&e;&e;">]><a b="&e;">&f;</a>')],
+    ['internal entities', Buffer.from('<!DOCTYPE a [<!ENTITY e "text"><!ENTITY f "&e;&e;">]><a b="&e;">&f;</a>')],
     ['entities in a comment', Buffer.from('<!DOCTYPE a [<!-- <!ENTITY e "&e;"> -->]><a/>')],
   ])('accepts XML: %s', async (_, bytes) => {
     expect(await trapOf(readXml, bytes)).toBe('sound')
@@ -238,10 +238,10 @@ describe('SVG and CSV', () => {
 
 describe('blank files', () => {
   test.each([
-    ['nothing', Buffer.alloc(0)],
-    ['spaces and line ends', Buffer.from(' \t\r\n\v\f '.repeat(20_000))],
+    ['no bytes', Buffer.alloc(0)],
+    ['spaces and line breaks', Buffer.from(' \t\r\n\v\f '.repeat(20_000))],
     ['zeros', Buffer.alloc(200_000)],
-    ['marks of every width', Buffer.concat([Buffer.from('efbbbf', 'hex')])],
+    ['byte-order marks of every width', Buffer.concat([Buffer.from('efbbbf', 'hex')])],
     ['UTF-16 spaces', sample.utf16le(' \n\u3000\u00a0')],
     ['UTF-16 BE spaces', sample.utf16be(' \n')],
     ['UTF-32 spaces', sample.utf32be('  ')],
@@ -252,7 +252,7 @@ describe('blank files', () => {
 
   test.each([
     ['one letter at the end', Buffer.concat([Buffer.alloc(200_000), Buffer.from('x')])],
-    ['a byte that is no character', Buffer.from([0x20, 0xff])],
+    ['an invalid byte', Buffer.from([0x20, 0xff])],
     ['half of a character', Buffer.from([0xe9])],
     ['half of a space', Buffer.from([0x20, 0xe2, 0x80])],
     ['a zero-width joiner', Buffer.from('\u200d')],

@@ -89,9 +89,9 @@ describe('rejects an invalid proof', () => {
       () => createReceipt(keys, { log: { leaf: log.leaves[0]!.toString('base64') } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
-    ['another place', () => createReceipt(keys, { log: { index: 3 } }, sha256), 'differs from the receipt in: number'],
+    ['another position', () => createReceipt(keys, { log: { index: 3 } }, sha256), 'differs from the receipt in: number'],
     [
-      'a proof cut short',
+      'a truncated proof',
       () => createReceipt(keys, { log: { proof: [] } }, sha256),
       'its inclusion proof does not lead to the root hash',
     ],
@@ -106,7 +106,7 @@ describe('rejects an invalid proof', () => {
       'The log entry is not number 3 of 2',
     ],
     [
-      'a checkpoint by an unknown key',
+      'a checkpoint with an unknown key',
       async () => createReceipt({ ...keys, logKey: newSigningKey('sig_log') }, {}, sha256),
       'not signed with a key of the key set',
     ],
@@ -127,7 +127,7 @@ describe('rejects an invalid proof', () => {
       "The key set does not contain key 'sig_other'",
     ],
     [
-      'a key of the same name',
+      'a key with the same name',
       () => createReceipt({ ...keys, receiptKey: newSigningKey('sig_receipt') }),
       'The signature of the receipt is invalid',
     ],

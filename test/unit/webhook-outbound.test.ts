@@ -214,9 +214,9 @@ describe('receivers that do not respond', () => {
   })
 
   test.each([
-    ['nothing', ''],
+    ['no bytes', ''],
     ['informational responses only', 'HTTP/1.1 103 Early Hints\r\n\r\n'],
-    ['half of a head', 'HTTP/1.1 200 OK\r\nA: '],
+    ['an incomplete head', 'HTTP/1.1 200 OK\r\nA: '],
   ])('rejects with the reason of the abort signal if the receiver sends %s', async (_what, text) => {
     const abort = new AbortController()
     const { post, close } = await raw((socket) => {

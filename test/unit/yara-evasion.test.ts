@@ -98,9 +98,9 @@ const gz = gzipSync(eicar)
 
 describe('finds the EICAR string', () => {
   test.each<[string, () => Buffer | Promise<Buffer>]>([
-    ['with white space behind it', () => Buffer.concat([eicar, Buffer.from(' \t\r\n\x1a'.repeat(12))])],
-    ['in a gz behind another in the same file', () => Buffer.concat([gzipSync(text), gz])],
-    ['in a gz with something else behind it', () => Buffer.concat([gz, Buffer.from('garbage')])],
+    ['followed by white space', () => Buffer.concat([eicar, Buffer.from(' \t\r\n\x1a'.repeat(12))])],
+    ['in a gz after another gz in the same file', () => Buffer.concat([gzipSync(text), gz])],
+    ['in a gz that is followed by other bytes', () => Buffer.concat([gz, Buffer.from('garbage')])],
     [
       'in two members of a gz, half in each',
       () => Buffer.concat([gzipSync(eicar.subarray(0, 30)), gzipSync(eicar.subarray(30)), Buffer.alloc(20)]),
@@ -112,41 +112,38 @@ describe('finds the EICAR string', () => {
       'in a member of a document',
       () => createZip({ name: '[Content_Types].xml', bytes: text }, { name: 'xl/x.bin', bytes: eicar }),
     ],
-    ['in a stored member with its sizes behind it', () => local({ method: 0, data: eicar, descriptor: true })],
+    ['in a stored member with a data descriptor', () => local({ method: 0, data: eicar, descriptor: true })],
     [
-      'in a packed member with its sizes behind it, which the directory tells',
+      'in a packed member with a data descriptor that the directory declares',
       () => {
         const member = local({ data: packed, descriptor: true })
         return Buffer.concat([member, directory({ packed: packed.length, before: member.length })])
       },
     ],
     ['in a zip without a directory', () => hidden],
-    ['in a zip without a directory, with its sizes behind it', () => local({ data: packed, descriptor: true })],
+    ['in a zip without a directory, with a data descriptor', () => local({ data: packed, descriptor: true })],
     ['in a stored gz in a zip without a directory', () => local({ method: 0, data: gz })],
     ['in a stored gz of unknown size in a zip without a directory', () => local({ method: 0, data: gz, descriptor: true })],
-    ['in a zip with a directory past its end', () => Buffer.concat([hidden, directory({ before: 999_999 })])],
+    ['in a zip whose directory is past its end', () => Buffer.concat([hidden, directory({ before: 999_999 })])],
     ['in a zip with a directory of other members', () => Buffer.concat([hidden, noise(60), only(hidden.length)])],
     [
-      'before the only member that the directory names',
+      'before the only member in the directory',
       () => Buffer.concat([hidden, harmless, only(hidden.length + harmless.length, hidden.length)]),
     ],
+    ['after the only member in the directory', () => Buffer.concat([harmless, hidden, only(hidden.length + harmless.length)])],
     [
-      'behind the only member that the directory names',
-      () => Buffer.concat([harmless, hidden, only(hidden.length + harmless.length)]),
-    ],
-    [
-      'in a member that the directory calls stored',
+      'in a packed member that the directory declares as stored',
       () => Buffer.concat([hidden, directory({ method: 0, packed: packed.length, before: hidden.length })]),
     ],
     [
-      'in a gz that the directory calls packed, and its header stored',
+      'in a gz that the directory declares as packed and its header as stored',
       () => {
         const member = local({ method: 0, data: gz })
         return Buffer.concat([member, directory({ method: 8, packed: gz.length, before: member.length })])
       },
     ],
     [
-      'behind a member that does not unpack',
+      'after a member that cannot be unpacked',
       () => {
         const broken = local({ name: 'a.txt', data: noise(100) })
         return Buffer.concat([broken, hidden, directory({ name: 'a.txt', packed: 100, before: broken.length + hidden.length })])
@@ -161,12 +158,12 @@ describe('finds the EICAR string', () => {
       },
     ],
     [
-      'in a zip behind something else, which does not know of that',
+      'in a zip after other bytes that its offsets ignore',
       () => Buffer.concat([noise(5_000), createZip({ name: 'a', bytes: eicar })]),
     ],
-    ['in a zip behind a GIF', () => Buffer.concat([gif(), createZip({ name: 'a', bytes: eicar })])],
+    ['in a zip after a GIF', () => Buffer.concat([gif(), createZip({ name: 'a', bytes: eicar })])],
     [
-      'in a zip with a comment behind it',
+      'in a zip that is followed by a comment',
       () => {
         const zip = createZip({ name: 'a', bytes: eicar })
         zip.writeUInt16LE(60_000, zip.length - 2)
@@ -174,7 +171,7 @@ describe('finds the EICAR string', () => {
       },
     ],
     ['in an old Office document', () => Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), noise(4_000), eicar, noise(400)])],
-    ['in a PDF stream that is not packed', () => Buffer.from(`%PDF-1.7\n1 0 obj <<>> stream\n${eicar}\nendstream endobj\n`)],
+    ['in an uncompressed PDF stream', () => Buffer.from(`%PDF-1.7\n1 0 obj <<>> stream\n${eicar}\nendstream endobj\n`)],
   ])('finds the EICAR string %s', async (_, bytes) => {
     expect(await scan(await bytes())).toMatchObject(found)
   })

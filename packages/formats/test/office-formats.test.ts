@@ -44,7 +44,7 @@ describe('OOXML', () => {
     ['docx with custom XML that is not well-formed', readOoxml('docx'), having(docx(), { 'customXml/item1.xml': 'not <xml' })],
     ['xlsx', readOoxml('xlsx'), packed(xlsx())],
     ['pptx', readOoxml('pptx'), packed(pptx())],
-    ['xlsx without one of its sheets', readOoxml('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
+    ['xlsx with a missing sheet', readOoxml('xlsx'), without(xlsx(), 'xl/worksheets/sheet2.xml')],
   ])('accepts an OOXML document: %s', async (_, reader, bytes) => {
     expect(await judge(reader, bytes)).toMatchObject({ sound: true })
   })
@@ -54,7 +54,7 @@ describe('OOXML', () => {
     ['no relationships', readOoxml('docx'), without(docx(), '_rels/.rels'), /_rels\/.rels is missing/],
     ['no main part', readOoxml('docx'), without(docx(), 'word/document.xml'), /main part word\/document.xml is missing/],
     [
-      'a main part that is cut off',
+      'a truncated main part',
       readOoxml('docx'),
       having(docx(), { 'word/document.xml': '<w:document><w:body>' }),
       /not well-formed/,
@@ -67,9 +67,9 @@ describe('OOXML', () => {
       having(docx(), { 'word/document.xml': Buffer.from('<document>\xff\xfe</document>', 'latin1') }),
       /not well-formed/,
     ],
-    ["another kind's main part", readOoxml('docx'), packed(xlsx()), /not a <document>/],
+    ['the main part of another document type', readOoxml('docx'), packed(xlsx()), /not a <document>/],
     [
-      'no sheet left',
+      'no remaining sheet',
       readOoxml('xlsx'),
       without(xlsx(), 'xl/worksheets/sheet1.xml', 'xl/worksheets/sheet2.xml'),
       /all sheets are missing/,
@@ -90,7 +90,7 @@ describe('OOXML', () => {
   test.each<[string, Parts, string]>([
     ['a document type', { 'word/document.xml': `${bomb}<document>&b;</document>` }, 'xml_doctype'],
     ['a document type in its relationships', { '_rels/.rels': `${bomb}<Relationships/>` }, 'xml_doctype'],
-    ['endless nesting of elements', { 'word/document.xml': `<document>${'<p>'.repeat(200)}` }, 'xml_depth'],
+    ['too many nested elements', { 'word/document.xml': `<document>${'<p>'.repeat(200)}` }, 'xml_depth'],
     ['a bomb among its images', { 'media/a.emf': Buffer.alloc(20_000_000) }, 'archive_ratio'],
     ['a name with ..', { '../../startup/evil.dot': 'x' }, 'archive_path'],
   ])('rejects an OOXML document with %s as malicious', async (_, changes, maliciousConstruction) => {
@@ -125,13 +125,13 @@ describe('OpenDocument and e-books', () => {
   test.each<[string, FormatReader, Buffer]>([
     ['an odt without content', readOpenDocument('odt'), without(openDocument('odt'), 'content.xml')],
     [
-      'an odt of damaged content',
+      'an odt with damaged content',
       readOpenDocument('odt'),
       having(openDocument('odt'), { 'content.xml': '<office:document-content>' }),
     ],
     ['a spreadsheet with the extension odt', readOpenDocument('odt'), packed(openDocument('ods'))],
-    ['an epub without container', readEpub, without(epub(), 'META-INF/container.xml')],
-    ['an epub without package', readEpub, without(epub(), 'OEBPS/book.opf')],
+    ['an epub without a container', readEpub, without(epub(), 'META-INF/container.xml')],
+    ['an epub without a package', readEpub, without(epub(), 'OEBPS/book.opf')],
     ['an epub with a damaged package', readEpub, having(epub(), { 'OEBPS/book.opf': '<package><spine></package>' })],
     ['an epub with another mimetype', readEpub, having(epub(), { mimetype: 'application/zip' })],
     ['a jar with a wrong checksum', readJar, zip([{ name: 'A.class', data: 'x', crc: 1 }])],
@@ -155,7 +155,7 @@ describe('OLE', () => {
   const readers: Record<string, [FormatReader, Streams]> = {
     doc: [readOle('doc'), doc()],
     xls: [readOle('xls'), xls()],
-    'xls of Excel 95': [readOle('xls'), xls({ old: true })],
+    'xls (Excel 95)': [readOle('xls'), xls({ old: true })],
     ppt: [readOle('ppt'), ppt()],
   }
 

@@ -28,22 +28,22 @@ describe('formats with several signatures', () => {
   })
 
   test.each<[string, string, string, Buffer]>([
-    [
-      'TrueType font of macOS',
-      'ttf',
-      'ttf',
-      Buffer.concat([Buffer.from('true\0\x0c\0\x80\0\x03\0\x40OS/2'), Buffer.alloc(300, 1)]),
-    ],
+    ['macOS TrueType font', 'ttf', 'ttf', Buffer.concat([Buffer.from('true\0\x0c\0\x80\0\x03\0\x40OS/2'), Buffer.alloc(300, 1)])],
     ['MIDI file in RIFF', 'rmi', 'mid', Buffer.concat([Buffer.from('RIFF\x40\0\0\0RMIDdata'), Buffer.alloc(64, 1)])],
-    ['raw photo of Olympus', 'orf', 'raw-photo', Buffer.concat([Buffer.from('IIRS\x08\0\0\0'), Buffer.alloc(300, 1)])],
-    ['thin library', 'a', 'ar', Buffer.from('!<thin>\n//                                              6         `\na.o/\n\n')],
+    ['raw photo of an Olympus camera', 'orf', 'raw-photo', Buffer.concat([Buffer.from('IIRS\x08\0\0\0'), Buffer.alloc(300, 1)])],
     [
-      'section of OneNote',
+      'thin library archive',
+      'a',
+      'ar',
+      Buffer.from('!<thin>\n//                                              6         `\na.o/\n\n'),
+    ],
+    [
+      'OneNote section',
       'one',
       'one',
       Buffer.concat([Buffer.from('e4525c7b8cd8a74daeb15378d02996d3', 'hex'), Buffer.alloc(1000, 1)]),
     ],
-    ['M4A brand in a film extension', 'mp4', 'm4a', basic.isoMedia('M4A ', ['soun'])],
+    ['film with the M4A brand', 'mp4', 'm4a', basic.isoMedia('M4A ', ['soun'])],
   ])('detects a %s', async (_, extension, type, bytes) => {
     expect(await open(extension, bytes)).toMatchObject({ type, fits: true })
   })

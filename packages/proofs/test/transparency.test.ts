@@ -158,8 +158,8 @@ describe('checkpoint', () => {
 
   test.each([
     ['no signature', `${text}\n`],
-    ['no break at the end', signNote(text, origin, key).trimEnd()],
-    ['a line that is no signature', `${signNote(text, origin, key)}hello\n`],
+    ['no line break at the end', signNote(text, origin, key).trimEnd()],
+    ['an invalid signature line', `${signNote(text, origin, key)}hello\n`],
     ['no text', ''],
   ])('rejects a note with %s', (_, note) => expect(parseNote(note)).toBeUndefined())
 

@@ -46,7 +46,7 @@ describe('zip', () => {
     ['stored, deflated and streamed members', zip(plain)],
     ['no members', zip([])],
     ['a comment', zip(plain, { comment: 'made by hand' })],
-    ['a program before the archive', zip(plain, { prefix: noise(500) })],
+    ['a program in front of the archive', zip(plain, { prefix: noise(500) })],
     ['zip64 records', zip(plain, { zip64: true })],
     ['a large member', zip([{ name: 'large', data: noise(2_000_000) }])],
     [
@@ -56,9 +56,9 @@ describe('zip', () => {
         { name: 'a/link', data: '../a/b', symlink: true },
       ]),
     ],
-    ['a Windows separator', zip([{ name: 'folder\\file.txt', data: 'x' }])],
-    ['a zip in it', zip([{ name: 'inner.zip', data: zip(plain) }])],
-    ['a damaged zip inside', zip([{ name: 'inner.zip', data: zip(plain).subarray(0, 900) }])],
+    ['a backslash as separator', zip([{ name: 'folder\\file.txt', data: 'x' }])],
+    ['a nested zip', zip([{ name: 'inner.zip', data: zip(plain) }])],
+    ['a damaged nested zip', zip([{ name: 'inner.zip', data: zip(plain).subarray(0, 900) }])],
     ['bytes after its end', Buffer.concat([zip(plain), noise(100)])],
   ])('accepts a zip with %s', async (_, bytes) => {
     expect(await judge(readZip, bytes)).toMatchObject({ sound: true })
@@ -99,11 +99,11 @@ describe('zip', () => {
   test.each<[string, Buffer, RegExp]>([
     ['a wrong checksum', zip([{ name: 'a', data: text, crc: 1 }]), /wrong checksum/],
     ['a wrong checksum of a stored member', zip([{ name: 'a', data: text, stored: true, crc: 1 }]), /wrong checksum/],
-    ['fewer bytes than announced', zip([{ name: 'a', data: text, size: 5000 }]), /unpacks to 1240 bytes, not 5000/],
-    ['more bytes than announced', zip([{ name: 'a', data: zeros(100_000_000), size: 100 }]), /more than its header says/],
-    ['two names', zip([{ name: 'a.txt', localName: 'b.txt', data: text }]), /another name/],
+    ['fewer bytes than declared', zip([{ name: 'a', data: text, size: 5000 }]), /unpacks to 1240 bytes, not 5000/],
+    ['more bytes than declared', zip([{ name: 'a', data: zeros(100_000_000), size: 100 }]), /more than its header says/],
+    ['two names for one member', zip([{ name: 'a.txt', localName: 'b.txt', data: text }]), /another name/],
     ['no deflate data', zip([{ name: 'a', data: noise(100), stored: true, method: 8 }]), /does not unpack/],
-    ['a wrong count', zip(plain, { count: 3 }), /holds 4 members and announces 3/],
+    ['a wrong member count', zip(plain, { count: 3 }), /holds 4 members and announces 3/],
     ['a truncated end', zip(plain).subarray(0, -1), /no zip directory/],
     ['a truncated start', zip(plain).subarray(10), /bytes are missing/],
   ])('rejects a zip with %s as damaged', async (_, bytes, problem) => {
@@ -115,7 +115,7 @@ describe('zip', () => {
   test.each<[string, Buffer, string]>([
     ['a high compression ratio', zip([{ name: 'a', data: zeros(20_000_000) }]), 'archive_ratio'],
     [
-      'more than is allowed',
+      'more unpacked bytes than allowed',
       zip(Array.from({ length: 9 }, (_, index) => ({ name: `${index}`, data: 'x', size: 30 * 1024 * 1024 }))),
       'archive_size',
     ],
@@ -124,10 +124,10 @@ describe('zip', () => {
     ['a name with ..', zip([{ name: 'a/../../etc/passwd', data: 'x' }]), 'archive_path'],
     ['a name with .. and backslashes', zip([{ name: '..\\evil.dll', data: 'x' }]), 'archive_path'],
     ['an absolute name', zip([{ name: '/etc/passwd', data: 'x' }]), 'archive_path'],
-    ['a drive', zip([{ name: 'C:\\Windows\\evil.dll', data: 'x' }]), 'archive_path'],
+    ['a drive letter', zip([{ name: 'C:\\Windows\\evil.dll', data: 'x' }]), 'archive_path'],
     ['a NUL in a name', zip([{ name: 'a.txt\0.exe', data: 'x' }]), 'archive_name'],
     ['a link to an absolute path', zip([{ name: 'link', data: '/etc/passwd', symlink: true }]), 'archive_link'],
-    ['a link with ..', zip([{ name: 'a/link', data: '../../x', symlink: true }]), 'archive_link'],
+    ['a link that contains ..', zip([{ name: 'a/link', data: '../../x', symlink: true }]), 'archive_link'],
     [
       'a link through a link',
       zip([
@@ -136,7 +136,7 @@ describe('zip', () => {
       ]),
       'archive_link',
     ],
-    ['a bomb inside', zip([{ name: 'inner.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }]), 'archive_ratio'],
+    ['a nested bomb', zip([{ name: 'inner.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }]), 'archive_ratio'],
     ['a bomb in a stored gzip', zip([{ name: 'inner.gz', data: gzipSync(zeros(20_000_000)), stored: true }]), 'archive_ratio'],
     [
       'four archives inside each other',
@@ -268,11 +268,11 @@ describe('tar', () => {
   test.each<[string, Parameters<typeof tarOf>[0], string]>([
     ['a name with ..', [{ name: 'a/../../x', data: 'x' }], 'archive_path'],
     ['an absolute name', [{ name: '/etc/cron.d/x', data: 'x' }], 'archive_path'],
-    ['a link with ..', [{ name: 'link', type: 'symlink', linkname: '../x' }], 'archive_link'],
+    ['a link that contains ..', [{ name: 'link', type: 'symlink', linkname: '../x' }], 'archive_link'],
     ['a hard link to an absolute path', [{ name: 'link', type: 'link', linkname: '/etc/passwd' }], 'archive_link'],
     ['a long name with ..', [{ name: 'a', data: 'x', pax: { path: '../x' } }], 'archive_path'],
     ['a sparse file of a terabyte', [{ name: 'a', data: 'x', pax: { 'GNU.sparse.realsize': '1099511627776' } }], 'archive_size'],
-    ['a bomb inside', [{ name: 'a.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }], 'archive_ratio'],
+    ['a nested bomb', [{ name: 'a.zip', data: zip([{ name: 'a', data: zeros(20_000_000) }]) }], 'archive_ratio'],
     ['a character device', [{ name: 'zero', type: 'character-device' }], 'archive_device'],
     ['a block device', [{ name: 'sda', type: 'block-device' }], 'archive_device'],
     ['a pipe', [{ name: 'pipe', type: 'fifo' }], 'archive_device'],

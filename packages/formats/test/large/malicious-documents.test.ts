@@ -24,9 +24,9 @@ const getMaliciousConstruction = async (reader: FormatReader, bytes: Buffer) => 
 describe('exponential entities', () => {
   const laughs = billionLaughs()
   test.each<[string, FormatReader, office.Parts]>([
-    ['a part that Office parses but we do not', readOoxml('docx'), { ...office.docx(), 'docProps/custom.xml': laughs }],
+    ['a part that only Office parses', readOoxml('docx'), { ...office.docx(), 'docProps/custom.xml': laughs }],
     [
-      'the same in UTF-16',
+      'the same part in UTF-16',
       readOoxml('docx'),
       { ...office.docx(), 'customXml/item1.xml': Buffer.from(`\ufeff${laughs}`, 'utf16le') },
     ],
@@ -35,7 +35,7 @@ describe('exponential entities', () => {
       readOpenDocument('odt'),
       { ...office.openDocument('odt'), 'Object 1/content.xml': laughs },
     ],
-    ['a chapter of a book', readEpub, { ...office.epub(), 'OEBPS/chapter.xhtml': laughs }],
+    ['a chapter of an e-book', readEpub, { ...office.epub(), 'OEBPS/chapter.xhtml': laughs }],
   ])('rejects exponential entities in %s as malicious', async (_, reader, parts) => {
     expect(await getMaliciousConstruction(reader, office.packed(parts))).toBe('xml_entities')
   })
@@ -72,12 +72,8 @@ describe('PDF', () => {
   })
 
   test.each<[string, (document: Buffer) => Buffer, boolean]>([
-    [
-      'behind which a zip stands, and junk behind that',
-      (document) => Buffer.concat([document, archive(), Buffer.from('junk')]),
-      true,
-    ],
-    ['with bytes after it', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
+    ['that is followed by a zip and other bytes', (document) => Buffer.concat([document, archive(), Buffer.from('junk')]), true],
+    ['that is followed by other bytes', (document) => Buffer.concat([document, Buffer.from('PK\x05\x06 and so on')]), false],
     ['whose header is in an image', (document) => Buffer.concat([gif('%PDF-1.4\n'), document]), true],
   ])('detects a polyglot PDF %s', async (_, make, isMalicious) => {
     const source = sourceOf(make(pdf()))

@@ -20,10 +20,10 @@ const inTar = (name: string, inner: Buffer) => tarOf([{ name, data: inner }])
 
 describe('content of a 7z', () => {
   test.each<[string, () => Promise<Buffer>]>([
-    ['a sound zip', async () => sevenZip({ 'a.zip': zip([{ name: 'a', data: text }]), 'b.txt': text })],
-    ['a sound tar', async () => sevenZip({ 'a.tar': await tarOf([{ name: 'a', data: text }]) })],
+    ['a valid zip', async () => sevenZip({ 'a.zip': zip([{ name: 'a', data: text }]), 'b.txt': text })],
+    ['a valid tar', async () => sevenZip({ 'a.tar': await tarOf([{ name: 'a', data: text }]) })],
     ['another 7z', async () => wrapped(2, inSevenZip)],
-    ['empty members among others', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
+    ['empty and other members', async () => sevenZip({ a: '', b: text, c: '', 'd.zip': zip([{ name: 'a', data: text }]) })],
   ])('reads %s inside a 7z and accepts it', async (_, make) => {
     expect(await judge(readSevenZip, await make())).toEqual({ sound: true, notes: [], evidence: expect.anything() })
   })
