@@ -22,7 +22,7 @@ export const isSessionExpired = signal(false)
 // While the user signs out, other requests may fail with 401. That must not open the sign-in dialog.
 let isSigningOut = false
 
-/** Error of the first request for the user. */
+/** Error of the first request for the current user. */
 export const startError = signal<ApiError | undefined>(undefined)
 
 const scopes = computed(() => me.value?.scopes ?? [])

@@ -19,7 +19,7 @@ export interface Upload {
   state: Signal<UploadState>
   abort: AbortController
   idempotencyKey: string
-  /** Number of successive lost connections. */
+  /** Number of consecutive lost connections. */
   connectionLosses: number
 }
 

@@ -68,7 +68,7 @@ export const getVisibleViews = (): View[] => allViews.filter(({ scopes }) => !sc
 export function findView(path: string): { View: ComponentType<{ id: string }>; id: string } | undefined {
   const [, name = '', id, ...rest] = path.split('/')
   const visible = getVisibleViews()
-  // Users who may not see the overview start with their first view.
+  // Users without access to the overview start on their first accessible page.
   const view = [...visible, account].find((each) => each.name === name) ?? (path === '/' ? visible[0] : undefined)
   if (!view || rest.length > 0) return undefined
   if (!id) return { View: view.Page, id: '' }

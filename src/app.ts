@@ -43,7 +43,7 @@ export interface App extends Application {
   rescanner: Rescanner
 }
 
-/** The composition root: builds every component in dependency order. `close` closes them in reverse. */
+/** The composition root: creates every component in dependency order. `close` closes them in reverse order. */
 export async function createApp(parts: AppParts): Promise<App> {
   const { config, database, logger } = parts
   const spoolFolder = await createSpoolFolder(config.dataDir)
@@ -102,12 +102,12 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
 async function createSpoolFolder(dataDir: string): Promise<string> {
   const folder = join(dataDir, 'spool')
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Workers in the sandbox see the spool under its real path only.
+  // Workers in the sandbox can access the spool only by its real path.
   return realpath(folder)
 }
 
 function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
-  // An upload to a bucket takes at most twice the deadline. The bucket may need another minute to complete it.
+  // An upload to a bucket takes at most twice the time-out. The bucket may need another minute to complete it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
   serviceEvents.on('failed', ({ upload }) => upload && orphanedUploads.note(upload.file.blobPath))
   return orphanedUploads
@@ -190,7 +190,7 @@ async function openConfiguredScanner(
   return { url, scanner: await openScanner(url, { logger, pool, clamd, ...(rulesDir && { rulesDir }) }) }
 }
 
-// clamd's own MaxThreads is 10.
+// Default of MaxThreads in clamd.
 const connectionsOfClamd = 8
 
 const yaraNote =

@@ -13,7 +13,7 @@ import { type ApiError, toApiError } from './api-error.js'
 /** Number of `UNAUTHENTICATED` errors since the page was opened. */
 export const unauthenticatedCount = signal(0)
 
-/** Changes when all queries must be repeated: after a mutation, for another user, and when the browser is online again. */
+/** Incremented when all queries must be repeated: after a mutation, when another user signs in, and when the browser is online again. */
 export const reloadCount = signal(0)
 
 /** The service accepts the session cookie only with this header, which an HTML form cannot send. */

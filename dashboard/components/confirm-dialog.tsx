@@ -17,7 +17,7 @@ interface Props {
   onClose: () => void
 }
 
-/** Asks for confirmation of an action. Stays open and shows the error if the action fails. */
+/** Asks the user to confirm an action. Stays open and shows the error if the action fails. */
 export function ConfirmDialog({ title, warning, action, confirmationText, onConfirm, onClose }: Props) {
   const typedText = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)

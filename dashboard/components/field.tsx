@@ -100,7 +100,7 @@ interface CheckboxGroupProps {
   onChange: (selected: string[]) => void
 }
 
-/** Group of checkboxes of which several can be selected. */
+/** Group of checkboxes. The user can select several of them. */
 export const CheckboxGroup = ({ legend, hint, options, selected, onChange }: CheckboxGroupProps) => (
   <fieldset>
     <legend>{legend}</legend>

@@ -18,7 +18,9 @@ export function ErrorNotice({ error, onRetry }: { error: ApiError | undefined; o
   )
 }
 
-/** Returns the message of an error. The message of the service has times in UTC, so this formats them in the user's time zone. */
+/**
+ * Returns the message of an error. Messages from the service contain times in UTC, which this function converts to the user's time zone.
+ */
 function toMessage({ message, details }: ApiError): string {
   if (details.second_factor !== 'locked') return message
   const until = details.locked_until
@@ -29,7 +31,7 @@ interface EmptyProps {
   icon: IconName
   title: string
   children: ComponentChildren
-  /** Command that does the same with the API. */
+  /** Shell command for the same operation in the API. */
   curl?: string
 }
 

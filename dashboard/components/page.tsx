@@ -12,7 +12,7 @@ interface Props {
   children: ComponentChildren
 }
 
-/** Layout of a page: title, actions and content. Sets the title of the document too. */
+/** Layout of a page: title, actions and content. Also sets the document title. */
 export function Page({ title, description, parent, actions, children }: Props) {
   useEffect(() => {
     document.title = `${title} · ${texts.product}`

@@ -52,7 +52,7 @@ const toEntries = ({ policy, ...rules }: Rules) =>
 
 const formatValue = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value ?? texts.none))
 
-/** Returns one text for each field that differs from the previous version. */
+/** Describes each field that differs from the previous version. */
 function describeChanges(rules: Rules, previous: Rules | undefined): string[] {
   if (!previous) return []
   const previousValues = new Map<string, string>(toEntries(previous))

@@ -9,13 +9,13 @@ import { ConcurrentCosts, type RequestCost } from './request-cost.js'
 import type { SecurityTrail } from './security-trail.js'
 import type { UploadAdmission } from './upload-admission.js'
 
-/** A rejected credential. If the API key is known, the rejection is in the call log of its tenant. */
+/** A rejected credential. If its API key is known, the rejection is recorded in the call log of the key's tenant. */
 export interface Rejection {
   error: AssayError
   known?: { tenantId: string; apiKeyId: string; name: string }
 }
 
-/** Facts of a request that its attempts need. */
+/** Request data that its attempts share. */
 export interface RequestFacts {
   readonly id: string
   readonly origin: Origin
@@ -27,24 +27,24 @@ export interface RequestFacts {
   readonly cost: RequestCost
   /** Aborts if the client disconnects before its request is complete. */
   readonly signal: AbortSignal
-  /** Throws the 401 or 403 of a request without an actor. */
+  /** Throws 401 or 403 for a request without an actor. */
   requireActor(): Actor
 }
 
-/** State of an attempt. It decides whether a row of the call log is still to be written. */
+/** State of an attempt. Determines whether the attempt still needs a row in the call log. */
 export type CallOutcome =
-  /** Admitted before the body is read. The root field that the body leads to continues the attempt. */
+  /** Admitted before the body is read. The root field determined by the body continues this attempt. */
   | { status: 'admitted' }
   | { status: 'running' }
-  /** The change is committed. The row is not written yet. */
+  /** The change is committed, but the call log row is not written yet. */
   | { status: 'committed' }
-  /** The row is written, or part of a commit in progress. */
+  /** The call log row is written, or is part of a commit in progress. */
   | { status: 'succeeded' }
   | { status: 'failed'; error: PublicError; validation: unknown }
-  /** Gets no row in the call log, for example a HEAD that only checks for a file. */
+  /** No row is written to the call log, for example for a HEAD request that only checks whether a file exists. */
   | { status: 'unlogged' }
 
-/** One use of one endpoint, and its row in the call log. */
+/** One execution of an endpoint, with its row in the call log. */
 export class Attempt {
   outcome: CallOutcome = { status: 'running' }
   readonly call: RequestFacts
@@ -61,7 +61,7 @@ export class Attempt {
     return this.call.requireActor()
   }
 
-  /** Operation in the call log. Null if the endpoint is not a call: admin operations are in the audit log. */
+  /** Operation in the call log. Null for endpoints that are not calls, such as admin operations, which appear in the audit log instead. */
   get operation(): Operation | null {
     return getOperation(this.endpoint)
   }
@@ -70,7 +70,7 @@ export class Attempt {
     return this.#context?.contextId ?? null
   }
 
-  /** The row is written, is part of a commit in progress, or must not be written. */
+  /** True if the row is written, is part of a commit in progress, or must not be written. */
   get isSettled(): boolean {
     return ['succeeded', 'failed', 'unlogged'].includes(this.outcome.status)
   }
@@ -80,13 +80,13 @@ export class Attempt {
     if (facts.context) this.#context = { contextId: facts.context.contextId, contextKey: facts.context.contextKey }
   }
 
-  /** The row of a success. A service can commit it together with its own rows; then the admission writes none. */
+  /** Row for a successful call. A service can commit it together with its own rows; the admission then writes none. */
   succeed(): Pick<Entry, 'call'> {
     this.outcome = { status: 'succeeded' }
     return { call: this.#row() }
   }
 
-  /** The row of a failure. A service can commit it together with its own rows; then the admission writes none. */
+  /** Row for a failed call. A service can commit it together with its own rows; the admission then writes none. */
   fail(error: PublicError, validation: unknown = null): Pick<Entry, 'call'> {
     this.outcome = { status: 'failed', error, validation }
     const row = this.#row()
@@ -116,7 +116,7 @@ export class Attempt {
   }
 }
 
-/** Operation in the call log. Null if the endpoint is not a call: admin operations are in the audit log. */
+/** Operation in the call log. Null for endpoints that are not calls, such as admin operations, which appear in the audit log instead. */
 export function getOperation({ access, isUnlogged }: Endpoint): Operation | null {
   return isUnlogged || access === 'any' || access === 'public' || access === 'admin' ? null : access
 }
@@ -125,14 +125,14 @@ export interface AdmissionParts {
   limits: {
     /** Counts a call. If the limit is exceeded, the returned state contains the 429 to throw. */
     call(actor: Actor): Promise<RateState>
-    /** Counts the further calls that an expensive request is worth. */
+    /** Counts the additional calls that an expensive request is charged for. */
     charge(actor: Actor, request: { cost: number; calls: number }): Promise<RateState>
   }
   uploads: UploadAdmission
   json: JsonAdmission
   ledger: { commit(entry: Entry): Promise<void> }
   security: SecurityTrail
-  /** Called with the cause of each 503. The client does not receive the cause. */
+  /** Called with the cause of each 503 response. The client does not see the cause. */
   onOutage(requestId: string, error: AssayError): void
 }
 
@@ -155,19 +155,19 @@ export class Admission {
     requireAccess(actor, endpoint)
   }
 
-  /** Decides once for all root fields of a request: a document that does not fit is rejected as a whole. */
+  /** Checks all root fields of a request together. If one of them is not allowed, the whole document is rejected. */
   admitExpensive({ call, actor }: Attempt): Promise<void> {
     const { cost } = call
     const admit = async () => {
       const { value, extraCalls: calls } = cost
       cost.release = await this.#concurrentCosts.enter(actor.tenantId, value, cost.clientLeft)
-      // After the wait: what is not executed is not charged.
+      // Charge after the wait, because requests that are not executed cost nothing.
       if (calls > 0) rejectOverLimit(call, await this.#parts.limits.charge(actor, { cost: value, calls }))
     }
     return (cost.admitted ??= admit())
   }
 
-  /** Writes the row of a success, unless a service has committed it. */
+  /** Writes the row of a successful call, unless a service has already committed it. */
   async succeeded(attempt: Attempt): Promise<void> {
     if (attempt.isSettled) return
     const { outcome } = attempt
@@ -178,7 +178,7 @@ export class Admission {
     })
   }
 
-  /** Writes the row of a failure, unless a service has committed it. Returns the error for the client. */
+  /** Writes the row of a failed call, unless a service has already committed it. Returns the error for the client. */
   async failed(attempt: Attempt, caught: unknown, response?: PublicError): Promise<unknown> {
     const error = withOutcome(attempt.outcome.status, caught)
     if (attempt.isSettled) return error
@@ -187,19 +187,19 @@ export class Admission {
     const reported = response ?? toPublicError(error)
     this.noteRejection(call, reported)
     const entry = { ...attempt.fail(reported), ...toBlockedFile(attempt, reported) }
-    // If even the row cannot be written, the client receives the first error.
+    // If the row cannot be written either, the client still receives the original error.
     if (entry.call || entry.blocked) await this.#parts.ledger.commit(entry).catch(() => {})
     return error
   }
 
-  // A rejected credential is noted when it is rejected.
+  // A rejected credential was already recorded when it was rejected.
   noteRejection({ actor, origin }: RequestFacts, { code, message }: PublicError): void {
     const reason = code === 'forbidden' ? 'scope_refused' : code === 'rate_limited' ? 'limit_reached' : undefined
     if (actor && reason) this.#parts.security.note({ reason, message, tenantId: actor.tenantId, about: actor, origin, actor })
   }
 }
 
-/** A 503 states that nothing was stored, which is wrong after the commit. */
+/** A 503 response states that nothing was stored, which would be wrong after the commit. */
 function withOutcome(status: Attempt['outcome']['status'], error: unknown): unknown {
   return status === 'committed' && httpStatus[toPublicError(error).code] === 503 ? outcomeUnknown(error) : error
 }
@@ -220,7 +220,7 @@ export function requireAccess(actor: Actor, { access, tenantWide, beforeSecondFa
     throw forbidden('This API key is restricted to certain contexts and cannot read tenant-wide data.')
 }
 
-/** A file that is too large before its context is known counts for the tenant and the key, and is a verdict like any other. */
+/** Converts a size error into a blocked-file verdict. It counts for the tenant and the key even if the context is not known yet. */
 function toBlockedFile(attempt: Attempt, { code, message }: PublicError): Pick<Entry, 'blocked' | 'rejection'> {
   if (code !== 'size_exceeded' || attempt.endpoint.dryRun || attempt.operation !== 'upload') return {}
   const { actor } = attempt

@@ -17,18 +17,18 @@ export interface ApiKeyRecord {
   status: 'active' | 'disabled' | 'revoked'
   expiresAt: Date | null
   tenantStatus: 'active' | 'suspended'
-  /** For a secret that was rotated away: the time until which it stays valid. Null for the current secret. */
+  /** Time until which a secret replaced by a rotation stays valid. Null for the current secret. */
   graceEndsAt: Date | null
 }
 
-/** The owner of a rejected credential. The rejection is in the tenant's audit log and, for an API key, in its call log. */
+/** Owner of a rejected credential. The rejection is recorded in the tenant's audit log and, for an API key, in its call log. */
 export interface KnownCaller {
   tenantId: string
   kind: 'api_key' | 'user'
   id: string
   name: string
   email: string | null
-  /** False if the credential only names its owner, for example a token with a wrong signature. */
+  /** False if the ownership is only claimed, for example by a token with a wrong signature. */
   isProven: boolean
 }
 
@@ -36,7 +36,7 @@ interface Rejected {
   message: string
   why: RejectionReason
   known?: KnownCaller
-  /** Looks the owner up in the database. The caller limits how often. */
+  /** Looks up the owner in the database. The caller limits how often this happens. */
   find?: () => Promise<KnownCaller | null>
 }
 
@@ -46,15 +46,15 @@ export type Authentication =
   | (Rejected & { outcome: 'rejected' })
   /** 403 forbidden: the credential is valid, but its tenant is suspended. */
   | (Rejected & { outcome: 'forbidden' })
-  /** No credential: 401 if the endpoint requires one. */
+  /** Request without a credential: 401 if the endpoint requires one. */
   | { outcome: 'none' }
 
 interface AuthenticatorParts {
   keys: IdentityCache<ApiKeyRecord>
-  /** Finds the key with this hash of its secret, or of the secret before its rotation. */
+  /** Finds the key with this hash of its current secret, or of the secret that a rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   tokens: Tokens
-  /** Called with every key that was used, for `last_used_at`. */
+  /** Called for every use of a key, to update `last_used_at`. */
   onKeyUsed(apiKeyId: string): void
 }
 
@@ -63,7 +63,7 @@ export const suspendedTenant = 'This tenant is suspended. Contact the operator o
 const isLogShareToken =
   'This is a log-share token. It reads only the transparency log: GET /api/v1/log/checkpoint, /api/v1/log/key and /api/v1/log/tile/…. Send an API key or a session token here.'
 
-/** Finds out who sends a request. */
+/** Authenticates the sender of a request. */
 export class Authenticator {
   readonly #parts: AuthenticatorParts
 
@@ -72,8 +72,8 @@ export class Authenticator {
   }
 
   /**
-   * `rawHeaders` are the names and values of `request.rawHeaders`. Of two Authorization headers, `request.headers` contains only the
-   * first, while a proxy may have checked the second.
+   * `rawHeaders` are the names and values of `request.rawHeaders`. If there are two Authorization headers, `request.headers` contains only
+   * the first, but a proxy may have checked the second.
    */
   async authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readCredential(rawHeaders)
@@ -85,7 +85,7 @@ export class Authenticator {
     return this.#byKey(credential, origin)
   }
 
-  /** The cookie of the dashboard contains a token of a session of this service. */
+  /** Authenticates with the session token in the dashboard's cookie. */
   async #bySession(rawHeaders: readonly string[], origin: Origin): Promise<Authentication> {
     const presented = readSessionCookie(rawHeaders)
     if (presented === undefined) return { outcome: 'none' }

@@ -15,26 +15,27 @@ interface CallFacts {
   signal: () => AbortSignal
 }
 
-/** One incoming request (what GraphQL calls context; here that word belongs to the domain). */
+/** One incoming request. GraphQL calls this a context, but here that word means a file context. */
 export class Call implements RequestFacts {
   /** `req_…`, sent back as X-Request-Id. */
   readonly id: string
   readonly admission: Admission
   readonly origin: Origin
-  /** The request's method is HEAD: the client receives the status and the headers only. */
+  /** True for HEAD requests: the client receives only the status and the headers. */
   readonly isHead: boolean
   readonly actor: Actor | undefined
   readonly rejection: Rejection | undefined
-  /** Invalid fields found while the input was coerced. They are reported together with those that validation finds. */
+  /** Invalid fields found during input coercion. They are reported together with the fields that validation rejects. */
   inputErrors: FieldError[] = []
-  /** The request's name of an argument: `page_size` in REST for `pageSize` in the schema. */
+  /** Returns the name of an argument in the request, for example `page_size` in REST for `pageSize` in the schema. */
   requestName: (path: string) => string = (path) => path
   idempotencyKey: string | undefined
-  /** Headers of the response, such as the state of the rate limit. */
+  /** Response headers, for example for the rate limit. */
   readonly responseHeaders: Record<string, string> = {}
   readonly memo = new Map<unknown, unknown>()
   readonly cost = new RequestCost()
-  // TypeScript's private and not JavaScript's: Apollo Server copies its context value, and a copy has no #fields. Both objects are shared.
+  // Uses TypeScript's `private` instead of #fields, because Apollo Server copies its context value and a copy has no #fields. Both objects
+  // are shared.
   private readonly attempts = new Map<string, Attempt>()
   private readonly beforeBody: { attempt?: Attempt | undefined } = {}
   private readonly makeSignal: () => AbortSignal
@@ -61,8 +62,8 @@ export class Call implements RequestFacts {
   }
 
   /**
-   * Runs an endpoint if the caller may use it. The call log has the result before the client receives it. If the request was admitted
-   * before its body was read, its first root field continues that attempt. `key` is the name of the root field in the response.
+   * Runs an endpoint if the caller may use it, and writes the call log row before the client receives the result. If the request was
+   * admitted before its body was read, its first root field continues that attempt. `key` is the name of the root field in the response.
    */
   async run<T>(
     key: string,
@@ -94,13 +95,13 @@ export class Call implements RequestFacts {
       attempt.outcome = { status: 'admitted' }
       return await work(attempt.actor)
     } catch (error) {
-      // A root field that ran has logged its own failure.
+      // A root field that ran has already logged its own failure.
       if (this.beforeBody.attempt !== attempt) throw error
       throw await this.admission.failed(attempt, error)
     }
   }
 
-  /** As `withBody`, for an upload: it also takes one of the slots for concurrent uploads. */
+  /** Like `withBody`, but for an upload: also takes one of the slots for concurrent uploads. */
   withUpload<T>(
     endpoint: Endpoint,
     headers: { 'content-length'?: string | undefined },
@@ -116,7 +117,7 @@ export class Call implements RequestFacts {
     })
   }
 
-  /** Begins the attempt of one root field. */
+  /** Starts the attempt of one root field. */
   begin(key: string, endpoint: Endpoint): Attempt {
     const { attempt: admitted } = this.beforeBody
     this.beforeBody.attempt = undefined
@@ -129,7 +130,7 @@ export class Call implements RequestFacts {
     return this.attempts.get(key)
   }
 
-  /** True if a root field has run. The call log then has, or will have, its row. */
+  /** True if a root field has run. Its row is then in the call log, or will be. */
   get hasRootField(): boolean {
     return this.attempts.size > 0
   }

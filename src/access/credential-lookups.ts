@@ -4,8 +4,8 @@ const pauseMs = 5
 const maxPauseMs = 50
 
 /**
- * Looks up credentials that the process does not know. After statements that found nothing, the next one waits for more lookups.
- * A flood of guesses therefore costs about twenty statements a second, and a valid credential among them waits for at most two.
+ * Looks up credentials that are not cached in this process. After a statement without a match, the next one waits to collect more lookups.
+ * A flood of guesses therefore costs about twenty statements per second, and a valid credential among them waits for at most two.
  * `minPauseMs` is the pause after every statement, for lookups that are probably guesses.
  */
 export function credentialLookups<Credential, Found>(

@@ -6,7 +6,7 @@ interface KeyPair {
   publicKey: KeyObject
 }
 
-/** A new Ed25519 key, for the `make` of signing secrets. */
+/** Creates an Ed25519 key, for use as the `make` option of signing secrets. */
 export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Record<string, unknown> } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   return {
@@ -18,7 +18,7 @@ export function makeEd25519Key(keyId: string): { secret: Buffer; publicJwk: Reco
 // Parsing a key costs more than using it. Retired keys are garbage-collected with their objects.
 const parsed = new WeakMap<KnownSigningKey, KeyPair>()
 
-/** The private and public key of a key that `makeEd25519Key` created. */
+/** Parses a key that `makeEd25519Key` created. */
 export function parseKeyPair(key: KnownSigningKey): KeyPair {
   let pair = parsed.get(key)
   if (!pair) {

@@ -6,17 +6,20 @@ export type Access = Scope | 'any' | 'public'
 /** Requirements of an endpoint, declared once, at its resolver. */
 export interface Endpoint {
   access: Access
-  /** Returns data of the whole tenant. Keys that are restricted to contexts are rejected. */
+  /** True if the endpoint returns tenant-wide data. Keys that are restricted to certain contexts are rejected. */
   tenantWide?: boolean
-  /** Allowed for a user who must set up a second factor first. */
+  /** True if a user who still has to set up a second factor may call it. */
   beforeSecondFactor?: boolean
-  /** Returns null, not an error, without a credential. */
+  /** True if the endpoint returns null instead of an error when there is no credential. */
   orNull?: boolean
-  /** Stores nothing: it uses no quota, and a rejection does not count as a blocked file. */
+  /** True if the endpoint stores nothing: it uses no quota, and a rejection does not count as a blocked file. */
   dryRun?: boolean
-  /** Not a call by itself: one of several requests that form one call, or a HEAD that only checks for a file. */
+  /**
+   * True for a request that is not a call of its own: one of several requests that form one call, or a HEAD that only checks whether a file
+   * exists.
+   */
   isUnlogged?: boolean
 }
 
-/** An upload whose operation is not known before its body is read. */
+/** Upload whose operation is not known until its body is read. */
 export const uploadEndpoint: Endpoint = { access: 'upload' }

@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
-/** Kind of the object whose change is announced. */
+/** Kind of a changed object. */
 export type IdentityKind = 'api_key' | 'user' | 'tenant' | 'session' | 'signing_key'
 
-/** States whether cached values are valid now: see identity-listener.ts. */
+/** Reports whether cached values are currently valid. See identity-listener.ts. */
 export interface CacheValidity {
   trusted(): boolean
 }
 
-/** Cache key of a credential. A heap dump or a log of a cache must not contain the credential. */
+/** Cache key of a credential. It is a hash, so that a heap dump or a log of the cache does not contain the credential. */
 export const fingerprint = (credential: string): string => hash('sha256', credential, 'base64')
 
 interface Entry<V> {
@@ -27,14 +27,14 @@ export interface IdentityCacheOptions<V> {
   /** Ids whose change makes the value stale. */
   idsOf(value: V): readonly (string | undefined)[]
   capacity?: number
-  /** Number of unknown keys that are cached as unknown, and for how long: guesses must fill neither memory nor the database. */
+  /** Number of unknown keys that are cached as unknown, and for how long. Guesses must exhaust neither memory nor the database. */
   unknownCapacity?: number
   unknownMs?: number
-  /** Maximum age of a cached value, also without an announced change. */
+  /** Maximum age of a cached value, even if no change was announced. */
   maxAgeMs?: number
 }
 
-// A lookup shares the result of one that started within this time. The result is then at most this old.
+// A lookup shares the result of one that started within this time. The result is therefore at most this old.
 const joinableMs = 200
 
 /**
@@ -45,7 +45,7 @@ export class IdentityCache<V> {
   readonly #known: LRUCache<string, Entry<V>>
   readonly #unknown: LRUCache<string, true>
   readonly #loading = new Map<string, Load<V>>()
-  // Counts changes. A value that was loaded before the latest change is returned to callers that requested it earlier, but not cached.
+  // Counts changes. A value loaded before the latest change is returned to callers that requested it before the change, but is not cached.
   #changes = 0
   readonly #options: Required<IdentityCacheOptions<V>>
 
@@ -60,7 +60,7 @@ export class IdentityCache<V> {
     return this.#known.size + this.#unknown.size
   }
 
-  /** The value of `key`, or null if none exists. `load` queries the database. Its errors are not cached. */
+  /** Returns the value of `key`, or null if it does not exist. `load` queries the database. Its errors are not cached. */
   get(key: string, load: () => Promise<V | null>): V | null | Promise<V | null> {
     if (this.#options.trust.trusted()) {
       const entry = this.#known.get(key)

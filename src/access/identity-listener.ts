@@ -10,10 +10,10 @@ export interface IdentityChange {
   id: string
 }
 
-/** The payload that announces a change. */
+/** Returns the payload that announces a change. */
 const identityPayload = (kind: IdentityKind, id: string): string => JSON.stringify({ kind, id } satisfies IdentityChange)
 
-/** Announces a change to every replica in the transaction of `client`, so that the announcement is never too early. */
+/** Announces a change to every replica within the transaction of `client`, so that no replica hears of it before the commit. */
 export async function announce(
   client: { query(sql: string, values: unknown[]): Promise<unknown> },
   kind: IdentityKind,
@@ -33,22 +33,21 @@ const backoffMs = { first: 50, most: 3_000 }
 export interface IdentityListenerOptions {
   connection: ClientConfig
   onChange(change: IdentityChange): void
-  /** Changes may have been missed: the cache must be cleared. */
+  /** Clear the cache, because changes may have been missed. */
   onGap(): void
   onError?(error: Error): void
 }
 
 /**
- * Listens for changes on its own connection, and detects if it no longer receives them. PostgreSQL delivers announcements in the order of
- * their commits, so an echo that the service sends itself proves that every change committed before it was
- * received. A dead connection echoes nothing, and 800 ms later cached values are no longer used. No
- * timer has to fire for that, so a busy event loop queries the database rather than using old values.
+ * Listens for changes on its own connection, and detects if it no longer receives them. PostgreSQL delivers notifications in commit order,
+ * so an echo that the service sends to itself proves that it has received every earlier change. If the connection is dead, no echo arrives,
+ * and cached values expire after 800 ms. This needs no timer, so a busy event loop queries the database rather than using outdated values.
  */
 export class IdentityListener implements CacheValidity {
-  // One channel of our own for the echoes, so that replicas do not wake each other.
+  // Echoes use a channel of their own, so that replicas do not wake each other.
   readonly #echoChannel = `assay_echo_${randomBytes(8).toString('hex')}`
   #client: Client | undefined
-  // The one whose last echo has not been answered yet.
+  // Latest echo that was sent but not received yet.
   #echoing: Client | undefined
   #provenUntil = 0
   #connectedAt = 0
@@ -66,7 +65,7 @@ export class IdentityListener implements CacheValidity {
     return performance.now() < this.#provenUntil
   }
 
-  /** Connects, and retries in the background if that fails. Without it, the service is slower, but correct. */
+  /** Connects. If that fails, retries in the background, and the service is slower but still correct. */
   start(): Promise<void> {
     this.#connecting = this.#connect()
     return this.#connecting
@@ -94,12 +93,12 @@ export class IdentityListener implements CacheValidity {
     client.on('notification', (message) => this.#heard(client, message))
     try {
       await client.connect()
-      // Echoes have no time limit: if this process was blocked, the result may have arrived but not been read.
+      // Echoes have no time limit: if this process was blocked, the echo may have arrived without being read.
       const listen = { text: `listen ${identityChannel}; listen ${this.#echoChannel}`, query_timeout: connectMs }
       await client.query(listen)
     } catch (error) {
       client.removeAllListeners('end')
-      // Not awaited: a server that does not respond would block here.
+      // Not awaited, because a server that does not respond would block here.
       client.end().catch(() => {})
       this.#retry(error as Error)
       return

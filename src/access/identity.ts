@@ -16,7 +16,7 @@ export interface IdentityOptions {
   pool: Pool
   connection: ClientConfig
   masterKey: MasterKey
-  /** Finds the key with this hash of its secret, or of the secret before its rotation. */
+  /** Finds the key with this hash of its current secret, or of the secret that a rotation replaced. */
   loadApiKey(hash: Buffer): Promise<ApiKeyRecord | null>
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
@@ -26,7 +26,7 @@ export interface IdentityOptions {
   onError?(error: Error): void
 }
 
-/** Connects the parts of authentication. Features pass their database lookups in. */
+/** Connects the components of authentication. Features provide the database lookups. */
 export class Identity {
   readonly listener: IdentityListener
   readonly sessions: Sessions
@@ -48,7 +48,7 @@ export class Identity {
     })
     const trust = this.listener
     const stored = { pool, masterKey, trust }
-    // A minute more than the URL, for clocks that differ.
+    // One minute longer than the URL is valid, to allow for clock differences.
     const urlSeconds = (options.downloadUrlSeconds ?? 300) + 60
     this.signing = {
       download_url: new StoredSigningSecrets({
@@ -63,7 +63,7 @@ export class Identity {
         make: makeEd25519Key,
         lifetimeSeconds: sessionSeconds + 60,
       }),
-      // Signatures of these keys must be verifiable forever.
+      // Signatures made with these keys must stay verifiable forever.
       receipt: new StoredSigningSecrets({ ...stored, purpose: 'receipt', make: makeEd25519Key, lifetimeSeconds: null }),
       log: new StoredSigningSecrets({ ...stored, purpose: 'log', make: makeEd25519Key, lifetimeSeconds: null }),
     }
@@ -93,14 +93,14 @@ export class Identity {
     return { keys: known.flat().flatMap(({ publicJwk }) => (publicJwk ? [publicJwk] : [])) }
   }
 
-  /** Called in this replica when a change is committed. `announce`, in its transaction, reaches the others. */
+  /** Called in this replica after a change is committed. `announce`, inside its transaction, notifies the other replicas. */
   forget(kind: IdentityKind, id: string): void {
     if (kind === 'signing_key') this.#forgetSigningKeys()
     this.#keys.forget(id)
     this.tokens.forget(id)
   }
 
-  /** Stops listening and writes pending uses. The caller ends the pool afterwards. */
+  /** Stops listening and writes the collected uses. The caller ends the pool afterwards. */
   async close(): Promise<void> {
     await this.lastUsed.close()
     await this.listener.close()

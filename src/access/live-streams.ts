@@ -6,15 +6,18 @@ const maxStreams = { inAll: 500, byTenant: 50 }
 const betweenChecksMs = 1_000
 
 /**
- * Responses without an end: at most 50 per tenant and 500 in this process. Each ends within a second
- * after its credential becomes invalid. All end when the process shuts down.
+ * Responses without an end: at most 50 per tenant and 500 per process. Each one ends within a second after its credential becomes invalid,
+ * and all of them end when the process shuts down.
  */
 export class LiveStreams {
   readonly #slots = new TenantSlots('live streams of events', maxStreams)
   readonly #open = new Set<AbortController>()
   #isEnding = false
 
-  /** Takes a slot of the tenant. The signal ends the stream; `isCredentialValid` is called every second. Throws 429 at the limit of the tenant, and 503 at the total limit. */
+  /**
+   * Takes a slot of the tenant. The signal ends the stream. `isCredentialValid` is called every second. Throws 429 if the tenant's limit is
+   * exceeded, and 503 if the total limit is.
+   */
   enter(
     { tenantId }: Pick<Actor, 'tenantId'>,
     isCredentialValid: () => Promise<boolean>,

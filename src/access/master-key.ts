@@ -15,16 +15,19 @@ interface KnownKey {
 }
 
 /**
- * Encrypts what the database must not know by itself: signing keys. The envelope names the key
- * that made it, so that MASTER_KEY can change: with the old one still known, `reencrypt` moves every envelope to the new one.
+ * Encrypts secrets that must not be readable from the database alone, such as signing keys. The envelope contains the id of its key, so
+ * that MASTER_KEY can be changed: while the old key is still known, `reencrypt` moves every envelope to the new one.
  *
- * Envelope: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is bound to it as associated data, so
- * that an envelope copied to another row does not open.
+ * Envelope: version (1 byte), key id (8), IV (12), GCM tag (16), ciphertext. `label` is authenticated as associated data, so that an
+ * envelope copied to another row cannot be decrypted.
  */
 export class MasterKey {
   #keys: KnownKey[]
 
-  /** `keys`: the current one first, then those that may still open older envelopes. `reread`: what is known now, where that can change. */
+  /**
+   * `keys`: the current key first, then older keys that may still be needed for decryption. `reread` loads the keys again, if they can
+   * change.
+   */
   readonly #reread: (() => Promise<Buffer[]>) | undefined
 
   constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
@@ -67,7 +70,7 @@ export class MasterKey {
     return this.encrypt(await this.decrypt(envelope, label), label)
   }
 
-  // Another process may have changed DATA_DIR/master.key since we read it.
+  // Another process may have changed DATA_DIR/master.key since this process read it.
   async findKey(id: Buffer, label: string): Promise<KnownKey> {
     const known = this.#keys.find((key) => key.id.equals(id))
     if (known) return known
@@ -81,8 +84,8 @@ export class MasterKey {
 }
 
 /**
- * Returns the key in MASTER_KEY, or the one in DATA_DIR/master.key, which the first use creates (the embedded default).
- * `previous`: keys that MASTER_KEY had before and that stored secrets may still be encrypted under.
+ * Returns the key in MASTER_KEY, or the one in DATA_DIR/master.key, which is created on first use (embedded default). `previous`: former
+ * values of MASTER_KEY that stored secrets may still be encrypted with.
  */
 export async function openMasterKey(options: {
   masterKey?: Buffer | undefined
@@ -98,13 +101,17 @@ export async function openMasterKey(options: {
   return new MasterKey(await read(), read)
 }
 
-/** A new first key in DATA_DIR/master.key; the old ones stay below it until `forgetOldMasterKeys`. Re-encrypt in between. */
+/**
+ * Adds a new first key to DATA_DIR/master.key. The old keys stay below it until `forgetOldMasterKeys`. Re-encrypt all secrets in between.
+ */
 export async function renewMasterKeyFile(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, [randomBytes(keyBytes), ...(await readKeyFile(path))], rename)
 }
 
-/** Leaves only the current key in DATA_DIR/master.key: right when nothing is encrypted under the older ones any more. */
+/**
+ * Removes all keys except the current one from DATA_DIR/master.key. Call this only when no secret is encrypted with an older key any more.
+ */
 export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
   const path = join(dataDir, 'master.key')
   await writeKeyFile(path, (await readKeyFile(path)).slice(0, 1), rename)
@@ -136,7 +143,7 @@ async function writeKeyFile(path: string, keys: Buffer[], place: (from: string, 
   await syncDirectory(join(path, '..'))
 }
 
-// Without this a power cut can take the file's name away after we have encrypted something under it.
+// Without this, a power failure could remove the file after secrets were encrypted with its key.
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r')
   await directory.sync().finally(() => directory.close())

@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { now } from '../platform/clock.js'
 
-// RFC 6238 with what every authenticator app takes for granted.
+// RFC 6238 with the parameters that every authenticator app supports.
 const usual = { issuer: 'Assay', algorithm: 'SHA1', digits: 6, period: 30 } as const
 const recoveryCodeCount = 10
 
 /** 160 random bits, as RFC 4226 recommends. */
 export const newTotpSecret = (): Buffer => randomBytes(20)
 
-/** The secret as a person types it, and as an authenticator app scans it. */
+/** The secret in the form that a user types, and in the form that an authenticator app scans. */
 export function totpForApp(secret: Buffer, label: string): { secret: string; uri: string } {
   const totp = new TOTP({ ...usual, label, secret: toSecret(secret) })
   return { secret: totp.secret.base32, uri: totp.toString() }
@@ -26,7 +26,7 @@ export function totpStep(secret: Buffer, code: string, at = now()): number | nul
 export const newRecoveryCodes = (): string[] =>
   Array.from({ length: recoveryCodeCount }, () => randomBytes(10).toString('hex').match(/.{5}/g)!.join('-'))
 
-/** The stored hash of a recovery code, without its formatting. */
+/** Returns the stored hash of a recovery code. Formatting characters do not count. */
 export const recoveryCodeHash = (code: string): Buffer =>
   createHash('sha256').update(code.toLowerCase().replace(/[\s-]/g, '')).digest()
 

@@ -17,7 +17,7 @@ export interface OutsideUserFacts {
   name: string | null
 }
 
-/** Names of claims; a dot goes into an object (`realm_access.roles`) unless a claim has that very name. */
+/** Names of claims. A dot separates the names of nested objects (`realm_access.roles`), unless a claim has exactly this name. */
 export interface ClaimNames {
   tenant: string
   scopes: string
@@ -31,8 +31,8 @@ export interface OutsideTokensOptions {
   jwksUrl: URL
   claims?: Partial<ClaimNames>
   /**
-   * Returns the user of that issuer and subject, and creates it if it does not exist. Returns null if the tenant is unknown.
-   * Called once per token and process, and again after the user or its tenant changed. The returned scopes are the user's scopes.
+   * Returns the user with this issuer and subject, and creates it if it does not exist. Returns null if the tenant is unknown. Called once
+   * per token and process, and again after the user or its tenant changes. The scopes of the returned user apply.
    */
   userOnFirstSight(facts: OutsideUserFacts): Promise<UserRecord | null>
 }
@@ -40,7 +40,7 @@ export interface OutsideTokensOptions {
 const skewSeconds = 60
 const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: 'email', name: 'name' }
 
-/** Tokens of the identity provider that JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL name. */
+/** Verifies tokens of the identity provider configured by JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL. */
 export class OutsideTokens {
   readonly #keys: RemoteJWKSet
   readonly #claims: ClaimNames
@@ -52,7 +52,8 @@ export class OutsideTokens {
     if (options.issuer === ownIssuer)
       throw new Error(`JWT_ISSUER '${ownIssuer}' is the service's own issuer; name the provider's.`)
     this.#claims = { ...usualClaims, ...options.claims }
-    // An unknown kid asks the provider again, at most once in the cooldown, so that made-up kids cannot make us hammer it.
+    // An unknown key id causes another request to the provider, but at most one per cooldown. Forged tokens therefore cannot flood the
+    // provider.
     this.#keys = createRemoteJWKSet(options.jwksUrl, { timeoutDuration: 3_000, cooldownDuration: 30_000, cacheMaxAge: 600_000 })
   }
 
@@ -80,13 +81,13 @@ export class OutsideTokens {
       currentDate: currentTime(),
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwRejectedUnlessOwnError)
-    // RFC 8725, section 3.11: the same key also signs logout tokens and DPoP proofs. These are not access tokens.
+    // RFC 8725, section 3.11: the same key also signs logout tokens and DPoP proofs, which are not access tokens.
     if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is of another type.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
 
-  // Only a missing key makes the token invalid. All other errors are errors of the provider.
+  // Only a missing key makes the token invalid. All other errors are failures of the provider.
   readonly findKey: JWTVerifyGetKey = async (header, token) => {
     try {
       return await this.#keys(header, token)
@@ -115,7 +116,7 @@ export class OutsideTokens {
   }
 }
 
-// RFC 9068 asks for at+jwt; many providers say JWT or nothing.
+// RFC 9068 requires at+jwt, but many providers send JWT or no type.
 const isAccessTokenType = (type: string | undefined): boolean =>
   type === undefined || ['jwt', 'at+jwt'].includes(type.toLowerCase().replace(/^application\//, ''))
 
@@ -144,7 +145,7 @@ const nonEmpty = (claim: unknown): string | null =>
     ? claim
     : null
 
-// Providers put scopes of their own beside ours (openid, profile): those are left aside.
+// Ignores other scopes of the provider, such as `openid` and `profile`.
 function parseScopes(claim: unknown): Scope[] | null {
   const named = typeof claim === 'string' ? claim.split(/[\s,]+/) : claim
   return Array.isArray(named) ? [...new Set(named.filter(isScope))] : null

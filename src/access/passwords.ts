@@ -9,7 +9,7 @@ const cost = { algorithm: 2 satisfies Algorithm.Argon2id, memoryCost: 19_456, ti
 const minPasswordLength = 8
 const maxPasswordBytes = 512
 
-/** Message if a new password is not acceptable. */
+/** Returns the error message for an unacceptable new password. */
 export function findPasswordError(password: string): string | undefined {
   if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
@@ -17,12 +17,12 @@ export function findPasswordError(password: string): string | undefined {
   return undefined
 }
 
-/** A generated password: 120 random bits. */
+/** Generates a password with 120 random bits. */
 export const generatePassword = (): string => randomBytes(15).toString('base64url')
 
 /**
- * Hashes with argon2id in the thread pool, a few at a time. Each takes 19 MiB and a thread that file operations also use, so sign-ins
- * beyond `atOnce` wait, and those beyond `waiting` get 503.
+ * Hashes with argon2id in the thread pool. Each computation takes 19 MiB and a thread that file operations also need. Sign-ins beyond
+ * `atOnce` therefore wait, and those beyond `waiting` get 503.
  */
 export class Passwords {
   #running = 0
@@ -34,18 +34,23 @@ export class Passwords {
     this.#limits = limits
   }
 
-  /** `besides` is another hash whose salt is taken over: see `matching`. */
+  /** `besides`: another hash whose salt and cost are reused. See `matching`. */
   hash(password: string, besides?: string | null): Promise<string> {
     const salt = besides && !this.needsRehash(besides) ? { salt: saltIn(besides) } : {}
     return this.#inTurn(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
-  /** False for a wrong password. Without a hash it takes as long, so that its duration does not reveal which accounts exist. */
+  /**
+   * Returns false for a wrong password. Without a hash, it takes the same time, so that its duration does not reveal which accounts exist.
+   */
   async verify(stored: string | null, password: string): Promise<boolean> {
     return (await this.matching([stored], password))[0]!
   }
 
-  /** States for each hash whether the password matches. Hashes with the same salt (the same user in several tenants) are computed once. */
+  /**
+   * Reports for each hash whether the password matches. Hashes with the same salt (the same user in several tenants) are computed only
+   * once.
+   */
   async matching(stored: readonly (string | null)[], password: string): Promise<boolean[]> {
     if (Buffer.byteLength(password) > maxPasswordBytes) return stored.map(() => false)
     this.#decoy ??= hash(generatePassword(), cost)
@@ -56,7 +61,7 @@ export class Passwords {
     return stored.map((each) => each !== null && sameText(each, made.get(beforeDigest(each))!))
   }
 
-  /** True if the hash has other costs than new ones. The caller can then hash the password again. */
+  /** True if the hash has other cost parameters than new hashes. The caller can then rehash the password. */
   needsRehash(stored: string): boolean {
     const { algorithm, memoryCost, timeCost, parallelism } = parseOptions(stored)
     return (

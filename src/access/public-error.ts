@@ -1,7 +1,7 @@
 import { isDatabaseOutage } from '../platform/db/sql-errors.js'
 import { AssayError, databaseUnavailable, httpStatus, type PublicError } from '../platform/errors/errors.js'
 
-/** The part of `error` that the client may read. Only the code for an unexpected error. */
+/** Returns the public part of `error`. For an unexpected error, that is only the code. */
 export function toPublicError(error: unknown): PublicError {
   const known = findAssayError(error)
   if (known) return known
@@ -19,7 +19,7 @@ function findAssayError(error: unknown): AssayError | undefined {
 
 type ErrorFields = Pick<PublicError, 'code' | 'message' | 'details' | 'retryAfter'>
 
-/** Body of a REST error. */
+/** Returns the body of a REST error. */
 export const errorBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   status: 'ERROR',
   message,
@@ -28,7 +28,7 @@ export const errorBody = ({ code, message, details }: ErrorFields, requestId: st
   timestamp: new Date().toISOString(),
 })
 
-/** Body of a REST error as in RFC 9457. */
+/** Returns the body of a REST error in the format of RFC 9457. */
 export const problemBody = ({ code, message, details }: ErrorFields, requestId: string) => ({
   type: `urn:assay:error:${code}`,
   title: code.replaceAll('_', ' '),
@@ -39,14 +39,14 @@ export const problemBody = ({ code, message, details }: ErrorFields, requestId: 
   details,
 })
 
-/** One of GraphQL's `errors`, with the code in upper case. */
+/** Converts an error to an item of GraphQL's `errors`, with the code in upper case. */
 export const graphqlError = ({ code, message, details, retryAfter }: ErrorFields, place: object = {}) => ({
   message,
   ...place,
   extensions: { code: code.toUpperCase(), details, ...(retryAfter !== undefined && { retryAfter }) },
 })
 
-/** Headers of an error response, for REST and GraphQL. */
+/** Returns the headers of an error response, for REST and GraphQL. */
 export function errorHeaders(
   { code, details, retryAfter }: ErrorFields,
   authorization: string | undefined,

@@ -7,14 +7,14 @@ import { SharedCounts } from './shared-counts.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
 import { type Count, ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
 
-/** State of the limit with the fewest remaining calls, for the IETF RateLimit headers. */
+/** State of the limit with the fewest remaining calls, for the IETF rate limit headers. */
 export interface RateState {
   policy: 'key' | 'tenant'
   limit: number
   remaining: number
   resetSeconds: number
   windowSeconds: number
-  /** The 429 to throw if the limit is exceeded. Not thrown here, because its response contains these values too. */
+  /** The 429 error to throw if the limit is exceeded. It is not thrown here, because its response needs these values too. */
   error?: AssayError
 }
 
@@ -22,13 +22,13 @@ export interface RateLimitsOptions {
   /** Calls per minute of one key or user (RATE_LIMIT_PER_MINUTE). All keys and users of a tenant together can make five times as many. */
   perMinute?: number
   failedCredentialsPerMinute?: number
-  /** Database in which replicas add up their counts. Without it, and without Redis, each process counts separately. */
+  /** Database through which replicas share their counts. Without it, and without Redis, each process counts separately. */
   pool?: Pool
   redisUrl?: string | undefined
   onError?(error: Error): void
 }
 
-// The default limits must accept 60,000 calls per minute and 64 concurrent uploads.
+// The default limits must allow 60,000 calls per minute and 64 concurrent uploads.
 const usual = {
   perMinute: 120_000,
   failedCredentialsPerMinute: 1_000,
@@ -57,11 +57,11 @@ export class RateLimits {
   async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
     const { perMinute } = this.#limits
     const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
-    // Counters of the process return no promise.
+    // In-process counters return no promise.
     const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)
     const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
     if (ofKey.count > perMinute) {
-      // The rejected call was not executed: it must not use the limit of the tenant's other keys.
+      // A rejected call was not executed, so it must not use up the limit of the tenant's other keys.
       await this.#counters.tenant.add(tenantId, -1)
       return { ...key, error: tooManyCalls('this credential', key) }
     }
@@ -71,8 +71,8 @@ export class RateLimits {
   }
 
   /**
-   * Counts the further calls that an expensive request is worth: at most half of a minute's, so that no limit rejects a legal request
-   * forever. A request that exceeds the limit is not executed and not counted.
+   * Counts the additional calls that an expensive request is charged for: at most half of a minute's calls, so that no limit rejects a
+   * valid request forever. A request that exceeds the limit is neither executed nor counted.
    */
   async charge({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>, request: { cost: number; calls: number }): Promise<RateState> {
     const { perMinute } = this.#limits
@@ -99,7 +99,7 @@ export class RateLimits {
     throw rateLimited(`Too many rejected credentials from this address. Retry in ${resetSeconds} s.`, resetSeconds)
   }
 
-  /** True if the address has reached the limit of failed credentials. A further credential is then probably a guess. */
+  /** True if the address has reached the limit of failed credentials. Another credential from it is then probably a guess. */
   async hasFailedOften(ip: string): Promise<boolean> {
     return (await this.#counters.failed.add(toAddressGroup(ip), 0)).count >= this.#limits.failedCredentialsPerMinute
   }
@@ -109,7 +109,7 @@ export class RateLimits {
   }
 }
 
-/** The IETF headers (draft-ietf-httpapi-ratelimit-headers). */
+/** Returns the IETF headers (draft-ietf-httpapi-ratelimit-headers). */
 export const rateLimitHeaders = ({
   policy,
   limit,
@@ -121,7 +121,7 @@ export const rateLimitHeaders = ({
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
 })
 
-/** Counts in Redis if it has a URL. Otherwise counts in the process, and adds the counts up in PostgreSQL if there is a pool. */
+/** Counts in Redis if a URL is given. Otherwise counts in the process, and shares the counts through PostgreSQL if a pool is given. */
 export async function openRateLimits(options: RateLimitsOptions = {}): Promise<RateLimits> {
   const { pool, redisUrl, onError, ...overrides } = options
   const limits = { ...usual, ...overrides }
@@ -134,7 +134,7 @@ export async function openRateLimits(options: RateLimitsOptions = {}): Promise<R
 
 async function openInRedis(limits: Limits, url: string, onError?: (error: Error) => void): Promise<RateLimits> {
   const { createClient } = await import('@redis/client')
-  // Without the offline queue, a call does not wait for an unavailable Redis: the count of the process is used.
+  // Without the offline queue, a call does not wait for an unavailable Redis. The in-process count applies instead.
   const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000 } })
   client.on('error', (error) => onError?.(error as Error))
   // Connects in the background and retries: the service starts without Redis.

@@ -3,23 +3,23 @@ import { type DocumentNode, type GraphQLSchema, getNamedType } from 'graphql'
 import { type ComplexityEstimatorArgs, fieldExtensionsEstimator, getComplexity } from 'graphql-query-complexity'
 import { rateLimited } from '../platform/errors/errors.js'
 
-/** Largest computed cost of one request, and of the requests that one tenant executes at the same time. */
+/** Maximum computed cost of one request, and of all requests that one tenant executes at the same time. */
 export const maxCost = 50_000
-// Each REST list with 20 items costs less. Cheaper requests never wait.
+// Each REST list with 20 items costs less than this. Cheaper requests never wait.
 const cheapCost = 1_000
-// Each REST list with 100 items costs less. Cheaper requests count as nothing but their calls.
+// Each REST list with 100 items costs less than this. Cheaper requests are charged only for their calls.
 const includedCost = 3_000
 // 500 values in GraphQL take about as much CPU (1.5 ms) as a short list in REST.
 const costPerCall = 500
 const maxWaiting = 100
 const maxWaitMs = 5_000
 
-/** Computed cost of one request. A request is expensive if it holds a share of its tenant's concurrent cost while it is executed. */
+/** Computed cost of one request. An expensive request reserves part of its tenant's concurrent cost while it is executed. */
 export class RequestCost {
   value = 0
   /** Settles once the expensive request may be executed. All its root fields wait for it. */
   admitted: Promise<void> | undefined
-  /** Ends the request's share of the concurrent cost. */
+  /** Releases the request's share of the concurrent cost. */
   release: () => void = () => {}
   #lastField: Promise<unknown> = Promise.resolve()
   #clientLeft: AbortController | undefined
@@ -38,12 +38,12 @@ export class RequestCost {
     return (this.#clientLeft ??= new AbortController()).signal
   }
 
-  /** The connection is closed: a request that still waits gives up its place in the queue. */
+  /** Called when the connection is closed. A request that is still waiting leaves the queue. */
   clientLeave(): void {
     this.#clientLeft?.abort()
   }
 
-  /** Executes the root fields of an expensive request one after another. Other requests are served between two of them. */
+  /** Executes the root fields of an expensive request one after another. Other requests are processed in between. */
   executeInTurn<T>(work: () => Promise<T>): Promise<T> {
     if (!this.isExpensive) return work()
     const result = this.#lastField.then(() => nextTurn()).then(work)
@@ -57,11 +57,14 @@ interface Tenant {
   waiting: { cost: number; start: () => void }[]
 }
 
-/** Bounds the cost of the requests that one tenant executes at the same time in this process. Requests beyond it wait in order. */
+/** Limits the cost of the requests that one tenant executes at the same time in this process. Further requests wait in order. */
 export class ConcurrentCosts {
   readonly #tenants = new Map<string, Tenant>()
 
-  /** Waits until the request fits, and resolves to the function that ends its share. Throws 429 if too many requests wait, or for too long. */
+  /**
+   * Waits until the request fits into the limit. Resolves to a function that releases its share. Throws 429 if too many requests wait, or
+   * if the wait takes too long.
+   */
   async enter(tenantId: string, cost: number, clientLeft?: AbortSignal): Promise<() => void> {
     const tenant = this.#tenants.get(tenantId) ?? { running: 0, waiting: [] }
     this.#tenants.set(tenantId, tenant)
@@ -101,7 +104,7 @@ export class ConcurrentCosts {
         clearTimeout(timer)
         tenant.waiting.splice(place, 1)
         reject429()
-        // The next request may be cheaper.
+        // The next request may be cheaper and fit.
         startWaiting(tenant)
       }
       const timer = setTimeout(giveUp, maxWaitMs)
@@ -120,7 +123,7 @@ function startWaiting(tenant: Tenant): void {
   }
 }
 
-/** Items of a connection that is requested without `first` and `last`. */
+/** Number of items of a connection that is requested without `first` and `last`. */
 export const connectionItems = 20
 
 export interface CostRequest {
@@ -140,7 +143,7 @@ export function computeCost(schema: GraphQLSchema, { document, operationName, va
       estimators: [fieldExtensionsEstimator(), estimate],
     })
   } catch {
-    // A variable is invalid: the execution reports it.
+    // A variable is invalid. The execution reports it.
     return 0
   }
 }
@@ -149,7 +152,7 @@ function estimate({ args, childComplexity, field }: ComplexityEstimatorArgs): nu
   if (typeof args.days !== 'number' || !field.args.some(({ name }) => name === 'period'))
     return ownCost(field) + getItemCount(args, field) * childComplexity
   const points = Math.min(Math.max(args.days, 1), 365) * (args.period === 'hourly' ? 24 : 1)
-  // The service computes each point completely, whichever of its few numbers are requested. A year of hours fits into one document.
+  // The service computes each point completely, whichever of its fields are requested. One document can request a year of hourly points.
   return 1 + points * Math.max(5, childComplexity / 4)
 }
 

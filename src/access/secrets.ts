@@ -1,19 +1,19 @@
 import { hash, randomBytes } from 'node:crypto'
 
-/** A new API key: `assay_` and 256 random bits in base64url. Shown once; only its hash is stored. */
+/** Generates the secret of an API key: `assay_` and 256 random bits in base64url. It is shown once, and only its hash is stored. */
 export const newApiKeySecret = (): string => `assay_${randomBytes(32).toString('base64url')}`
 
 /**
- * The stored hash of an API key: plain SHA-256. Guessing 256 random bits is infeasible even with the hash, so a slow
- * hash or a pepper would only add a second secret, whose loss would invalidate every key.
+ * Returns the stored hash of an API key: plain SHA-256. Guessing 256 random bits is infeasible even with the hash. A slow hash or a pepper
+ * would only add a second secret, whose loss would invalidate every key.
  */
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
-/** A token of a log share. The ids in it name the row to compare with; only the secret proves anything. */
+/** Format of a log share token. Its ids only select the row to compare with. Authentication depends on the secret alone. */
 export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
-/** The part of a key that lists show, to identify a leaked one: 36 of its 256 bits. */
+/** Returns the part of a key that lists show, to identify a leaked key: 36 of its 256 bits. */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 
-/** Label of the encryption of a webhook's secret. */
+/** Encryption label of a webhook's secret. */
 export const webhookSecretLabel = (webhookId: string): string => `webhook secret ${webhookId}`

@@ -11,7 +11,7 @@ export const securityReasons = [
 ] as const
 export type SecurityReason = (typeof securityReasons)[number]
 
-/** A rejection and the key or user that it concerns. */
+/** A rejection, and the key or user that it concerns. */
 export interface SecurityEvent {
   reason: SecurityReason
   message: string
@@ -28,12 +28,13 @@ const entriesAnHour = 60
 const maxRemembered = 10_000
 
 /**
- * Writes rejections to the audit log of the tenant: one entry per minute for each reason and each key or user, and sixty per hour for
- * a tenant, so that an attack cannot fill it. An entry contains the number of similar rejections omitted before it. No request waits for it.
+ * Writes rejections to the audit log of the tenant. To prevent an attack from filling the log, it writes one entry per minute for each
+ * combination of reason and key or user, and at most sixty per hour and tenant. Each entry contains the number of similar rejections that
+ * were omitted before it. No request waits for the write.
  */
 export class SecurityTrail {
   readonly #record: (entry: Entry) => Promise<void>
-  /** Counts an event without an entry in the trail. */
+  /** Counts an event without writing an entry. */
   readonly count: (reason: SecurityReason) => void
   readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxRemembered })
   readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxRemembered })

@@ -6,8 +6,8 @@ const sessionCookie = 'assay_session'
 const sign = { name: 'x-assay-request', value: 'dashboard' }
 
 /**
- * The token in the dashboard's cookie, from `request.rawHeaders`. Browsers send a cookie with requests of any page, so it counts only with
- * a header that neither forms nor other origins can send.
+ * Returns the token of the dashboard's cookie from `request.rawHeaders`. Browsers send a cookie with requests of any page, so the cookie
+ * counts only together with a header that neither forms nor other origins can send.
  */
 export function readSessionCookie(rawHeaders: readonly string[]): { session: string } | { error: string } | undefined {
   const found: string[] = []
@@ -18,7 +18,7 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
     if (name === 'cookie') found.push(...parseSessionCookies(rawHeaders[at + 1]!))
   }
   if (!isSigned || found.length === 0) return undefined
-  // A page on a sibling host can set a second cookie. It is unknown which one belongs to the user.
+  // A page on a sibling host can set a second cookie. The service cannot tell which one belongs to the user.
   if (found.length > 1)
     return { error: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
   const session = found[0]!
@@ -32,7 +32,7 @@ const parseSessionCookies = (cookies: string): string[] =>
     return name === sessionCookie ? [value.join('=')] : []
   })
 
-/** `Set-Cookie` of a new session. Without a token, it deletes the cookie. */
+/** Returns the `Set-Cookie` header of a new session. Without a token, the header deletes the cookie. */
 export function sessionCookieHeader({ token, expiresAt, secure }: { token?: string; expiresAt?: Date; secure: boolean }): string {
   const expires = token && expiresAt ? expiresAt : new Date(0)
   const marks = ['Path=/', 'HttpOnly', 'SameSite=Strict', `Expires=${expires.toUTCString()}`, ...(secure ? ['Secure'] : [])]

@@ -6,7 +6,7 @@ import { parseKeyPair } from './ed25519.js'
 import type { StoredSigningSecrets } from './signing-secrets.js'
 import { RejectedToken, type SessionRecord, type TokenOwner, type TokenRecord, type UserRecord } from './token-record.js'
 
-/** Issuer and audience of the service's own tokens, whatever its URL is. */
+/** Issuer and audience of the service's own tokens, independent of its URL. */
 export const ownIssuer = 'assay'
 
 export const sessionSeconds = 12 * 60 * 60
@@ -16,7 +16,7 @@ export interface SessionsOptions {
   load(sessionId: string): Promise<SessionRecord | null>
 }
 
-/** Tokens of the service's own sign-in: EdDSA, valid for 12 hours, each with a session that can be revoked. */
+/** Issues and verifies tokens of the built-in sign-in: EdDSA, valid for 12 hours. Each token belongs to a session that can be revoked. */
 export class Sessions {
   readonly #options: SessionsOptions
 
@@ -66,13 +66,16 @@ export class Sessions {
     return session && { user: session.user, isProven }
   }
 
-  /** Signs with the session key, in base64url. `text` must start with its purpose and contain a space, which a signed token never does. */
+  /**
+   * Signs `text` with the session key, in base64url. `text` must start with its purpose and contain a space, which a signed token never
+   * does.
+   */
   async sign(text: string): Promise<string> {
     const { privateKey } = parseKeyPair(await this.#options.keys.current())
     return sign(null, Buffer.from(text), privateKey).toString('base64url')
   }
 
-  /** True if `signature` is a signature of the service for `text`. */
+  /** True if `signature` is the service's signature of `text`. */
   async isSigned(text: string, signature: string): Promise<boolean> {
     const bytes = Buffer.from(signature, 'base64url')
     const keys = await this.#options.keys.all()
@@ -95,7 +98,7 @@ export class Sessions {
   }
 }
 
-/** Converts jose's errors into rejections that state what is wrong with the token, and nothing else. */
+/** Converts errors of jose into rejections that only say what is wrong with the token. */
 export function throwRejectedToken(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new RejectedToken('token_expired', 'This token has expired.')
   if (error instanceof errors.JWTClaimValidationFailed) throw new RejectedToken('token_claims', toClaimMessage(error))

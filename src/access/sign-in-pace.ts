@@ -24,7 +24,7 @@ export interface SignInPaceOptions {
 export interface SignInFacts {
   email: string
   ip: string
-  /** True if the address recently signed in to the account. Called only if necessary. */
+  /** True if the address recently signed in to the account. Called only if the result matters. */
   isFamiliar(): Promise<boolean>
   signal?: AbortSignal | undefined
 }
@@ -34,8 +34,8 @@ const waitMs = { first: 250, most: 15_000 }
 const maxWaiting = { address: 8, account: 32, all: 512 }
 
 /**
- * Delays guesses instead of locking the account. Wrong passwords of others do not delay the owner at an address that
- * signed in recently, and by at most a few seconds at a new one. Attempts are rejected only if too many wait.
+ * Slows down password guessing instead of locking the account. Wrong passwords sent by others do not delay the owner at an address that
+ * signed in recently, and by at most a few seconds at a new one. Attempts are rejected only if too many are waiting.
  */
 export class SignInPace {
   readonly #counters: SignInPaceOptions['counters']
@@ -49,7 +49,7 @@ export class SignInPace {
     this.#pause = pause
   }
 
-  /** Counts the attempt as failed and waits before the password is checked. The result has a function to call if the password is correct. */
+  /** Counts the attempt as failed and waits before the password is checked. Returns a function to call if the password is correct. */
   async begin({ email, ip, isFamiliar, signal }: SignInFacts): Promise<{ succeeded(): Promise<void> }> {
     const account = accountKey(email)
     const address = toAddressGroup(ip)
@@ -66,7 +66,7 @@ export class SignInPace {
     return { succeeded }
   }
 
-  // More waiting attempts would only hold connections.
+  // More waiting attempts would only occupy connections.
   async #wait(ms: number, places: Record<keyof typeof maxWaiting, string>, signal?: AbortSignal): Promise<void> {
     const taken = Object.entries(places) as [keyof typeof maxWaiting, string][]
     if (taken.some(([kind, place]) => (this.#waiting.get(`${kind}:${place}`) ?? 0) >= maxWaiting[kind])) {

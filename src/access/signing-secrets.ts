@@ -27,11 +27,11 @@ export interface StoredSigningSecretsOptions {
   trust: CacheValidity
   purpose: SigningPurpose
   make(keyId: string): { secret: Buffer; publicJwk?: Record<string, unknown> }
-  /** For how long a retired key must still verify: the lifetime of what it signs; null: for ever. */
+  /** Time for which a retired key can still verify: the lifetime of what it signs. Null means forever. */
   lifetimeSeconds: number | null
 }
 
-// Maximum age of the cached keys while notifications of changes arrive, and while they do not.
+// Maximum age of the cached keys while change notifications arrive, and while they do not.
 const heardMs = 60_000
 const unheardMs = 500
 
@@ -59,18 +59,18 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.fresh()
     const known = this.#usable().find((key) => key.id === id)
     if (known) return known
-    // It may have been made on another replica a moment ago. A flood of unknown ids shares these look-ups.
+    // Another replica may have just created the key. A flood of unknown ids shares these lookups.
     await this.fresh(0)
     return this.#usable().find((key) => key.id === id)
   }
 
-  /** Every key that signs or still verifies, the current one first. */
+  /** Returns every key that signs or still verifies, the current one first. */
   async all(): Promise<readonly KnownSigningKey[]> {
     await this.current()
     return this.#usable()
   }
 
-  /** A new current key. What the old one signed stays valid for its lifetime, or ends now where it `leaked`. */
+  /** Creates a new current key. Signatures of the old key stay valid for their lifetime, or become invalid immediately if it `leaked`. */
   async rotate({ leaked = false }: { leaked?: boolean } = {}): Promise<string> {
     const { purpose, lifetimeSeconds } = this.#options
     const id = await this.#locked(async (client) => {
@@ -87,12 +87,12 @@ export class StoredSigningSecrets implements SigningSecrets {
     return id
   }
 
-  /** To be called when a change was announced, or may have been missed. */
+  /** Called when a change was announced, or may have been missed. */
   forget(): void {
     this.#loadedAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Reads the keys again unless that was done within `maxAgeMs`. */
+  /** Reloads the keys unless they were loaded within `maxAgeMs`. */
   async fresh(maxAgeMs = this.#options.trust.trusted() ? heardMs : unheardMs): Promise<void> {
     if (performance.now() - this.#loadedAt < maxAgeMs) return
     this.#loading ??= this.#load().finally(() => {
@@ -127,7 +127,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }
 
-  // If two replicas start at the same time, the second finds the key of the first.
+  // If two replicas start at the same time, the second one finds the key of the first.
   async #makeFirst(): Promise<void> {
     await this.#locked(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [

@@ -2,7 +2,7 @@ import { overloaded, rateLimited } from '../platform/errors/errors.js'
 
 const retryAfterSeconds = 1
 
-/** Limits how many of something run concurrently, in total and for each tenant. */
+/** Limits the number of concurrent operations of one kind, in total and for each tenant. */
 export class TenantSlots {
   readonly #what: string
   readonly #limits: { inAll: number; byTenant: number }

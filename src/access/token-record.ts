@@ -9,11 +9,11 @@ export interface UserRecord {
   scopes: readonly Scope[]
   status: 'active' | 'disabled'
   tenantStatus: 'active' | 'suspended'
-  /** The tenant requires a second factor, which this user has not set up. */
+  /** True if the tenant requires a second factor and this user has not set one up. */
   secondFactorDue: boolean
 }
 
-/** A session of the service's own sign-in, with its user. */
+/** A session of the built-in sign-in, with its user. */
 export interface SessionRecord {
   sessionId: string
   expiresAt: Date
@@ -44,17 +44,17 @@ export type RejectionReason =
   | 'session_ended'
   | 'user_disabled'
 
-/** The user that a rejected token belongs to, or claims to belong to. */
+/** User that a rejected token belongs to or claims to belong to. */
 export interface TokenOwner {
   user: UserRecord
   /** False if the signature is invalid. */
   isProven: boolean
 }
 
-/** Thrown for a rejected token. The client receives the message. Other errors, such as an unavailable database, are thrown unchanged. */
+/** Thrown for a rejected token. Its message is sent to the client. Other errors, such as an unavailable database, are thrown unchanged. */
 export class RejectedToken extends Error {
   override readonly name = 'RejectedToken'
-  /** Queries the database. The caller limits how often. */
+  /** Looks up the owner in the database. The caller limits how often this happens. */
   findOwner: () => Promise<TokenOwner | null> = async () => null
 
   constructor(

@@ -3,7 +3,7 @@ import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../pla
 import { megabyte } from '../platform/units.js'
 import type { Endpoint } from './endpoint.js'
 
-// Maximum size of the other parts of a multipart body. Only a larger Content-Length is certainly too large.
+// Maximum size of the other parts of a multipart body. Only a Content-Length beyond this margin is certainly too large.
 const multipartSlack = 128 * 1024
 
 export interface UploadLimits {
@@ -15,7 +15,7 @@ export interface UploadLimits {
   tenantRemaining(actor: Actor): Promise<number>
 }
 
-/** Limits of uploads before and while their body is read. */
+/** Limits that apply to uploads before and while their body is read. */
 export class UploadAdmission {
   readonly idleMs: number
   /** Maximum size in bytes of an upload to any context. */
@@ -52,7 +52,7 @@ export class UploadAdmission {
     })
   }
 
-  /** The error for a file that is too large before its context is known. */
+  /** Returns the error for a file that is too large before its context is known. */
   largerThanAny() {
     const { maxUploadMb } = this.#limits
     return rejected('size_exceeded', `The file is larger than ${maxUploadMb} MB, the upper limit for all contexts.`, {
@@ -67,9 +67,9 @@ interface Holder {
 }
 
 /**
- * Limits concurrent uploads, each of which holds memory and a socket of this process. No tenant takes more than half
- * of the slots. A tenant that holds more than a quarter must leave the same number free, for a third tenant. No credential
- * takes more than half of its tenant's slots. The defaults are 256, 128 and 64.
+ * Limits concurrent uploads, each of which uses memory and a socket of this process. No tenant may use more than half of the slots. A
+ * tenant that uses more than a quarter must leave the same number free for a third tenant. No credential may use more than half of its
+ * tenant's slots. The default limits are 256, 128 and 64.
  */
 export class UploadSlots {
   #all = 0
@@ -85,7 +85,7 @@ export class UploadSlots {
     return this.#all
   }
 
-  /** Takes a slot, or throws 429. Returns the function that releases it once. */
+  /** Takes a slot, or throws 429. The returned function releases it once. */
   take(holder: Holder): () => void {
     this.assertFree(holder)
     this.#all++

@@ -7,7 +7,7 @@ export interface Count {
   resetSeconds: number
 }
 
-// Many addresses must not fill the memory. Beyond this number of keys in one window, further keys are not counted.
+// Limits memory if there are many addresses. Beyond this number of keys in one window, new keys are not counted.
 const maxKeys = 100_000
 
 /** Counts by key in time windows. */

@@ -1,4 +1,4 @@
-// The decorators of type-graphql require this import before all others.
+// The decorators of type-graphql require that this import comes first.
 import 'reflect-metadata'
 import { readConfig } from '../platform/config/config.js'
 import { Lifecycle } from '../platform/processes/lifecycle.js'

@@ -9,7 +9,7 @@ export function printError(error: unknown): void {
   else console.error(response.code === 'internal_server_error' ? error : response.message)
 }
 
-// The service throws a plain Error without a code for the operator. Errors of Node.js and of drivers have a code.
+// The service throws a plain Error without a code for mistakes of the operator. Errors of Node.js and of drivers have a code.
 const isOperatorError = (error: unknown): error is Error =>
   error instanceof ConfigError ||
   error instanceof UsageError ||

@@ -22,7 +22,7 @@ export const userCommands: Record<string, Command> = {
         ...(password !== undefined && { password }),
       })
       assertValid(input)
-      // Reports an unknown tenant. The foreign key error of the database does not name it.
+      // Reports an unknown tenant. The database's foreign key error would not name it.
       const actor = systemActor((await services.tenants.get(systemActor(String(tenant)))).tenantId)
       const created = await services.users.create(actor, input)
       const { userId, email: storedEmail } = created.user

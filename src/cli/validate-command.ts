@@ -115,7 +115,7 @@ async function printRates(files: LabelledFile[], inspector: Inspector, scan: boo
   return rejectedValid + acceptedBroken === 0
 }
 
-/** Message of the check that rejected the file. For an accepted file, message of the check that opened it. */
+/** Returns the message of the check that rejected the file or, for an accepted file, of the check that opened it. */
 function decisiveMessage(report: ValidationReport): string {
   const check =
     report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete') ??
@@ -180,7 +180,7 @@ function toReport(report: ValidationReport): Record<string, unknown> {
 const never = async (): Promise<never> => {
   throw new Error('--no-scan disables the scanner')
 }
-/** Scanner for --no-scan. No check calls it. */
+/** Scanner for --no-scan. It is never called. */
 const noScanner: VirusScanner = {
   scan: never,
   identity: never,

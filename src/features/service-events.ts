@@ -18,7 +18,7 @@ interface EventArguments extends LedgerEvents {
 }
 
 /**
- * Announcements of the components to each other. The emitter is built first and passed to both sides, so that neither depends on the
- * order in which they are built.
+ * Events that components send to each other. The emitter is created first and passed to both sides, so that neither depends on the order in
+ * which they are created.
  */
 export type ServiceEvents = EventEmitter<EventArguments>

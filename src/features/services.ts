@@ -132,7 +132,7 @@ function createIdentity(
 
 type Base = Omit<Awaited<ReturnType<typeof openBase>>, 'close'> & { db: Database; scanner: ServiceParts['scanner'] | undefined }
 
-/** Each service takes what it needs from the shared components. */
+/** Creates each service with the shared components that it needs. */
 function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookAllowPrivate }, logger }: ServiceParts) {
   const { db, storage, horizons } = base
   const contexts = new FileContextService({ ...base, maxUploadMb })

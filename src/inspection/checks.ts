@@ -92,7 +92,7 @@ const typeNames: Record<string, string> = {
   'ogg-video': 'an Ogg video',
 }
 
-/** The file has at most as many bytes as the context allows. */
+/** The file is not larger than the context allows. */
 const size: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
@@ -104,7 +104,7 @@ const size: Check = ({ submission, tooLarge }) => {
   return { outcome: 'failed', message: `${found}; ${allowed}.`, evidence }
 }
 
-/** Not empty, and not only whitespace, NUL and byte-order marks. */
+/** The file is not empty, and does not consist only of whitespace, NUL and byte-order marks. */
 const blank: Check = async (file) => {
   const { sizeBytes, rules } = file.submission
   const evidence = { size_bytes: sizeBytes }
@@ -118,11 +118,11 @@ const blank: Check = async (file) => {
   return { outcome: 'failed', message, evidence, durationMs }
 }
 
-/** A common program for the type can open the file, it is no malicious construction, and the context's policy accepts what it contains. */
+/** A common program for the type can open the file, it is not a malicious construction, and the context's policy accepts its content. */
 const corrupt: Check = async (file) => {
   const { rules } = file.submission
   const findings = await file.findings()
-  // These two are rejected even if the context accepts damaged files: a file that ends its reader, and a malicious construction.
+  // Both of these are rejected even if the context accepts damaged files: a file that crashes its reader, and a malicious construction.
   if ('failure' in findings) return toFailureVerdict(findings)
   const { soundness } = findings
   if (!soundness) return { outcome: 'skipped', message: 'The content was not read.' }
@@ -191,7 +191,7 @@ const toFailureVerdict = ({ failure, durationMs }: WorkerFailureResult): CheckVe
   durationMs,
 })
 
-/** The scanner finds no virus, and has scanned all of the file. */
+/** The scanner finds no virus and has scanned the whole file. */
 const virus: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }

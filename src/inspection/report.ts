@@ -16,7 +16,7 @@ export interface ValidationRules {
   rejectEncryptedFiles: boolean
   rejectActiveContent: boolean
   acceptUnscanned: boolean
-  /** Version of the rules. Absent if they are not those of a context. */
+  /** Version of the rules. Absent if they are not the rules of a context. */
   rulesVersion?: number
 }
 
@@ -25,12 +25,12 @@ export interface Submission {
   /** Result of `cleanFilename`. */
   originalFilename: string
   rules: ValidationRules
-  /** Absent if the upload was stopped at the size limit. `sizeBytes` is then the number of bytes received. */
+  /** Absent if the upload was stopped at the size limit. `sizeBytes` is then the number of received bytes. */
   content?: Content
   sizeBytes: number
-  /** No byte was received yet: the size is the one that the client announces. */
+  /** True before any byte is received. The size is then the one that the client announces. */
   announced?: boolean
-  /** Report of an earlier inspection of the same content: only the virus check runs, and the other results are copied. */
+  /** Report of an earlier inspection of the same content. Only the virus check runs, and the other results are copied. */
   earlier?: ValidationReport
   signal: AbortSignal
   owner?: string
@@ -54,32 +54,32 @@ export interface ValidationReport {
   reason: RejectionReason | null
   /** All five checks, in the order in which they run. */
   checks: CheckReport[]
-  /** Content type of the detected format, otherwise of the extension. Null if neither is known. */
+  /** Content type of the detected format or, if none is detected, of the extension. Null if neither is known. */
   detectedContentType: string | null
   sizeBytes: number
-  /** `sha256:` and the digest. Null if the upload was stopped at the size limit. */
+  /** `sha256:` followed by the digest. Null if the upload was stopped at the size limit. */
   checksum: string | null
   /** Null if the context does not scan files. */
   engine: EngineIdentity | null
   validatedAt: string
-  /** Version of the context's rules. Null if no context was involved (command line). */
+  /** Version of the context's rules. Null without a context (command line). */
   rulesVersion: number | null
 }
 
 export interface Job {
-  /** Undefined if the content is in memory: it is then passed separately. */
+  /** Undefined if the content is in memory. It is then passed separately. */
   path: string | undefined
   size: number
   extension: string
   blank: boolean
   deadlineMs: number
-  /** Set if the same worker scans the file. `damaged`: also if the file is damaged, because the context accepts that. */
+  /** Set if the same worker also scans the file. `damaged`: scan it even if it is damaged, because the context accepts that. */
   scan?: { setup: EngineSetup; damaged: boolean }
 }
 
 export interface RecognitionFinding {
   recognised: Recognition
-  /** Such as 'docx' or 'text'. Null if the type is unknown. */
+  /** For example 'docx' or 'text'. Null if the type is unknown. */
   type: string | null
   mime: string | null
   fits: boolean
@@ -101,7 +101,7 @@ export interface Findings {
   scan?: { scanned: Scanned; durationMs: number }
 }
 
-/** Two workers failed on the file, one after the other. */
+/** Two workers in a row failed on the file. */
 export interface WorkerFailureResult {
   failure: WorkerFailure
   durationMs: number

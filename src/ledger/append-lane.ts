@@ -79,7 +79,7 @@ export class AppendLane {
     await shareNextCommit(start, answered)
   }
 
-  // Retries a lock: only a change of the partitions of the log takes one, and only briefly.
+  // Retries a lock time-out: only a change of the log partitions takes such a lock, and only briefly.
   async #write(client: PoolClient, group: Waiting[]): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     for (let attempt = 1; ; attempt++)
@@ -115,7 +115,7 @@ interface DownloadDelta {
   last_at: string
 }
 
-/** One statement for entries of any tenants that only append rows. */
+/** Creates one statement for entries that only append rows, of any tenants. */
 function appendStatement(entries: Entry[]): Statement {
   try {
     const calls: object[] = []

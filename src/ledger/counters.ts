@@ -33,16 +33,16 @@ export const startOfDay = (moment: Date): Date => new Date(Math.floor(moment.get
 /** Older hours are deleted. Their days stay. */
 export const storedHoursDays = 400
 
-/** Start of the stored hours. Earlier parts of a day are counted by rows. */
+/** Start of the stored hours. For earlier partial days, rows are counted. */
 export const startOfStoredHours = (now: Date): Date => new Date(startOfDay(now).getTime() - storedHoursDays * 86_400_000)
 
-/** Each delta counts for the tenant, its API key and its context, in the hour, the day and the total. */
+/** Each delta counts for the tenant, its API key and its context, in the hourly, daily and total counters. */
 export const deltaBuckets = `CROSS JOIN LATERAL (VALUES (''), (d.api_key_id), (d.context_id)) AS s(subject)
   CROSS JOIN LATERAL (VALUES ('hour', d.hour), ('day', date_trunc('day', d.hour, 'UTC')), ('total', to_timestamp(0))) AS g(grain, bucket)`
 
 /**
- * The current counters: folded and not yet folded, in the snapshot of the statement that reads them. A bucket may have several rows,
- * which readers add up.
+ * The current counters, folded and not yet folded, in the snapshot of the statement that reads them. A bucket may have several rows, which
+ * readers add up.
  */
 export const currentUsage = `(SELECT tenant_id, subject, grain, bucket, ${usageColumns.join(', ')} FROM usage_counters
   UNION ALL SELECT d.tenant_id, s.subject, g.grain, g.bucket, ${usageColumns.map((column) => `coalesce(d.${column}, 0)`).join(', ')}
@@ -52,7 +52,7 @@ export type UsageDelta = { tenant_id: string; api_key_id: string | null; context
   Record<UsageColumn, number>
 >
 
-/** The counts that an entry adds. `at`: time of its call. Two rows if its file is of another hour. */
+/** Counts that an entry adds. `at`: time of its call. Returns two rows if its file belongs to another hour. */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const count = (
@@ -69,7 +69,7 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
   }
   if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
   if (blocked) count(blocked, at, { [blocked.reason]: 1 })
-  // The time of the file's row decides, so that a recount of the rows results in the same hours.
+  // The time in the file's row is decisive, so that a recount of the rows yields the same hours.
   if (upload)
     count({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
       files_uploaded: 1,
@@ -92,7 +92,7 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
 /** Only API keys have counters: actions of users are not calls. */
 const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
-/** One row for each tenant, key, context and hour of a group. */
+/** One row for each tenant, key, context and hour in a group. */
 export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
   const sums = new Map<string, UsageDelta>()
   for (const delta of deltas) {

@@ -50,13 +50,15 @@ export interface UploadedFile {
   blobPath: string
   metadata: Record<string, unknown>
   validation: unknown
-  /** Version of the rules that were applied, and the time of their last change. The entry is rejected if the rules have changed since. */
+  /**
+   * Version of the rules that were applied, and the time of their last change. The entry is rejected if the rules have changed since then.
+   */
   rulesVersion: number
   rulesAt: Date
   createdAt: Date
 }
 
-/** A rejected upload and its report. Null: not known when the upload was rejected. */
+/** A rejected upload and its report. Null for values that were unknown when the upload was rejected. */
 export interface RejectedUpload {
   actor: Actor
   contextKey: string | null
@@ -116,7 +118,7 @@ export const toFileAudit = (
   contextKey,
 })
 
-/** The call as a failure. */
+/** Converts a call to a failed call. */
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,
   status: 'failure',
@@ -127,7 +129,7 @@ export const toFailedCall = (call: CallRow, error: PublicError, validation: unkn
   validation,
 })
 
-/** True if jsonb stores the value exactly. */
+/** True if jsonb can store the value exactly. */
 export const isStorable = (value: unknown): boolean => {
   let storable = true
   JSON.stringify(value, (key, inner) => {

@@ -41,7 +41,7 @@ export const eventTypes = {
 
 export type EventType = keyof typeof eventTypes
 
-/** The keys are audit type, entity type, action and, if needed, the change, reason or finding in the details. */
+/** The keys consist of audit type, entity type, action and, if needed, the change, reason or finding in the details. */
 const eventTypesByAudit: Readonly<Record<string, EventType>> = {
   'file file deleted': 'file.deleted',
   'file file deleted purged': 'file.purged',
@@ -86,7 +86,7 @@ const eventTypesByAudit: Readonly<Record<string, EventType>> = {
   'security security created limit_reached': 'security.limit_reached',
 }
 
-/** Throws if the entry has no event type: no change is committed without its event. */
+/** Throws if the entry has no event type, because no change may be committed without its event. */
 export function getEventType(row: {
   auditType: string
   entityType: string

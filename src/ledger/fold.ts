@@ -7,21 +7,21 @@ const foldIntervalMs = 1_000
 const foldsPerFullScan = 60
 // A transaction holds the locks of all its tenants.
 const tenantsPerTransaction = 16
-// Other tenants follow in the next seconds. Readers add the deltas that are not folded yet.
+// Further tenants follow in the next seconds. Readers add the deltas that are not folded yet.
 const tenantsPerFold = 32
 const rowsPerStatement = 20_000
-// An arbitrary constant. With a hash of the tenant, it is an advisory lock: only one replica folds a tenant at a time.
+// Arbitrary constant. Together with a hash of the tenant, it forms an advisory lock, so that only one replica folds a tenant at a time.
 export const foldLockSpace = 4_207_004
 
 const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${column}`).join(', ')
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// Locks the tenant against other folds and its deletion. No row if it is locked or deleted.
+// Locks the tenant against other folds and its deletion. Returns no row if the tenant is locked or deleted.
 const ownTenant = `mine AS MATERIALIZED (SELECT 1 FROM tenants WHERE tenant_id = $1 AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext($1)) FOR KEY SHARE SKIP LOCKED)`
 const isFoldable = `(EXISTS (SELECT FROM mine) OR NOT EXISTS (SELECT FROM tenants WHERE tenant_id = $1))`
 
-// One statement deletes and counts, so that a crash neither loses nor repeats a delta. A distributed database has the rows of one tenant
+// One statement deletes and counts, so that a crash neither loses nor repeats a delta. A distributed database stores all rows of a tenant
 // on one node.
 const foldUsage = `WITH ${ownTenant},
 deltas AS (DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 AND ${isFoldable} LIMIT ${rowsPerStatement}) RETURNING *),
@@ -32,7 +32,7 @@ counted AS (
   ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
 SELECT count(*) AS folded FROM deltas`
 
-// Downloads of deleted files are discarded. Files are locked in the same order as by moves.
+// Downloads of deleted files are discarded. Files are locked in the same order as in moves.
 const foldDownloads = `WITH ${ownTenant},
 deltas AS (DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 AND ${isFoldable} LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (SELECT file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY file_id),
@@ -45,8 +45,8 @@ SELECT count(*) AS folded FROM deltas`
 const tenantsWithDownloads = 'SELECT DISTINCT tenant_id FROM download_deltas WHERE tenant_id = ANY ($1)'
 
 /**
- * Adds the deltas of calls to the counters, every second and when the service stops. Each replica folds the tenants for which it wrote,
- * and once a minute all tenants with deltas, for example of a replica that crashed.
+ * Adds the deltas of calls to the counters, every second and at shutdown. Each replica folds the tenants that it wrote for. Once a minute,
+ * it folds all tenants with deltas, such as those of a crashed replica.
  */
 export class Fold {
   readonly #pool: Pool
@@ -74,12 +74,12 @@ export class Fold {
     }, foldIntervalMs).unref()
   }
 
-  /** Call this after deltas of the tenant were written. */
+  /** Must be called after deltas of the tenant were written. */
   note(tenantId: string): void {
     this.#tenants.add(tenantId)
   }
 
-  /** Folds the `maxTenants` noted tenants that have waited longest. `everyTenant` adds the tenants of all replicas. */
+  /** Folds the `maxTenants` noted tenants that have waited longest. `everyTenant` includes the tenants of all replicas. */
   run({ everyTenant = false, maxTenants = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     this.#lastFold = this.#lastFold.catch(() => {}).then(() => this.#run(everyTenant, maxTenants))
     return this.#lastFold
@@ -94,7 +94,7 @@ export class Fold {
   async #run(everyTenant: boolean, maxTenants: number): Promise<void> {
     if (everyTenant) {
       for (const tenantId of await this.#withDeltas()) this.#tenants.add(tenantId)
-      // Rows of a crashed process, which no move uses any more.
+      // Rows of a crashed process that no move uses any more.
       const old = `created_at < now() - interval '1 minute'`
       const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM pending_moves WHERE ${old}`)
       for (const { tenant_id: tenantId } of rows)
@@ -119,7 +119,7 @@ export class Fold {
     }
   }
 
-  /** Folds in one transaction. A commit per tenant would take longer than the fold. */
+  /** Folds in one transaction, because a commit per tenant would take longer than the fold. */
   async #fold(tenants: string[]): Promise<void> {
     await inTransaction(this.#pool, async (client) => {
       const fold = async (name: string, text: string, tenantId: string) => {

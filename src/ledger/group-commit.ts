@@ -11,7 +11,7 @@ export interface Statement {
   values: unknown[]
 }
 
-/** An entry cannot be serialized for the database. */
+/** An entry that cannot be serialized for the database. */
 export class Unwritable extends Error {
   override readonly name = 'Unwritable'
 }
@@ -22,9 +22,9 @@ const slowCommitMs = 5
 const gatherMs = 2
 
 /**
- * Decides when the next group is committed. If none is running and no work is announced, it starts immediately, so that a single entry
- * does not wait for a timer. If a commit is slow, the next group starts beside it, so that new entries do not wait for two commits. A
- * group waits once for announced work, and only for work that was announced before the group had its first entry.
+ * Decides when the next group is committed. If no group is running and no work is announced, it starts immediately, so that a single entry
+ * does not wait for a timer. If a commit is slow, the next group starts concurrently, so that new entries do not wait for two commits. A
+ * group waits once, and only for work that was announced before its first entry.
  */
 export class CommitScheduler {
   readonly #maxConcurrent: number
@@ -49,7 +49,7 @@ export class CommitScheduler {
     return this.#running === 0 && !this.#isGathering
   }
 
-  /** Call this when an entry waits. Entries of the same event loop iteration join the same group. */
+  /** Must be called when an entry is waiting. Entries of the same event loop iteration join the same group. */
   wake(): void {
     if (this.#running > 0) this.#scheduleConcurrent()
     else if (!this.#isGathering) {
@@ -111,14 +111,17 @@ export class CommitScheduler {
   }
 }
 
-/** After a slow commit, waits for its answers: callers that are answered together may call again together and share the next commit. */
+/**
+ * After a slow commit, waits for its responses: callers that get their responses together may send their next calls together, which then
+ * share a commit.
+ */
 export async function shareNextCommit(start: number, answered: Promise<void>[]): Promise<void> {
   if (performance.now() - start <= slowCommitMs) return
   await Promise.all(answered)
   await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** An entry and the call that waits for it. */
+/** An entry and the caller that waits for it. */
 export interface Waiting {
   entry: Entry
   resolve: () => void
@@ -133,9 +136,9 @@ export class LockedOut extends Error {
 const maxAttempts = 5
 
 /**
- * Writes a group by one statement, which is one transaction. Repeats it after a deadlock, creates a missing partition, and writes the
- * entries one by one if one of them is invalid. Entries that fail are rejected here. Throws `LockedOut` if nothing of the group is
- * written, or the error that broke the connection: then the outcome of the unsettled entries is unknown.
+ * Writes a group with one statement, which is one transaction. Repeats it after a deadlock, creates a missing partition, and writes the
+ * entries one by one if one of them is invalid. Rejects entries that fail. Throws `LockedOut` if nothing was written, or the error that
+ * broke the connection. In the latter case, the outcome of the unsettled entries is unknown.
  */
 export async function commitGroup(
   client: PoolClient,
@@ -161,7 +164,7 @@ export async function commitGroup(
       for (const { reject } of group) reject(fault === 'other' || fault === 'duplicate' ? cause : unavailable(cause))
       return
     }
-    // One by one, so that only the invalid entry fails. An entry that is written must not be tried again with the rest.
+    // Written one by one, so that only the invalid entry fails. An entry that is already written must not be written again.
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {
         if (!(error instanceof LockedOut)) throw error
@@ -171,7 +174,10 @@ export async function commitGroup(
   }
 }
 
-/** PostgreSQL rejected the statement and the connection stays usable, or the entry never reached PostgreSQL. FATAL is not a rejection. */
+/**
+ * True if PostgreSQL rejected the statement and the connection stays usable, or if the entry never reached PostgreSQL. A FATAL error is not
+ * a rejection.
+ */
 function isRejection(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   return error instanceof Unwritable || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))

@@ -9,7 +9,7 @@ import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../plat
 import type { IdempotentAnswer } from './entry.js'
 import { StaleWriteError } from './rejections.js'
 
-/** Time in which repeated requests receive the stored response. */
+/** Time during which repeated requests receive the stored response. */
 const replayHours = 24
 // The request renews its lease. If its process is killed, a repeated request waits no longer than this.
 const leaseSeconds = 15
@@ -34,7 +34,7 @@ interface Request {
 }
 
 /**
- * A request with an `Idempotency-Key` is performed once. The first request leases the key, and the transaction of its work stores the
+ * Performs a request with an `Idempotency-Key` only once. The first request leases the key, and the transaction of its work stores the
  * response. A repeated request waits for that response and returns it.
  */
 export class IdempotencyService {
@@ -77,7 +77,7 @@ export class IdempotencyService {
     }
   }
 
-  /** Rejects a repeated request that created an API key: its secret cannot be shown again. */
+  /** Rejects a repeated request that created an API key, because its secret cannot be shown again. */
   secretIsGone(apiKeyId: string): never {
     throw conflict(
       `This Idempotency-Key made API key '${apiKeyId}' before; its secret was shown then and cannot be shown again.`,
@@ -137,7 +137,10 @@ export class IdempotencyService {
     throw overloaded('Another request with this Idempotency-Key is still under way; try again later.')
   }
 
-  /** For the next attempt. If this one still commits, or if the release fails, the token and the lease's end prevent a second result. */
+  /**
+   * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the token and the end of the lease
+   * prevent a second result.
+   */
   async #free(id: Id, token: string): Promise<void> {
     await this.#pool
       .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [

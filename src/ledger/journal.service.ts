@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import type { Database } from '../platform/db/client.js'
 import type { EventType } from './event-types.js'
 
-/** An event of the journal. `entry` is the whole event as canonical JSON, the input of its leaf in the log. */
+/** An event of the journal. `entry` is the whole event as canonical JSON, from which its leaf in the log is computed. */
 export interface JournalEvent {
   sequence: number
   type: EventType
@@ -14,17 +14,17 @@ export interface JournalEvent {
 export interface JournalFilter {
   tenantId: string
   after: number
-  /** Null: of every type. */
+  /** Event types. Null means all. */
   types?: readonly EventType[] | null
-  /** Keys of contexts: events of others are left out, those without a context are not. Null: of all. */
+  /** Context keys. Events of other contexts are excluded, events without a context are not. Null means all. */
   contexts?: readonly string[] | null
 }
 
 export interface JournalPage {
   events: JournalEvent[]
-  /** Sequence up to which the page is complete: the next page starts after it. */
+  /** Sequence up to which the page is complete. The next page starts after it. */
   through: number
-  /** The journal's length. */
+  /** Length of the journal. */
   lastSequence: number
 }
 
@@ -35,10 +35,10 @@ interface Row {
 }
 
 const maxPageEvents = 200
-/** Minimum pause of a reader that follows a busy journal. It then reads more events per page. */
+/** Minimum pause between reads of a busy journal, so that each page contains more events. */
 const minReadIntervalMs = 100
 
-/** Reads journals: one page after any position, or all new events. */
+/** Reads journals: one page from any position, or all new events. */
 export class JournalService {
   readonly #pool: Pool
   readonly #durability: Database['durability']
@@ -50,7 +50,7 @@ export class JournalService {
     this.#wakes = new JournalWakes(pool)
   }
 
-  /** Call this after the commit of a transaction that may have written events of the tenant. */
+  /** Must be called after the commit of a transaction that may have written events of the tenant. */
   committed(tenantId: string): void {
     this.#wakes.wake(tenantId)
   }
@@ -59,7 +59,7 @@ export class JournalService {
     this.#wakes.close()
   }
 
-  /** In ascending order. The cost does not depend on the position or the length of the journal. */
+  /** Returns a page in ascending order. The cost does not depend on the position or the length of the journal. */
   async page({ tenantId, after, types = null, contexts = null, limit }: JournalFilter & { limit: number }): Promise<JournalPage> {
     const durable = await this.#durability.expression()
     const { rows } = await this.#pool.query<Row | (Row & JournalEvent)>(
@@ -80,7 +80,7 @@ export class JournalService {
     return { events, lastSequence, through: read.length < limit ? Math.max(after, lastSequence) : read.at(-1)!.sequence }
   }
 
-  /** Pages of new events, until `signal` is aborted. A page without events only reports the position. */
+  /** Yields pages of new events until `signal` is aborted. A page without events only reports the position. */
   async *follow({
     signal,
     limit = maxPageEvents,
@@ -119,7 +119,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', done, { once: true })
   })
 
-// The length of the journal is of the same snapshot: the page is complete up to it.
+// The length of the journal comes from the same snapshot, so the page is complete up to it.
 const toPageStatement = (durable: string, events: string) => `
 SELECT h.journal_length AS length, ${durable} AS durable, j.sequence, j.type, j.context_key AS "contextKey", j.entry
 FROM tenant_heads h LEFT JOIN LATERAL (${events}) j ON true WHERE h.tenant_id = $1 ORDER BY j.sequence`
@@ -155,7 +155,7 @@ class Listener {
     this.#close = parts.close
   }
 
-  /** To be called before the journal is read: later wakes end the next `wait`. */
+  /** Must be called before the journal is read. Wakes from then on end the next `wait`. */
   arm(): void {
     this.#isWoken = false
   }
@@ -165,7 +165,7 @@ class Listener {
     this.#resolve()
   }
 
-  /** Waits until the journal has more than `length` events. A wake since `arm` counts. */
+  /** Waits until the journal has more than `length` events. Wakes since `arm` count. */
   async wait(length: number): Promise<void> {
     this.#onFound(length)
     if (this.#isWoken) return
@@ -181,8 +181,8 @@ class Listener {
 }
 
 /**
- * Wakes the listeners of a journal: immediately after a commit of this process, and within half a second after a commit of another
- * process, by one poll for all listeners. NOTIFY would make commits wait for each other.
+ * Wakes the listeners of a journal: immediately after a commit of this process, and within half a second after a commit of another process,
+ * with one poll for all listeners. NOTIFY would serialize commits.
  */
 class JournalWakes {
   readonly #pool: Pool

@@ -83,14 +83,14 @@ export class Ledger {
   }
 
   /**
-   * Resolves when the entry is durable. Rejects if the entry was rejected (the log then has the failed call) or could not be written (it has
-   * not), and with `StaleWriteError` if the caller must retry.
+   * Resolves when the entry is durable. Rejects if the entry was rejected (the log then contains the failed call) or could not be written
+   * (the log contains nothing), and with `StaleWriteError` if the caller must retry.
    */
   commit(entry: Entry): Promise<void> {
     return traced('ledger wait', () => this.#commit(entry))
   }
 
-  /** Runs work that is followed by an entry. A group that forms in the meantime waits for that entry, for at most 2 ms. */
+  /** Runs work that is followed by an entry. A group that is being formed waits for that entry, for at most 2 ms. */
   before<T>(kind: 'move' | 'append', work: Promise<T>): Promise<T> {
     return (kind === 'move' ? this.#moves : this.#appends).scheduler.before(work)
   }
@@ -108,8 +108,9 @@ export class Ledger {
   }
 
   /**
-   * Changes a tenant, its API keys, contexts or users under the tenant's lock. `work` makes the change and returns its entry or entries (audit
-   * log entries), which the same transaction writes. When it resolves, no entry that was checked before the change can still commit.
+   * Changes a tenant, its API keys, contexts or users under the tenant's lock. `work` makes the change and returns its entry or entries
+   * (audit log entries), which the same transaction writes. After it resolves, entries that were checked before the change can no longer
+   * commit.
    */
   change<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -122,7 +123,7 @@ export class Ledger {
     })
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when nothing is waiting. */
   async drain(): Promise<void> {
     while (!this.#appends.idle || !this.#moves.idle || this.#answering.size > 0) {
       await Promise.all(this.#answering)
@@ -157,7 +158,7 @@ export class Ledger {
     }
   }
 
-  /** The next group waits for the answers of this one only if a commit is slow. */
+  /** The next group waits for the responses of this one only if a commit is slow. */
   #settle(group: Waiting[], refusals: Rejection[]): Promise<void> {
     const answers = this.#answer(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
@@ -165,7 +166,9 @@ export class Ledger {
     return answers
   }
 
-  /** Resolves many callers in several rounds of the event loop, because their continuations would block one round for long. */
+  /**
+   * Resolves many callers in several iterations of the event loop, because their continuations would block a single iteration for too long.
+   */
   async #answer(group: Waiting[], refusals: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
       if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)
@@ -185,7 +188,7 @@ export class Ledger {
     if (tenantId) this.#fold?.note(tenantId)
   }
 
-  /** Logs the rejected call with its reason, without a lock, before the caller gets the error. */
+  /** Logs the rejected call with its reason, without a lock, before the caller receives the error. */
   #refuse({ entry, reject }: Waiting, refusal: Rejection): void {
     const error = toRejectionError(refusal, entry)
     const refuse = () => reject(error)
@@ -194,6 +197,6 @@ export class Ledger {
   }
 }
 
-/** Tenant whose lock the entry needs. Undefined if it only adds rows. */
+/** Returns the tenant whose lock the entry needs. Undefined if the entry only adds rows. */
 const movedTenant = ({ upload, rejection, deletion, audit, answer }: Entry): string | undefined =>
   upload?.file.tenantId ?? rejection?.actor.tenantId ?? deletion?.actor.tenantId ?? audit?.[0]?.tenantId ?? answer?.tenantId

@@ -18,7 +18,7 @@ import {
 import type { Rejection } from './rejections.js'
 import { getAudits, toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow } from './rows.js'
 
-/** A change that writes through its own transaction, under the lock of its tenant. */
+/** A change that writes in its own transaction, under the lock of its tenant. */
 export interface Change {
   run: () => Promise<void>
   reject: (error: unknown) => void
@@ -37,18 +37,18 @@ interface TenantQueue {
 /** Number of changes, and of attempts for locked tenants, that run at the same time. */
 const slots = { changes: 3, locked: 2 }
 const maxConcurrentGroups = 2
-/** Time to wait for the lock of a tenant, in a call with several tenants and in a call with one. */
+/** Lock time-out per tenant, in a call with several tenants and in a call with one. */
 const lockTimeoutMs = { together: 100, exclusive: 1_000 }
-/** A tenant with more entries gets a call of its own, unless it is the first of its call. */
+/** A tenant with more entries gets its own call, unless it is the first one in the call. */
 const smallGroup = 64
-/** A call takes no further tenant once it has this many entries or tenants. */
+/** No further tenant joins a call once it has this many entries or tenants. */
 const maxPerCall = { entries: 128, tenants: 32 }
 const maxLockedMs = 10_000
 const maxQueuedPerTenant = 5_000
 
 /**
  * Commits entries and changes that need the lock of their tenant. Each tenant has a queue. Small groups of several tenants share one
- * database call. A large group and a change have a call of their own. A locked tenant does not delay the others: it is retried
+ * database call. A large group gets its own call, and so does a change. A locked tenant does not delay the others: it is retried
  * separately, for at most ten seconds.
  */
 export class MoveLane {
@@ -139,7 +139,7 @@ export class MoveLane {
     for (const tenant of tenants) this.#enqueue(tenant)
   }
 
-  /** Takes the entries up to the next change. */
+  /** Takes the entries before the next change. */
   #takeGroup(tenant: TenantQueue): Group {
     const change = tenant.jobs.findIndex((job) => 'run' in job)
     return tenant.jobs.splice(0, Math.min(change < 0 ? tenant.jobs.length : change, this.#maxGroup)) as Group
@@ -191,7 +191,7 @@ export class MoveLane {
     return this.#onWritten(group, refusals)
   }
 
-  /** Repeats a group with an invalid entry in its own transaction, which reports the error, and then entry by entry. */
+  /** Repeats a group with an invalid entry: first in its own transaction, which reports the error, and then entry by entry. */
   async #moveOneByOne(client: PoolClient, tenant: TenantQueue, group: Group): Promise<Promise<void>[]> {
     const answered: Promise<void>[] = []
     try {
@@ -208,7 +208,7 @@ export class MoveLane {
   }
 }
 
-/** Puts jobs back in front of the queue of a locked tenant. Rejects jobs that have waited too long. */
+/** Puts jobs back at the front of the queue of a locked tenant. Rejects jobs that have waited too long. */
 function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void {
   tenant.locked = true
   tenant.jobs.unshift(...jobs)
@@ -218,7 +218,7 @@ function requeueLocked(tenant: TenantQueue, jobs: Job[], cause?: unknown): void 
   tenant.jobs = tenant.jobs.filter(({ since }) => since >= oldest)
 }
 
-/** One statement for entries of one tenant. A database function checks them in order and writes them under the tenant's lock. */
+/** Creates one statement for entries of one tenant. A database function checks them in order and writes them under the tenant's lock. */
 export const moveStatement = (tenantId: string, entries: Entry[]): Statement => ({
   name: 'ledger-move',
   text: 'SELECT ledger_move($1, $2::jsonb) AS refusals',
@@ -259,16 +259,16 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
 }
 
 /**
- * Outcome of a tenant's group. With `refusals`, it is durable except for the rejected entries. `locked`: another transaction holds the
- * tenant's lock. `faulty`: an entry is invalid. In both cases nothing of the group is written.
+ * Outcome of a tenant's group. With `refusals`, the group is durable except for the rejected entries. `locked`: another transaction holds
+ * the tenant's lock. `faulty`: an entry is invalid. In both cases, nothing of the group is written.
  */
 export type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 
 type Answer = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 
 /**
- * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. No tenant's lock is held during
- * that wait. After an error the outcome of all groups is unknown.
+ * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. During that wait, no tenant is
+ * locked. After an error, the outcome of all groups is unknown.
  */
 async function moveGroups(
   client: PoolClient,

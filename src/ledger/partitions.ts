@@ -3,11 +3,14 @@ import { currentTime } from '../platform/clock.js'
 import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
 import { firstIdAt } from '../platform/ids.js'
 
-/** Start of the UTC month that is `ahead` months after that of `moment`. */
+/** Returns the start of the UTC month that is `ahead` months after the month of `moment`. */
 export const monthStart = (moment: Date, ahead = 0): Date =>
   new Date(Date.UTC(moment.getUTCFullYear(), moment.getUTCMonth() + ahead, 1))
 
-/** Name, such as `call_logs_2026_11`, and range of ids. A ULID begins with its time, so a range of ids is a range of time. */
+/**
+ * Returns the name of a partition, such as `call_logs_2026_11`, and its range of ids. A ULID begins with its time, so a range of ids is a
+ * range of time.
+ */
 export function toPartition(month: Date): { name: string; from: string; to: string } {
   const name = `call_logs_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`
   return { name, from: firstIdAt('call', month), to: firstIdAt('call', monthStart(month, 1)) }
@@ -24,7 +27,7 @@ export async function ensurePartitions(pool: Pool, months = monthsAhead()): Prom
   await withConnection(pool, (client) => ensurePartitionsOn(client, months))
 }
 
-/** As `ensurePartitions`, on the caller's connection: the pool may be exhausted while a group waits for its partition. */
+/** Like `ensurePartitions`, on the caller's connection, because the pool may be exhausted while a group waits for its partition. */
 export async function ensurePartitionsOn(client: PoolClient, months = monthsAhead()): Promise<void> {
   const wanted = [...new Map(months.map((month) => [monthStart(month).getTime(), toPartition(monthStart(month))])).values()]
   if ((await findMissing(client, wanted)).length === 0) return
@@ -37,13 +40,13 @@ export async function ensurePartitionsOn(client: PoolClient, months = monthsAhea
   })
 }
 
-/** Drops the partitions that end before `horizon`, and returns their names. A partition in use is left to the next call. */
+/** Drops the partitions that end before `horizon` and returns their names. The next call drops partitions that are in use now. */
 export async function dropPartitionsBefore(pool: Pool, horizon: Date): Promise<string[]> {
   return withConnection(pool, async (client) => {
     const dropped: string[] = []
     for (const name of (await listPartitions(client)).filter((name) => endsBefore(name, horizon))) {
       const drop = async () => {
-        // Readers and writers of the log wait behind this lock request, so it must time out soon.
+        // Readers and writers of the log queue behind this lock request, so it must time out soon.
         await client.query(`SET LOCAL lock_timeout = '200ms'`)
         await client.query(`DROP TABLE IF EXISTS ${name}`)
       }

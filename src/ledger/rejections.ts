@@ -32,7 +32,7 @@ export type Rejection = { n: number } & (
 )
 
 /**
- * Internal: the caller of the ledger retries. Another request with the same Idempotency-Key was answered first, the reservation of the blob's
+ * Internal: the caller of the ledger retries. Another request with the same Idempotency-Key finished first, the reservation of the blob's
  * path expired, or the rules of the context changed.
  */
 export class StaleWriteError extends Error {
@@ -63,7 +63,7 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
       return onHold(deletion!.file.fileId)
     case 'quarantined':
       return quarantined(deletion!.file.fileId)
-    // The API key or user was disabled during the upload: its file is not stored.
+    // The API key or user was disabled during the upload, so the file is not stored.
     case 'inactive':
       return unauthenticated(`This ${upload!.actor.kind === 'user' ? 'user' : 'API key'} is no longer active.`)
     case 'no_tenant':

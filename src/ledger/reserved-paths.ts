@@ -5,28 +5,29 @@ import { newId } from '../platform/ids.js'
 
 interface ReservedPath {
   path: string
-  /** Last time at which the path may be used, by the monotonic clock of this process. */
+  /** Last time at which the path may be used, measured by the monotonic clock of this process. */
   until: number
 }
 
 interface Stock {
   tenantId: string
   paths: ReservedPath[]
-  /** Paths per reservation. Doubled by each reservation. */
+  /** Number of paths per reservation. It is doubled by each reservation. */
   batch: number
   refill: Promise<void> | undefined
 }
 
 const maxBatch = 256
 const maxFolders = 1_000
-// The sweep deletes the blob after this, by the database's clock. An upload may begin to use the path during the first half.
+// After this time, by the database's clock, the sweep deletes the blob. Uploads use the path only during the first half.
 const reservedHours = 2
 const usableMs = (reservedHours / 2) * 3_600_000
 
 /**
- * Paths for new blobs. A path is in the garbage journal before its blob is written, so that a sweep finds the blob after a crash. Paths
- * are reserved in advance, in batches per folder (context and month of a tenant), so that no upload waits for that commit. This is not a
- * lease: a path has no holder and is never reserved again. The transaction of the upload deletes the journal row; a sweep deletes the rest.
+ * Reserves paths for new blobs. A path is added to the garbage journal before its blob is written, so that a sweep finds the blob after a
+ * crash. Paths are reserved in advance, in batches per folder (context and month of a tenant), so that no upload waits for that commit. A
+ * reservation is not a lease: it has no holder, and a path is never reserved twice. The transaction of the upload deletes the journal row.
+ * A sweep deletes all others.
  */
 export class ReservedPaths {
   readonly #pool: Pool
@@ -51,7 +52,7 @@ export class ReservedPaths {
     })
   }
 
-  /** A path in `folder` that no other upload gets. */
+  /** Returns a path in `folder` that no other upload gets. */
   async take(tenantId: string, folder: string): Promise<string> {
     const stock = this.#getStock(tenantId, folder)
     for (;;) {
@@ -66,7 +67,7 @@ export class ReservedPaths {
     }
   }
 
-  /** Discards the reserved paths of a folder: a sweep has taken them early, for example because a clock was set. */
+  /** Discards the reserved paths of a folder, because a sweep took them early, for example after a clock change. */
   forget(folder: string): void {
     this.#stocks.delete(folder)
   }
@@ -83,7 +84,7 @@ export class ReservedPaths {
             tenantId,
             paths.map(({ path }) => path),
           ])
-          // The sweep deletes them when they are due.
+          // The sweep deletes the rows when they are due.
           .catch(() => {})
   }
 

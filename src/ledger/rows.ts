@@ -4,7 +4,7 @@ import { idTime, newId } from '../platform/ids.js'
 import { type AuditRow, type CallRow, type Entry, type RejectedUpload, toFileAudit, type UploadedFile } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
-/** Row of a call. Its time is the time of its id. */
+/** Converts a call to its row. The time of the row is the time of its id. */
 export function toCallRow(call: CallRow): { callId: string; row: Record<string, unknown>; at: Date } {
   const callId = newId('call')
   const at = idTime(callId)
@@ -82,7 +82,9 @@ const toCreationAudit = ({ actor, file }: { actor: AuditRow['actor']; file: Uplo
 const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
   toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
-/** Row of an audit log entry. Its time is the time of its id: at midnight it may be on the day after its call. */
+/**
+ * Converts an audit log entry to its row. The time of the row is the time of its id. Around midnight, it may be a day later than its call.
+ */
 export function toAuditRow(row: AuditRow) {
   const auditId = newId('aud')
   return {
@@ -104,7 +106,7 @@ export function toAuditRow(row: AuditRow) {
   }
 }
 
-/** An event. The database adds its number and its time. `data` is canonical JSON. */
+/** An event. The database assigns its number and its time. `data` is canonical JSON. */
 interface EventRow {
   event_id: string
   type: EventType
@@ -117,7 +119,7 @@ interface EventRow {
 const maxValueBytes = 1024
 const maxDataBytes = 60_000
 
-/** Events of an entry. An accepted upload and its audit log entry are one event. */
+/** Returns the events of an entry. An accepted upload and its audit log entry are one event. */
 export function toEventRows(entry: Entry, callId: string | null): EventRow[] {
   const events: EventRow[] = []
   if (entry.upload) events.push(toAcceptedEvent(entry.upload))
@@ -188,7 +190,7 @@ const nameFields: Readonly<Record<string, string>> = { file: 'original_filename'
 const toNameField = ({ entityType, entityName }: AuditRow) =>
   nameFields[entityType] ? { [nameFields[entityType]]: entityName } : {}
 
-/** Bounds the values of a change, each field's before and after separately. */
+/** Limits the size of the values in a change, separately for each field before and after the change. */
 function boundChange(name: string, value: unknown): unknown {
   if (name !== 'changed' || typeof value !== 'object' || value === null) return boundValue(value)
   const sides = (field: unknown) =>
@@ -198,7 +200,7 @@ function boundChange(name: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([field, change]) => [field, sides(change)]))
 }
 
-/** Replaces a long value by its hash. */
+/** Replaces a long value with its hash. */
 function boundValue(value: unknown): unknown {
   const text = canonicalJson(value)
   return Buffer.byteLength(text) > maxValueBytes ? toHash(text) : value
@@ -206,7 +208,7 @@ function boundValue(value: unknown): unknown {
 
 const toHash = (text: string) => ({ sha256: createHash('sha256').update(text).digest('hex') })
 
-/** Checks of a verdict and the engine. */
+/** Returns the checks of a verdict, and the engine. */
 function summarizeChecks(validation: unknown): object {
   const { checks = [], engine = null } = (validation ?? {}) as { checks?: { check: string; outcome: string }[]; engine?: unknown }
   return { checks: checks.map(({ check, outcome }) => ({ check, outcome })), engine }
@@ -220,10 +222,13 @@ function toEventRow(
   return { event_id: eventId, type, subject: subject ?? eventId, context_key: contextKey, data, ...(checks && { checks }) }
 }
 
-// jsonb accepts neither NUL nor half a surrogate pair, although both are valid in JSON.
+// jsonb accepts neither NUL nor unpaired surrogates, although both are valid in JSON.
 const invalidInJsonb = /\\u0000|\\ud[89a-f]/i
 
-/** JSON that PostgreSQL's jsonb accepts: invalid characters in strings become U+FFFD. Input that must be stored exactly is rejected earlier. */
+/**
+ * Converts JSON so that PostgreSQL's jsonb accepts it: invalid characters in strings become U+FFFD. Input that must be stored exactly is
+ * rejected earlier.
+ */
 export function toDatabaseJson(value: unknown): string {
   const json = JSON.stringify(value)
   return invalidInJsonb.test(json)

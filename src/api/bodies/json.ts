@@ -8,7 +8,7 @@ import { rejectEncoding, unsupported, watchBody } from './request-body.js'
 
 const longBytes = 65_536
 
-/** The members of a JSON body. An empty body is an object without members. Throws 415 and 400. */
+/** Returns the members of a JSON body. An empty body is an object without members. Throws 415 and 400. */
 export async function readJson(request: IncomingMessage, limits: JsonLimits): Promise<Record<string, unknown>> {
   const type = request.headers['content-type']
   rejectEncoding(request)
@@ -64,7 +64,7 @@ function readBytes(request: IncomingMessage, { maxBytes, ...limits }: JsonLimits
   })
 }
 
-/** Maximum number of values on all levels of a client's JSON: more than 16 KiB of metadata can hold. */
+/** Maximum number of values on all levels of a client's JSON: more than 16 KiB of metadata can contain. */
 export const maxJsonValues = 10_000
 
 const quote = 0x22
@@ -74,8 +74,8 @@ const bracket = 0x5b
 const brace = 0x7b
 
 /**
- * True if the text has too many values. Checked before it is parsed: for a megabyte of `[[[[` or of empty strings, JSON.parse and every
- * check after it block the event loop a hundred times as long as for a megabyte of text.
+ * True if the text has too many values. Checked before parsing: for a megabyte of `[[[[` or of empty strings, JSON.parse and every later
+ * check block the event loop a hundred times as long as for a megabyte of text.
  */
 export function hasTooManyValues(json: Uint8Array): boolean {
   let values = 0
@@ -93,18 +93,18 @@ function endOfString(json: Uint8Array, start: number): number {
   return at
 }
 
-// Strings match as a whole, because digits in them are not a number. A string without an end matches to the end of the text; otherwise
-// the search would take quadratic time.
+// Strings match as a whole, so that digits in them do not count as numbers. An unterminated string matches up to the end of the text.
+// Otherwise the search would take quadratic time.
 const tokens = /"(?:[^"\\]|\\.)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 const manyDigits = /\d{16}/
 const integer = /^-?\d{16,}$/
-// No double has more digits.
+// No double has more digits than this.
 const maxIntegerLength = 310
 const maxReportedDigits = 40
 
 /**
- * The first whole number of the JSON text that JSON.parse would change, such as 9007199254740993. A long number is shortened. To store
- * another number than the client sent would be silent data corruption.
+ * Returns the first integer of the JSON text that JSON.parse would change, such as 9007199254740993. A long number is truncated. Storing a
+ * different number than the client sent would be silent data corruption.
  */
 export function numberThatLosesDigits(json: string): string | undefined {
   if (!manyDigits.test(json)) return undefined
@@ -113,7 +113,7 @@ export function numberThatLosesDigits(json: string): string | undefined {
   return undefined
 }
 
-/** True for a whole number that JavaScript would write with other digits. Fractions are approximate by nature. */
+/** True for an integer that JavaScript would write with other digits. Fractions are approximate anyway. */
 export const losesDigits = (written: string): boolean =>
   integer.test(written) &&
   (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))

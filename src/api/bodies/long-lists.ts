@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
-// A list with more items is created and serialized in several turns of the event loop, so that other requests are served in between.
+// A longer list is created and serialized in several iterations of the event loop, so that other requests are served in between.
 const maxShortItems = 500
 const itemsPerTurn = 200
 
-// One queue for the process, so that several long lists do not take their turns together.
+// One queue for the whole process, so that several long lists do not run in the same iteration.
 let turn: Promise<unknown> = Promise.resolve()
 
-/** A list with thousands of items, such as the points of a chart. Its items are created when they are needed. */
+/** A list with thousands of items, such as the points of a chart. Its items are created on demand. */
 export class LongList<From, To> {
   readonly #items: readonly From[]
   readonly #create: (item: From) => To
@@ -29,7 +29,7 @@ export class LongList<From, To> {
     return new LongList(this.#items, (item) => then(this.#create(item)))
   }
 
-  /** For graphql-js, which awaits promises in a list: it completes a slice of items in each turn of the event loop. */
+  /** For graphql-js, which awaits promises in a list. It completes a slice of the items in each iteration of the event loop. */
   *[Symbol.iterator](): Generator<Promise<To>> {
     for (const [index, item] of this.#items.entries()) {
       if (index % itemsPerTurn === 0) turn = turn.then(() => nextTurn())
@@ -41,18 +41,21 @@ export class LongList<From, To> {
 /** Creates the items of a list that may be long. */
 export function createList<From, To>(items: readonly From[], create: (item: From) => To): To[] {
   if (items.length <= maxShortItems) return items.map(create)
-  // type-graphql's classes declare arrays, but graphql-js accepts any iterable.
+  // type-graphql classes declare arrays, but graphql-js accepts any iterable.
   return new LongList(items, create) as unknown as To[]
 }
 
-/** JSON.stringify for responses. Long lists are serialized in several turns of the event loop. They are members of objects, never of lists. */
+/**
+ * JSON.stringify for responses. Long lists are serialized in several iterations of the event loop. They are members of objects, never of
+ * lists.
+ */
 export async function stringifyInTurns(value: unknown): Promise<string> {
   if (!hasLongList(value)) return JSON.stringify(value)
   if (Array.isArray(value) || value instanceof LongList) return stringifyList(value)
   const members: string[] = []
   for (const [name, member] of Object.entries(value as object)) {
     const json = hasLongList(member) ? await stringifyInTurns(member) : JSON.stringify(member)
-    // JSON.stringify omits members such as undefined.
+    // JSON.stringify omits members with the value undefined, for example.
     if (json !== undefined) members.push(`${JSON.stringify(name)}:${json}`)
   }
   return `{${members.join(',')}}`

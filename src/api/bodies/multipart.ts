@@ -12,7 +12,7 @@ export interface MultipartOptions {
   spool: Spool
   idleMs: number
   limits: { fields: number; files: number; fieldSize: number }
-  /** Throws to reject the body: nothing more of it is read. */
+  /** Throws to reject the body. The rest of the body is then not read. */
   onField(name: string | undefined, value: string, truncated: boolean): void
   onFile(file: FilePart): void
   /** Called if there are more parts than `limits` allow. */
@@ -20,18 +20,18 @@ export interface MultipartOptions {
   broken(why: string): AssayError
 }
 
-/** A file that has begun to arrive. Nothing after it is read until it is received, read as text or skipped. */
+/** A file whose bytes have started to arrive. Nothing after it is read until it is received, read as text or skipped. */
 export interface FilePart {
   name: string | undefined
   filename: string
   /** Streams it into the spool, up to `limit()` bytes. `limit` is called with every chunk. */
   take(limit: () => number): Promise<Spooled>
-  /** Its text, cut after the bytes that a field may have. */
+  /** Returns its text, truncated to the maximum length of a field. */
   text(): Promise<{ value: string; truncated: boolean }>
   skip(): void
 }
 
-/** Reads one body of multipart/form-data, once. Throws 415 for any other body. */
+/** Reads a multipart/form-data body once. Throws 415 for any other body. */
 export class Multipart {
   readonly #request: IncomingMessage
   readonly #options: MultipartOptions
@@ -62,17 +62,17 @@ export class Multipart {
     this.#parser.on('file', (name, stream, { filename }) => this.#onFile(name, stream, filename ?? ''))
     for (const event of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
       this.#parser.on(event, () => this.#stopIfThrown(() => this.#options.onTooMany()))
-    // It may come twice: of a header, and of the form that has no end.
+    // May be called twice: for a header, and for the form that has no end.
     this.#parser.on('error', (error) => fail(this.#toBroken(error as Error)))
     this.#parser.once('close', () => this.stop())
-    // Not `pipe`, which pauses the connection after every chunk of 64 KiB: that took two thirds of the time of an upload of 1 MiB.
+    // Does not use `pipe`, which pauses the connection after every chunk of 64 KiB. That took two thirds of the time of a 1 MiB upload.
     const onData = (chunk: Buffer) => {
       this.#parser.write(chunk)
       if (this.#parser.writableLength > 0) this.#request.pause()
     }
     this.#parser.on('drain', () => this.#request.resume())
     const onEnd = () => {
-      // Called when busboy has parsed everything that was written before.
+      // Called when busboy has parsed everything written so far.
       this.#parser.write(Buffer.alloc(0), () => {
         if (hasOpenFile(this.#parser)) this.stop(this.#toBroken(new Error('Unexpected end of form')))
       })
@@ -82,7 +82,7 @@ export class Multipart {
     try {
       await ended
     } catch (error) {
-      // A client that disconnects ends neither the parser nor the file.
+      // If the client disconnects, neither the parser nor the file ends.
       this.#file?.destroy(error as Error)
       throw error
     } finally {
@@ -93,7 +93,7 @@ export class Multipart {
     }
   }
 
-  /** Reads no more of the body, and settles `read`: with `error`, if there is one. */
+  /** Stops reading the body and settles `read`, with `error` if one is given. */
   stop(error?: unknown): void {
     this.#failure ??= error
     if (error === undefined) this.#settle?.resolve()
@@ -114,7 +114,7 @@ export class Multipart {
     stream.once('close', () => {
       if (this.#file === stream) this.#file = undefined
     })
-    // busboy ends a file that was cut short with an error of its own, besides that of the form.
+    // busboy reports an error for a truncated file, in addition to the one for the form.
     stream.on('error', (error) => this.stop(this.#failure ?? this.#toBroken(error)))
     this.#stopIfThrown(() => this.#options.onFile(this.#part(name, filename, stream)))
   }
@@ -144,7 +144,7 @@ export class Multipart {
         headers,
         preservePath: true,
         defParamCharset: 'utf8',
-        // Has it emit `drain` after every chunk.
+        // Makes it emit `drain` after every chunk.
         highWaterMark: 1,
         fileHwm: 64 * 1024,
         limits: { ...limits, parts: limits.fields + limits.files, fieldNameSize: 256, headerPairs: 32 },
@@ -159,7 +159,7 @@ export class Multipart {
   }
 }
 
-/** Text that ends early is rejected with the body. */
+/** If the text ends early, the whole body is rejected. */
 async function readText(stream: Readable, maxBytes: number): Promise<{ value: string; truncated: boolean }> {
   const chunks: Buffer[] = []
   let length = 0

@@ -6,7 +6,7 @@ import type { Busboy } from 'busboy'
  * so this file depends on its internals. The version is pinned, and test/api/file-names.test.ts fails if they change.
  */
 interface HeaderParser {
-  /** Returns the position behind the header, `end` if more of it is to come, and -1 if it is malformed. */
+  /** Returns the position after the header, `end` if the header is incomplete, and -1 if it is malformed. */
   push(chunk: Buffer, start: number, end: number): number
   cb(header: Record<string, string[] | undefined>): void
 }
@@ -22,21 +22,21 @@ const wellFormed =
   /^[^\s;]+(?:[ \t]*;[ \t]*(?:[^\s=;"*]*\*=[^\s;]*|[^\s=;"*]+=(?:"(?:\\.|[^"\\])*"|[\w!#$%&'*+.^`|~-]+)))*[ \t]*$/
 
 /**
- * busboy rejects a form if the header of a part has a control character. Assay removes them from file names
- * instead: inside quotes each one reaches busboy as a tab, which it accepts and `cleanFilename` strips. CR LF still ends a line.
+ * busboy rejects a form if the header of a part contains a control character. Assay removes such characters from file names instead: inside
+ * quotes, each one is passed to busboy as a tab, which busboy accepts and `cleanFilename` removes. CR LF still ends a line.
  */
 export class PartHeaders {
-  /** The name of the current part's file is percent-encoded (`filename*`, RFC 5987), and was decoded by busboy. */
+  /** True if the file name of the current part is percent-encoded (`filename*`, RFC 5987). busboy has then decoded it. */
   isNameExtended = false
   #parser: HeaderParser | null = null
   #push!: HeaderParser['push']
   #isComplete = false
   #isQuoted = false
   #isEscaped = false
-  /** The last byte was a CR inside quotes. The next one tells whether it begins a line break. */
+  /** True if the last byte was a CR inside quotes. The next byte decides whether it starts a line break. */
   #heldCr = false
 
-  /** `onMalformed` is called for a part whose Content-Disposition busboy cannot parse. busboy itself skips such a part without a word. */
+  /** `onMalformed` is called for a part whose Content-Disposition busboy cannot parse. busboy itself silently skips such a part. */
   constructor(parser: Busboy, onMalformed: () => void) {
     let current: HeaderParser | null = null
     Object.defineProperty(parser, '_hparser', {
@@ -64,7 +64,7 @@ export class PartHeaders {
 
   #read(chunk: Buffer, start: number, end: number): number {
     this.#isComplete = false
-    // Only the header is copied, not the content behind it.
+    // Copies only the header, not the content after it.
     const found = chunk.subarray(start, end).indexOf('\r\n\r\n')
     const stop = found < 0 ? end : start + found + 4
     const bytes = Buffer.from(chunk.subarray(start, stop))

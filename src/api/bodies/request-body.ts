@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AssayError } from '../../platform/errors/errors.js'
 
-// Average over each idle time. A slower client is treated as one that has stopped sending.
+// Minimum average rate over each idle time. A slower client is treated like one that has stopped sending.
 const minBytesPerSecond = 2_048
 
 const gone = () =>
@@ -36,8 +36,8 @@ export function sendContinue(request: IncomingMessage, response: ServerResponse)
 }
 
 /**
- * Calls `fail` if the client disconnects, stops sending or sends too slowly. Returns the function that ends the watch. The caller must
- * call it, also after a failure.
+ * Calls `fail` if the client disconnects, stops sending or sends too slowly. Returns a function that ends the watch, which the caller must
+ * always call, even after a failure.
  */
 export function watchBody(
   request: IncomingMessage,
@@ -48,12 +48,12 @@ export function watchBody(
   let seen = request.socket.bytesRead
   const look = () => {
     const { bytesRead } = request.socket
-    // Bytes that are not read yet arrived in time.
+    // Bytes that are received but not read yet arrived in time.
     if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(stalled(idleMs))
     seen = bytesRead
   }
   let looking: NodeJS.Immediate | undefined
-  // Bytes that arrived while this process was blocked are read first.
+  // First read the bytes that arrived while this process was blocked.
   const idle = setInterval(() => {
     looking = setImmediate(look)
   }, idleMs)

@@ -43,7 +43,7 @@ export function findBreadthError(document: DocumentNode): string | undefined {
 
 const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects; send long values as variables`
 
-/** Count of the most frequent name or fragment in one selection set. The content of inline fragments counts. */
+/** Number of occurrences of the most frequent name or fragment in one selection set, including the content of inline fragments. */
 function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {
   let highest = 0
   for (const selection of selections) {

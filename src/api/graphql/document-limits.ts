@@ -31,9 +31,9 @@ export const maxTokens = 4_000
 const tooMuch = (message: string) => badUserInput([{ field: 'query', message }])
 
 /**
- * Rejects a document that is too expensive to process. Runs before the validation by graphql-js: two of its rules overflow the stack on
- * cyclic fragments, and others take quadratic time on repeated elements. Visits each node once. Returns the parsed document for the call
- * log, and undefined if it cannot be parsed.
+ * Rejects a document that is too expensive to process. Runs before the validation by graphql-js, in which two rules overflow the stack on
+ * cyclic fragments and others take quadratic time on repeated elements. Visits each node once. Returns the parsed document for the call
+ * log, or undefined if it cannot be parsed.
  */
 export function screenDocument(text: string): {
   document: DocumentNode | undefined
@@ -167,7 +167,7 @@ class Screen {
     return size
   }
 
-  // Each list of the introspection is as long as the schema. An alias of a nested list multiplies the result.
+  // Each introspected list contains the whole schema. An alias of a nested list multiplies the result.
   #repeats({ selections }: SelectionSetNode): boolean {
     return selections.some(
       (selection) =>

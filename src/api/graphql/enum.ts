@@ -1,7 +1,7 @@
 import { registerEnumType } from 'type-graphql'
 import { type ErrorCode, errorCodeRows, errorCodes } from '../../platform/errors/error-codes.js'
 
-/** A GraphQL enum: its name, what it is, and what each of its values means. */
+/** Creates a GraphQL enum with a description of the enum and of each value. */
 export function createEnum<Value extends string>(name: string, description: string, values: Record<Value, string>) {
   const names = Object.fromEntries(Object.keys(values).map((value) => [value, value])) as { [Each in Value]: Each }
   const meanings = Object.entries(values).map(([value, meaning]) => [value, { description: meaning }])
@@ -9,7 +9,7 @@ export function createEnum<Value extends string>(name: string, description: stri
   return names
 }
 
-/** A GraphQL enum of some error codes, spelled and described as their table has them. */
+/** Creates a GraphQL enum of error codes, with the names and descriptions from their table. */
 export const codeEnum = <Code extends ErrorCode>(codes: readonly Code[], type: { name: string; description: string }) =>
   createEnum(
     type.name,

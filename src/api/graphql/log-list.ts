@@ -11,7 +11,7 @@ import {
   toStretch,
 } from './page.js'
 
-/** A log table. Its ids begin with their time, so rows sorted by id are sorted by time. */
+/** A log table. Its ids begin with their timestamps, so sorting by id sorts by time. */
 export interface LogTable {
   name: string
   id: string
@@ -36,7 +36,7 @@ export interface Bucket {
   count: number
 }
 
-/** The rows of one tenant that match one filter. */
+/** Rows of one tenant that match one filter. */
 export interface LogQuery<Row> {
   prefix: IdPrefix
   getId(row: Row): string
@@ -48,7 +48,7 @@ export interface LogQuery<Row> {
   hours(bucket: Bucket): AsyncIterable<Bucket>
 }
 
-/** Returns a page by number or after a cursor. Both cost the same at any depth. */
+/** Returns a page by number or after a cursor. Both have the same cost at any depth. */
 export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<Page<Row>> {
   const place = toPagePlace(log.prefix, args)
   const { page, pageSize, afterId } = place
@@ -59,7 +59,7 @@ export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<
   return toPage(limit > 0 ? await log.select({ ...(await skipBuckets(log, offset)), limit }) : [], total, place)
 }
 
-/** Returns the end of the hour that contains the row at `offset`, and that row's offset in the hour. */
+/** Returns the end of the hour that contains the row at `offset`, and the offset of that row within the hour. */
 async function skipBuckets(log: LogQuery<unknown>, offset: number): Promise<{ offset: number; until?: string }> {
   if (offset === 0) return { offset }
   let rest = offset
@@ -105,7 +105,7 @@ export async function* logBatches<Row>(
   }
 }
 
-// More rows than a page or connection has. The planner sees this constant, so one plan serves every page size.
+// More rows than any page or connection has. The planner sees this constant, so one plan serves every page size.
 const maxRows = 101
 
 export async function selectLogRows<Row extends object>(
@@ -126,7 +126,7 @@ export async function selectLogRows<Row extends object>(
   return (await database.query<Row>({ name: nameOf(text), text, values })).rows
 }
 
-/** FROM clause that merges one ordered index scan for each pair of filter values. No scan reads rows that it then discards. */
+/** FROM clause that merges one ordered index scan per pair of filter values. No scan reads rows that it would discard. */
 export function logRows(
   { name, id, filterColumns: [first, second] }: LogTable,
   {
@@ -139,6 +139,6 @@ export function logRows(
   const rows = (pair: string[]) =>
     `(SELECT * FROM ${name} WHERE ${[...conditions, ...pair].join(' AND ')} ORDER BY ${order} LIMIT ${max}) log_rows`
   if (!pairs) return rows([])
-  // LATERAL, not UNION, is planned once, whatever the number of pairs and partitions.
+  // LATERAL, unlike UNION, is planned once, regardless of the number of pairs and partitions.
   return `(VALUES ${pairs.map(([a, b]) => `('${a}', '${b}')`).join(', ')}) AS pair(a, b) CROSS JOIN LATERAL ${rows([`${first} = pair.a`, `${second} = pair.b`])}`
 }

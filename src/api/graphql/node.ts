@@ -5,7 +5,7 @@ import { notFound } from '../../platform/errors/errors.js'
 import { isId } from '../../platform/ids.js'
 import { CurrentAttempt, type EndpointOf, Requires } from './requires.js'
 
-/** Whatever `node` finds. */
+/** Any object that the query `node` can return. */
 @InterfaceType({
   description: 'An object that the query `node` can return by its ID.',
   resolveType: ({ __typename }: { __typename: string }) => __typename,
@@ -15,7 +15,7 @@ export abstract class Node {
   id!: string
 }
 
-/** Gives the item's own id once more as `id`, the name that clients' caches look for. */
+/** Adds the object's own id under the name `id`, which client caches look for. */
 export const AsNodeId = (): PropertyDecorator =>
   Field(() => ID, {
     name: 'id',
@@ -23,7 +23,7 @@ export const AsNodeId = (): PropertyDecorator =>
     description: 'ID of the object, unique across all types, for client caches.',
   })
 
-// Type per id prefix, and the query whose scope the caller needs.
+// Type for each id prefix, and the query whose scope the caller needs.
 const nodeTypes = {
   file: { type: 'File', query: 'file' },
   ctx: { type: 'FileContext', query: 'context' },

@@ -6,7 +6,7 @@ import { type IdPrefix, idAt, maxPages, momentAt } from '../../platform/ids.js'
 import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
 
-/** Page number, counted from 1, and page size, 1 to 100. */
+/** Page number, starting at 1, and page size, from 1 to 100. */
 @ArgsType()
 export class PageArgs {
   @Field(() => Int, { defaultValue: 1, description: 'Number of the page, counted from 1.' })
@@ -39,7 +39,7 @@ export const toPagePlace = (prefix: IdPrefix, { page, pageSize, after }: PageArg
   afterId: typeof after === 'string' ? idAt(prefix, after) : undefined,
 })
 
-/** For Prisma: the rows of a page, and one more where they follow an item. */
+/** Arguments for Prisma: the rows of a page, plus one extra row if the page starts after an item. */
 const toSkipAndTake = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
@@ -84,7 +84,7 @@ export interface Stretch<Place = string> {
   before: Place | undefined
 }
 
-/** A connection's arguments with the places that its cursors stand for. */
+/** Converts the arguments of a connection to a range, with decoded cursors. */
 export function toStretch<Place>(
   { first, after, last, before }: ConnectionArgs,
   placeAt: (cursor: string, field: string) => Place,
@@ -120,7 +120,7 @@ export interface Page<T> {
   pagination: Pagination
 }
 
-/** A page of `data` in a list of `totalItems`. After an item, one row more than the page holds tells whether others follow. */
+/** Creates a page of `data` from a list with `totalItems` items. After a cursor, `data` contains one extra row if more items follow. */
 export function toPage<T>(
   data: T[],
   totalItems: number,
@@ -146,7 +146,7 @@ interface PrismaModel<Row> {
   count(args: never): PromiseLike<number>
 }
 
-/** A page of a Prisma model in descending order of `key`, which is also the key of its cursors. */
+/** Returns a page of a Prisma model in descending order of `key`, which is also the key of its cursors. */
 export async function newestFirst<Row>(
   model: PrismaModel<Row>,
   {
@@ -199,7 +199,7 @@ export class PageInfo {
 export interface Connection<T> {
   edges: { node: T; cursor: string }[]
   pageInfo: PageInfo
-  /** Asked for only where the document does. */
+  /** Computed only if the document requests it. */
   totalCount: () => Promise<number | null>
 }
 
@@ -229,7 +229,7 @@ export function connectionType<T extends object>(item: ClassType<T>, name: strin
   return ConnectionOfItems
 }
 
-/** A connection of `rows`, which are in the list's order and one more than asked for where others are beyond them. */
+/** Creates a connection from `rows`, which are in list order and contain one extra row if more items follow. */
 export function toConnection<T>(
   rows: T[],
   { limit, fromEnd, after, before }: Stretch<unknown>,
@@ -250,7 +250,10 @@ export function toConnection<T>(
   }
 }
 
-/** A list of files that is sorted by a time: column `moment` of `alias`. `rows` is FROM and WHERE, with the tenant and its contexts as values. */
+/**
+ * A list of files sorted by a time, in column `moment` of `alias`. `rows` contains FROM and WHERE, with the tenant and its contexts as
+ * values.
+ */
 export interface DatedList {
   alias: string
   moment: string
@@ -258,7 +261,7 @@ export interface DatedList {
   rows: string
 }
 
-/** One page of the list, latest first. */
+/** Returns one page of the list, latest first. */
 export async function latestFirst<Row>(
   database: Queries,
   { alias, moment, columns, rows: from }: DatedList,

@@ -27,11 +27,11 @@ export const isInternalError = (error: unknown): boolean => {
   return toPublicError(cause).code === 'internal_server_error'
 }
 
-/** Thrown by graphql-js, not by a resolver. Apollo Server wraps one such error in another. */
+/** True for errors thrown by graphql-js rather than by a resolver. Apollo Server wraps one such error in another. */
 const isOfGraphql = (error: unknown): error is GraphQLError =>
   error instanceof GraphQLError && (error.originalError === undefined || isOfGraphql(error.originalError))
 
-// Apollo's codes for errors of the client: in the document, its variables or the HTTP request.
+// Apollo codes for client errors: in the document, its variables or the HTTP request.
 const inputCodes = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -45,7 +45,7 @@ const inputCodes = new Set([
 const isInputError = (formatted: GraphQLFormattedError, cause: unknown): boolean =>
   !(cause instanceof AssayError) && inputCodes.has(String(formatted.extensions?.code))
 
-// Apollo Server's own message names an option of its constructor, which an operator does not have.
+// Apollo Server's own message names a constructor option, which operators cannot set.
 const isIntrospection = ({ extensions }: GraphQLFormattedError): boolean =>
   extensions?.validationErrorCode === ApolloServerValidationErrorCode.INTROSPECTION_DISABLED
 const introspectionDisabled = 'Introspection is disabled on this service. The operator can enable it with GRAPHQL_EXPLORER=on.'

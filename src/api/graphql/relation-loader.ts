@@ -2,8 +2,8 @@ import DataLoader from 'dataloader'
 import type { Call } from '../../access/call.js'
 
 /**
- * A relation without a query per row: all that one request asks of one `relation` ('File.context') in one go. `load` gives what it found by id; what it
- * did not find is null. A request is one tenant's, so that its loaders are too.
+ * Loads a relation (such as 'File.context') for all rows of a request in one query. `load` returns the objects it found by id. Missing
+ * objects are null. A request belongs to one tenant, and so do its loaders.
  */
 export function loadRelation<T>(
   call: Call,

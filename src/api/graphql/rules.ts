@@ -22,7 +22,7 @@ function getRules(target: object, key: string | symbol): FieldRules {
   return rules
 }
 
-/** A rule for one field. `message` completes "page_size …". `jsonSchema` is the rule in the OpenAPI document. */
+/** A validation rule for one field. `message` completes "page_size …". `jsonSchema` describes the rule in the OpenAPI document. */
 export const Rule =
   (judge: Judge, message: string, jsonSchema: Record<string, unknown> = {}): PropertyDecorator =>
   (target, key) => {
@@ -30,22 +30,22 @@ export const Rule =
     Extensions({ jsonSchema })(target, key as string)
   }
 
-/** Optional. Null means omitted. */
+/** An optional field. Null means omitted. */
 export const Optional = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined || value === null
 }
 
-/** Optional, but null is invalid, because null could be a value of a change. */
+/** An optional field for which null is invalid, because null could be a new value. */
 export const NotNull = (): PropertyDecorator => (target, key) => {
   getRules(target, key).isLeftOut = (value) => value === undefined
 }
 
-/** Text with a number of characters (code points) that PostgreSQL can store. */
+/** Text with a limited number of characters (code points) that PostgreSQL can store. */
 export const Text = (min: number, max: number): PropertyDecorator =>
   Rule(
     (value) =>
       typeof value === 'string' &&
-      // A code point has at most two units. Text that is far too long is not counted.
+      // A code point has at most two code units. Text that is far too long is not counted.
       value.length <= 2 * max &&
       !value.includes('\0') &&
       value.isWellFormed() &&
@@ -56,7 +56,7 @@ export const Text = (min: number, max: number): PropertyDecorator =>
 
 const isWithin = (count: number, min: number, max: number): boolean => count >= min && count <= max
 
-/** A whole number from `min` to `max`. */
+/** An integer from `min` to `max`. */
 export const Whole =
   (min: number, max: number): PropertyDecorator =>
   (target, key) => {
@@ -75,7 +75,7 @@ export const Moment = (): PropertyDecorator =>
       typeof value === 'string' &&
       /^\d{4}-\d{2}-\d{2}($|T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$)/.test(value) &&
       !Number.isNaN(Date.parse(value)) &&
-      // JavaScript parses the 30th of February as the 2nd of March.
+      // JavaScript parses 30 February as 2 March.
       new Date(value.slice(0, 10)).toISOString().startsWith(value.slice(0, 10)),
     'must be ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z',
   )
@@ -89,8 +89,8 @@ export interface Window {
 const dayMs = 86_400_000
 
 /**
- * The period between two bounds that are both inclusive, to the millisecond. An upper bound without a time includes the whole day. A time
- * without a zone is UTC.
+ * Returns the period between two bounds, both inclusive, with millisecond precision. An upper bound without a time includes the whole day.
+ * A time without a zone is UTC.
  */
 export const toWindow = ({ startDate, endDate }: { startDate?: string | null; endDate?: string | null }): Window => ({
   from: startDate ? parseUtc(startDate) : null,
@@ -104,7 +104,7 @@ const maxMetadataBytes = 16 * 1024
 // JSON.stringify and jsonb overflow the stack at a few thousand levels.
 const maxMetadataLevels = 500
 
-/** A JSON object of the client, of at most 16 KiB. */
+/** A JSON object from the client, at most 16 KiB. */
 export const Metadata = (): PropertyDecorator =>
   Rule(
     (value) =>
@@ -117,7 +117,7 @@ export const Metadata = (): PropertyDecorator =>
     'must be a JSON object of at most 16 KiB and 500 levels, without NUL characters or numbers beyond 1.8e308',
   )
 
-/** Level by level, because recursion could overflow the stack. */
+/** Checks level by level, because recursion could overflow the stack. */
 function isWithinLevels(value: object, most: number): boolean {
   let level: object[] = [value]
   for (let depth = 1; level.length > 0; depth++) {
@@ -129,10 +129,10 @@ function isWithinLevels(value: object, most: number): boolean {
 
 const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Text of several lines. Invisible characters are removed. */
+/** Multi-line text. Invisible characters are removed. */
 export const Prose = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), withoutInvisible)
 
-/** Text of one line. Line breaks and invisible characters are removed before it is validated. */
+/** Single-line text. Line breaks and invisible characters are removed before validation. */
 export const Line = (min: number, max: number): PropertyDecorator => cleaned(Text(min, max), toSingleLine)
 
 const cleaned =
@@ -153,7 +153,7 @@ export const argumentValidator =
 
 /** Throws one error for all invalid arguments, named as in the request. */
 export function validateArguments(call: Call, value: unknown, type: unknown, findSettingsErrors: FindErrors = () => []): void {
-  // A scalar has no rules of its own. The errors of all arguments are reported with the object that contains them.
+  // A scalar has no rules of its own. All arguments are reported together with the object that contains them.
   if (!isObject(value)) return
   const isInput = typeof type === 'function' && type.name.endsWith('Input')
   const requestName = (field: string) => call.requestName(isInput ? `input.${field}` : field)
@@ -165,7 +165,9 @@ export function validateArguments(call: Call, value: unknown, type: unknown, fin
   if (errors.length > 0) throw badUserInput(errors)
 }
 
-/** For a value that is no number of the field's type (too long, negative, a fraction, text): states the field's own range. */
+/**
+ * Handles a value that is not a valid number for the field's type (too large, negative, fractional or text): reports the field's own range.
+ */
 function withRange(error: FieldError, input: object, requestName: (field: string) => string): FieldError {
   if (error.value === undefined) return error
   for (const [field, { rules }] of declaredFor(input)) {
@@ -178,13 +180,13 @@ function withRange(error: FieldError, input: object, requestName: (field: string
 
 const isWholeText = (value: string | number): boolean => /^-?\d+$/.test(String(value))
 
-/** The rules of the object's class and of the classes that it extends. */
+/** The rules of the object's class and of its base classes. */
 function* declaredFor(value: object): Generator<[string, FieldRules]> {
   for (let type = Object.getPrototypeOf(value); type && type !== Object.prototype; type = Object.getPrototypeOf(type))
     yield* declared.get(type) ?? []
 }
 
-/** Finds the first broken rule of each field, also of inherited ones. Cleans text first. */
+/** Finds the first broken rule of each field, including inherited rules. Cleans text first. */
 export function findFieldErrors(value: object): FieldError[] {
   const errors: FieldError[] = []
   const object = value as Record<string, unknown>

@@ -2,7 +2,7 @@ import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
 import { IncomingFile } from '../../platform/spool/content.js'
 import { losesDigits, losesDigitsMessage } from '../bodies/json.js'
 
-/** A whole number beyond GraphQL's 32 bits: bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
+/** An integer beyond GraphQL's 32 bits, for bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
 export const LongScalar = new GraphQLScalarType<number, number>({
   name: 'Long',
   description: 'A whole number of at most 53 bits, for bytes and counts.',
@@ -35,7 +35,7 @@ function toDate(value: unknown): Date {
   return moment
 }
 
-/** A JSON object with whatever members. */
+/** A JSON object with arbitrary members. */
 export const JsonObjectScalar = new GraphQLScalarType<Record<string, unknown>, Record<string, unknown>>({
   name: 'JSONObject',
   description: 'A JSON object with any members.',
@@ -70,7 +70,7 @@ function literal(node: ValueNode, variables: Record<string, unknown> | null | un
   }
 }
 
-/** A file of the multipart request specification, or a part of a REST upload. */
+/** A file in the format of the multipart request specification, or a part of a REST upload. */
 export const UploadScalar = new GraphQLScalarType<unknown, never>({
   name: 'Upload',
   description: 'A file, sent as the GraphQL multipart request specification describes.',

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import { argumentValidator, type FindErrors } from './rules.js'
 import { DateTimeScalar } from './scalars.js'
 
-/** Builds the schema from the instances of the resolvers. The map of the instances is type-graphql's container. */
+/** Builds the schema from resolver instances. The map of instances serves as type-graphql's container. */
 export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors): GraphQLSchema {
   const instances = new Map<unknown, object>(resolvers.map((resolver) => [resolver.constructor, resolver]))
   const schema = buildSchemaSync({
@@ -14,7 +14,7 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
     container: instances,
     validateFn: argumentValidator(findSettingsErrors),
     validate: false,
-    // It would run an introspection to see whether the schema is sound, which the first validation of a document asks, too.
+    // Otherwise type-graphql would run an introspection to check the schema, although the first document validation checks it too.
     skipCheck: true,
     // Subscriptions read events from their root value, so that no topics are needed.
     pubSub: {
@@ -30,14 +30,14 @@ export function buildSchema(resolvers: object[], findSettingsErrors?: FindErrors
   return schema
 }
 
-// Any root field can be refused, for its scope or an unknown id. Were it not nullable, its refusal would take away what the others
-// beside it answered, such as the secret of a key that was just made.
+// Makes all root fields nullable, because any of them can be rejected. A rejected non-nullable field would discard the results of all other
+// root fields, such as the secret of a newly created API key.
 function freeRootFields(schema: GraphQLSchema): void {
   for (const root of [schema.getQueryType(), schema.getMutationType()])
     for (const field of Object.values(root?.getFields() ?? {})) field.type = getNullableType(field.type)
 }
 
-/** Sentences that state the required credential. */
+/** Returns the sentences that state the required credential. */
 export const accessText = ({ access, tenantWide }: Endpoint): string =>
   [
     access === 'public'
@@ -59,5 +59,5 @@ function describeAccess(schema: GraphQLSchema): void {
   }
 }
 
-/** The text of schema.graphql: sorted, so that its diffs show changes and not moves. */
+/** Returns the text of schema.graphql. It is sorted, so that diffs show changes rather than moves. */
 export const schemaText = (schema: GraphQLSchema): string => `${printSchema(lexicographicSortSchema(schema))}\n`

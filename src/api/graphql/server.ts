@@ -20,10 +20,10 @@ export interface GraphqlParts {
   onError(error: unknown, call: Call): void
 }
 
-/** Answers a GraphQL request whose body is parsed and whose caller is known. */
+/** Handles a GraphQL request with a parsed body and a known caller. */
 export type GraphqlHandler = (request: Request, response: Response, call: Call, body: unknown) => Promise<void>
 
-/** Apollo Server on the one schema. */
+/** Opens Apollo Server with the schema. */
 export async function openGraphql(
   parts: GraphqlParts,
 ): Promise<{ handle: GraphqlHandler; warm: () => Promise<void>; close: () => Promise<void> }> {
@@ -38,7 +38,8 @@ export async function openGraphql(
     stopOnTerminationSignals: false,
     parseOptions: { maxTokens: maxTokens },
     validationOptions: { maxErrors },
-    // Recursion and everything else that a document multiplies: limits.ts, before Apollo Server sees it.
+    // Recursion, and everything else that a document can multiply, is limited in document-limits.ts before Apollo Server receives the
+    // document.
     maxRecursiveSelections: true,
     formatError,
     stringifyResult: async (value) => `${await stringifyInTurns(value)}\n`,
@@ -46,7 +47,7 @@ export async function openGraphql(
       parts.explorer
         ? ApolloServerPluginLandingPageLocalDefault({ embed: true, footer: false })
         : ApolloServerPluginLandingPageDisabled(),
-      // Cache control would wrap every resolver, also for REST, to set a header that is the same for all responses.
+      // Cache control would wrap every resolver, including REST, to set a header that is the same for all responses.
       ApolloServerPluginCacheControlDisabled(),
       pausesPlugin(),
       callLogPlugin(parts),
@@ -69,12 +70,15 @@ export async function openGraphql(
   }
 }
 
-/** The first documents cost ten times what later ones do: until V8 has compiled what understands them, they hold the event loop. */
+/**
+ * Runs the first documents at startup. They take ten times as long as later ones, because V8 has not compiled the code yet, and would block
+ * the event loop.
+ */
 async function warm(server: ApolloServer<Call>): Promise<void> {
   const query = getIntrospectionQuery()
   for (let time = 0; time < 3; time++) {
     screenDocument(query)
-    // Each a document of its own to Apollo Server's store, which would skip its parsing and validation.
+    // Use a different document each time, because Apollo Server's document store would otherwise skip parsing and validation.
     await server.executeOperation({ query: `${query}#${time}` }, { contextValue: { cost: new RequestCost() } as Call })
     await nextTurn()
   }
@@ -84,7 +88,7 @@ const maxOperationNameLength = 255
 
 async function rejectExpensiveDocument(schema: GraphQLSchema, call: Call, body: unknown): Promise<void> {
   const { query, operationName } = (body ?? {}) as { query?: unknown; operationName?: unknown }
-  // It is repeated in the answer where no operation has it.
+  // Maximum length of an operation name. An unknown name is repeated in the response.
   if (typeof operationName === 'string' && operationName.length > maxOperationNameLength)
     throw badUserInput([{ field: 'operationName', message: `must be at most ${maxOperationNameLength} characters` }])
   if (typeof query !== 'string') return
@@ -131,12 +135,12 @@ const isPage = (headers: HeaderMap): boolean => (headers.get('content-type') ?? 
 
 const getSearch = (target: string): string => (target.includes('?') ? target.slice(target.indexOf('?')) : '')
 
-/** Maximum number of reported errors per document. The messages are long, and few are enough to correct the document. */
+/** Maximum number of errors reported per document. Their messages are long, and a few are enough to correct the document. */
 const maxErrors = 20
-// In characters. For a shorter document, parsing, validation and cost analysis take less than 1 ms each.
+// Length in characters. Parsing, validation and cost analysis of a shorter document take less than 1 ms each.
 const longDocument = 1_000
 
-/** Lets other calls run between the stages of a long document. Each stage may take some milliseconds. */
+/** Processes other calls between the stages of a long document. Each stage may take several milliseconds. */
 const pause = async ({ query }: { query?: unknown }): Promise<void> => {
   if (typeof query === 'string' && query.length > longDocument) await nextTurn()
 }
@@ -156,9 +160,9 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   return {
     requestDidStart: async () => ({
       didResolveOperation: async ({ contextValue: call, document, operation, request }) => {
-        // Apollo Server runs the hooks of all plugins side by side: this one makes its own pauses.
+        // Apollo Server runs the hooks of all plugins concurrently, so this plugin pauses by itself.
         await pause(request)
-        // Apollo Server reports a missing operation.
+        // Apollo Server reports a missing operation itself.
         if (operation) rejectSubscription(operation)
         if (operation) rejectInvalidVariables(parts.schema, operation, request.variables ?? {})
         await pause(request)
@@ -182,7 +186,7 @@ function callLogPlugin(parts: GraphqlParts): ApolloServerPlugin<Call> {
   }
 }
 
-/** A subscription document is valid here too. Its execution would fail with an internal error. */
+/** A subscription document is valid here too, but executing it would fail with an internal error. */
 function rejectSubscription(node: OperationDefinitionNode): void {
   if (node.operation !== 'subscription') return
   throw new GraphQLError('Send subscriptions over a WebSocket (graphql-transport-ws) on this path.', {

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../access/endpoint.js'
 import type { PublicError } from '../../platform/errors/errors.js'
 import { maxRootFields } from './document-limits.js'
 
-/** Logs a request that fails before a resolver runs, such as an invalid document or variable. */
+/** Logs a request that fails before any resolver runs, for example because of an invalid document or variable. */
 export async function logUnresolved(
   schema: GraphQLSchema,
   call: Call,
@@ -13,7 +13,7 @@ export async function logUnresolved(
   operationName: string | null | undefined,
   error: PublicError,
 ): Promise<void> {
-  // As many as may be asked for: a document that asks for thousands must not leave thousands of rows.
+  // Maximum number of root fields in a valid document. A document with thousands of root fields must not create thousands of rows.
   for (const { key, endpoint } of rootFields(schema, document, operationName).slice(0, maxRootFields)) {
     if (getOperation(endpoint)) await call.admission.failed(call.begin(key, endpoint), error, error)
   }

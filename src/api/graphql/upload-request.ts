@@ -21,9 +21,9 @@ interface UploadRequestOptions {
 }
 
 /**
- * Reads the multipart request specification. graphql-upload-ts says what `operations` and `map` mean; the files are ours, since it
- * would write each of them, however small or unwanted, whole to the system's temporary folder. Gives the request as soon as its
- * files begin: they go on streaming into the spool while it runs. Throws 400 for what is broken.
+ * Reads a request in the format of the multipart request specification. graphql-upload-ts interprets `operations` and `map`, but this class
+ * receives the files, because graphql-upload-ts would write each of them completely to the system's temporary folder. Returns the request
+ * as soon as its files begin to arrive. They are streamed into the spool while the request runs. Throws 400 for a malformed request.
  */
 export function readUploadRequest(
   request: IncomingMessage,
@@ -37,13 +37,13 @@ export function readUploadRequest(
   })
 }
 
-/** A file that the map announces: its part settles once it begins, or never will. */
+/** A file that the map announces. Its promise settles when the file begins or can no longer arrive. */
 class Expected {
   arrived = false
   arrive!: (part: { filename: string; received: Promise<Spooled> }) => void
   fail!: (error: unknown) => void
   readonly incoming: IncomingFile
-  /** Asked for with every chunk: the context's, once the resolver knows it. */
+  /** Called with every chunk. Returns the limit of the context as soon as the resolver knows it. */
   limit: () => number
 
   constructor(ceiling: number) {
@@ -54,7 +54,7 @@ class Expected {
       this.fail = reject
     })
     const name = part.then(({ filename }) => filename)
-    // A resolver may never read its file, so a failed file is not always an error.
+    // A resolver may ignore its file, so a failed file is not always an error.
     name.catch(() => {})
     this.incoming = new IncomingFile(name, async (limit) => {
       const least = () => Math.min(ceiling, limit())
@@ -97,7 +97,7 @@ class UploadRequest {
     }
   }
 
-  /** Gives back what no resolver asked for: the answer has gone out, or its client has. */
+  /** Releases files that no resolver read. Called when the response is sent or the client has disconnected. */
   async end(): Promise<void> {
     this.#body.stop(badUserInput([{ field: 'file', message: 'was not received before the request ended' }]))
     for (const received of await Promise.allSettled(this.#received))
@@ -116,7 +116,7 @@ class UploadRequest {
 
   async #onFile(file: FilePart): Promise<void> {
     try {
-      // Until the map is understood the part waits, unread.
+      // The part stays unread until the map is parsed.
       await this.#understood()
     } catch (error) {
       return this.#body.stop(error)
@@ -161,7 +161,7 @@ function findFieldError(name: string, value: string, truncated: boolean): AssayE
   return inexact ? badUserInput([{ field: 'operations', message: losesDigitsMessage(inexact) }]) : undefined
 }
 
-/** The request with an `Upload` at each place of the map, as graphql-upload-ts reads and checks it. */
+/** Places an `Upload` at each position of the map, as read and validated by graphql-upload-ts. */
 function parseRequest(texts: readonly { name: string; value: string }[]): Promise<unknown> {
   const boundary = `assay-${randomUUID()}`
   const parts = texts.map(

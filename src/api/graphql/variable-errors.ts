@@ -14,15 +14,15 @@ import {
   type VariableDefinitionNode,
 } from 'graphql'
 
-// Repeated in the message: what a client sent as a megabyte need not come back as one.
+// Maximum length of the value that the message repeats, so that a value of a megabyte is not returned as a whole.
 const maxMessageLength = 500
 const maxReportedErrors = 10
 // Maximum length of a member or enum value in a message. No name in the schema is longer.
 const maxNameLength = 100
 
 /**
- * Throws one error with up to ten problems of an operation's variables. graphql-js would report fifty, each with the whole invalid value,
- * and block other requests in the meantime. graphql-query-complexity would report all of them.
+ * Throws one error with up to ten problems in an operation's variables. graphql-js would report fifty of them, each with the whole invalid
+ * value, and would block other requests in the meantime. graphql-query-complexity would report all of them.
  */
 export function rejectInvalidVariables(
   schema: GraphQLSchema,
@@ -73,8 +73,8 @@ function findVariableErrors(
 }
 
 /**
- * Returns a value with the same errors, but with short names and few unknown members: graphql-js compares each
- * of them letter by letter with all that it could be.
+ * Returns a value with the same errors, but with short names and few unknown members, because graphql-js compares each of them with all
+ * known names, letter by letter.
  */
 function abridged(type: GraphQLInputType, value: unknown): unknown {
   if (isNonNullType(type)) return abridged(type.ofType, value)
@@ -92,7 +92,7 @@ function abridged(type: GraphQLInputType, value: unknown): unknown {
   return Object.fromEntries(members)
 }
 
-// Omits the members of an object: each error of an object would repeat all of them.
+// Omits the members of an object, because each error of an object would repeat all of them.
 const shown = (value: unknown): string =>
   Array.isArray(value) ? '[…]' : typeof value === 'object' && value !== null ? '{…}' : (JSON.stringify(value) ?? String(value))
 

@@ -19,7 +19,7 @@ export function addAgeHeader(request: IncomingMessage, response: ServerResponse,
   )
 }
 
-/** Section 5.2.1.1. Nothing that is asked for is older than a minute. */
+/** Parses `Cache-Control` (RFC 9111, section 5.2.1.1). Returns at most one minute. */
 function parseMaxAge(header = ''): number {
   if (/(^|[\s,])no-(cache|store)/i.test(header)) return 0
   const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,9})/i.exec(header) ?? []

@@ -13,7 +13,7 @@ import type { Metrics } from './metrics.js'
 
 export interface ApplicationParts {
   authenticate(rawHeaders: readonly string[], origin: Origin): Promise<Authentication>
-  /** Counts a credential that belongs to no tenant; throws 429 where its address sends too many. */
+  /** Counts a credential that belongs to no tenant. Throws 429 if its address sends too many of them. */
   countRejectedCredential(ip: string): Promise<void>
   admission: Admission
   security: SecurityTrail
@@ -22,19 +22,19 @@ export interface ApplicationParts {
   /** Downloads of the local store. A bucket serves its own downloads. */
   download: RequestHandler<{ fileId: string }> | undefined
   exports: RequestHandler | undefined
-  /** Event streams. REST serves all other requests for events. */
+  /** Serves event streams. The REST handler serves all other event requests. */
   events: RequestHandler
   log: RequestHandler
   /** Undefined if the dashboard is disabled. */
   dashboard: ((app: Express) => void) | undefined
-  /** Resumable uploads, and their response to OPTIONS. */
+  /** Handler for resumable uploads, and handler for their OPTIONS requests. */
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
   documentation: (app: Express) => void
   jwks(): Promise<unknown>
   health: Health
   metrics: Metrics
   metricsToken: string | undefined
-  /** Undefined where traces are not collected. */
+  /** Undefined if no traces are collected. */
   tracing: Tracing | undefined
   metricsElsewhere: boolean
   /** True if a read replica may serve lists. */

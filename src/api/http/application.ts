@@ -22,7 +22,10 @@ export interface Application {
   getAddress: GetAddress
 }
 
-/** The Express application with all handlers. Its listener gives each request an id, the common response headers and a log line. */
+/**
+ * Creates the Express application with all handlers. Its listener adds a request id and the common response headers, and writes a log line
+ * for each request.
+ */
 export function createApplication(parts: ApplicationParts): Application {
   const app = createExpress(parts)
   const getAddress = createAddressReader(app, parts.trustProxy)
@@ -43,8 +46,8 @@ export function createApplication(parts: ApplicationParts): Application {
 const stallTimeoutMs = 60_000
 
 /**
- * Disconnects a client that does not read the response: otherwise the response would hold its bytes and its socket forever. A socket
- * without unsent bytes stays open.
+ * Disconnects clients that do not read their response, which would otherwise occupy memory and a socket forever. A socket without unsent
+ * bytes stays open.
  */
 export function disconnectIfStalled(response: ServerResponse, timeoutMs = stallTimeoutMs): void {
   response.setTimeout(timeoutMs, () => {
@@ -58,7 +61,7 @@ function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAdd
   return (request: IdentifiedRequest, response: ServerResponse): Span | undefined => {
     const path = getPath(request.url!)
     request.callId = newId('req')
-    // Read now: after the response, the socket may be gone.
+    // Read it now, because the socket may be gone after the response.
     request.address = getAddress(request)
     response.setHeader('X-Request-Id', request.callId)
     for (const [name, value] of headers) response.setHeader(name, value)
@@ -113,7 +116,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.disable('etag')
   app.set('trust proxy', parts.trustProxy)
   app.set('query parser', 'simple')
-  // A proxy's rule for a path must also apply here: the case and the slashes of a path matter.
+  // Paths are case-sensitive and slash-sensitive, so that a proxy's rule for a path also applies here.
   app.enable('case sensitive routing')
   app.enable('strict routing')
   app.use(rejectBadFraming)
@@ -175,7 +178,7 @@ function createRestEndpoint(parts: ApplicationParts): (request: IdentifiedReques
   }
 }
 
-/** Responds to errors that no handler has responded to. */
+/** Responds to errors that no handler has handled. */
 function sendFailure({ logger }: ApplicationParts, error: unknown, request: IdentifiedRequest, response: ServerResponse): void {
   // Express's own errors, such as a path that cannot be decoded.
   const status = (error as { status?: number }).status
@@ -200,12 +203,12 @@ function rejectBadFraming(request: Request, response: Response, next: NextFuncti
     next()
     return
   }
-  // The following bytes of the connection may or may not be part of this request.
+  // It is unknown whether the following bytes of the connection belong to this request.
   response.shouldKeepAlive = false
   next(badUserInput([error]))
 }
 
-/** For a request that a proxy may frame differently: one request for the proxy is another one for the service. */
+/** Rejects a request that a proxy could frame differently: the service and the proxy would disagree about where the request ends. */
 function findFramingError({ rawHeaders, headers, httpVersion }: IncomingMessage): FieldError | undefined {
   // RFC 9112, section 3.2. Node.js's own check is disabled, because its response has no body.
   let hosts = 0

@@ -6,7 +6,7 @@ const folder = new URL('../../../dist/dashboard/public/', import.meta.url)
 
 const suffixes = { br: '.br', gzip: '.gz', identity: '' }
 
-/** The built files of the dashboard, plain and compressed. They are few and small, so all stay in memory. */
+/** The built files of the dashboard, uncompressed and compressed. They are few and small, so all of them stay in memory. */
 export class BuiltFiles {
   readonly #files: ReadonlyMap<string, Buffer>
 
@@ -25,7 +25,7 @@ export class BuiltFiles {
     return !/\.(br|gz)$/.test(name) && this.#files.has(name)
   }
 
-  /** Sends it in the best encoding that the client takes; its other headers are the caller's. */
+  /** Sends a file in the best encoding that the client accepts. The caller sets all other headers. */
   send(name: string, request: Request, response: Response): void {
     const encoding = (request.acceptsEncodings(['br', 'gzip', 'identity']) || 'identity') as keyof typeof suffixes
     response.vary('Accept-Encoding').type(name)

@@ -55,7 +55,7 @@ export async function authenticateCall(
   if (found.outcome === 'actor') return new Call({ ...facts, actor: found.actor })
   if (found.outcome === 'none') return new Call(facts)
   parts.metrics.refusedCredentials.inc({ reason: found.why })
-  // Rejecting a known key is cheap. All other rejections are limited per address.
+  // Rejecting a known key is cheap. All other rejections are limited by address.
   if (found.known?.kind !== 'api_key' && found.outcome === 'rejected') await parts.countRejectedCredential(origin.ip)
   const known = found.known ?? (await found.find?.())
   if (known) noteRejection(parts.security, known, found.message, origin)
@@ -80,8 +80,8 @@ function noteRejection(
 export type GetAddress = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => string
 
 /**
- * The address of the client, from proxy headers if TRUST_PROXY allows them; Express parses them. The port that some proxies add is removed:
- * a client that sends its own header must not appear under another address with every request.
+ * Returns the client's address. Express reads it from proxy headers if TRUST_PROXY allows that. A port added by the proxy is removed,
+ * because a client that sends its own header must not appear with a different address in every request.
  */
 export function createAddressReader(app: Express, trustProxy: false | number | string[]): GetAddress {
   if (trustProxy === false) return ({ socket }) => socket.remoteAddress ?? ''
@@ -93,8 +93,8 @@ export function createAddressReader(app: Express, trustProxy: false | number | s
 }
 
 /**
- * The path and the query of a request, unchanged. `new URL` would resolve `..`, so that one path would be matched and
- * another served, and read `//host/path` as a host.
+ * Returns the unchanged path and query of a request. `new URL` would resolve `..`, so that a different path would be matched than served,
+ * and would parse `//host/path` as a host.
  */
 export function getTarget(request: IncomingMessage & { originalUrl?: string }): { path: string; query: URLSearchParams } {
   // Express removes the mount path of a router from the URL.
@@ -103,7 +103,7 @@ export function getTarget(request: IncomingMessage & { originalUrl?: string }): 
   return { path, query: new URLSearchParams(target.slice(path.length + 1)) }
 }
 
-/** The part before the query. */
+/** Returns the part before the query. */
 export function getPath(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)

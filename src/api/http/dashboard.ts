@@ -2,10 +2,10 @@ import type { Express, RequestHandler } from 'express'
 import { notFound } from '../../platform/errors/errors.js'
 import { BuiltFiles } from './built-files.js'
 
-/** The page's own addresses: every view has one, so that it can be kept, shared and gone back to. */
+/** Paths of the dashboard views. Each view has its own path, so that it can be bookmarked and shared and works with the browser history. */
 const views = /^\/(?:(?:files|try|contexts|keys|calls|quarantine|audit|webhooks|trash|users|health|account)(?:\/[\w-]{1,80})?)?$/
 
-// No inline script or style, nothing from elsewhere, and no text that a script makes into markup.
+// No inline scripts or styles, no external resources, and no conversion of script-generated text to markup.
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -21,20 +21,20 @@ const policy = [
 
 const year = 365 * 86_400
 
-/** The dashboard: its page at `/` and at its views' addresses, its files below /assets, and the sessions of those who use it. */
+/** Serves the dashboard: the page at `/` and at the paths of its views, the files below /assets, and the session endpoint. */
 export async function openDashboard(session: RequestHandler): Promise<(app: Express) => void> {
   const files = await BuiltFiles.read()
   return (app) => {
     app.all('/session', session)
     app.get(views, (request, response, next) => {
-      // `/` is the page for all; at the others a program is answered that there is no such endpoint.
+      // `/` serves the page to all clients. At the other paths, clients other than browsers get 404.
       if (request.path !== '/' && request.accepts(['json', 'html']) !== 'html') return next()
       response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
       files.send('index.html', request, response)
     })
     app.get('/assets/:file', (request, response) => {
       if (!files.has(request.params.file)) throw notFound('page', request.path)
-      // Their names hold a hash of what is in them.
+      // File names contain a hash of the content.
       response.set('Cache-Control', `public, max-age=${year}, immutable`)
       files.send(request.params.file, request, response)
     })

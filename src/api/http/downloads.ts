@@ -29,7 +29,7 @@ export interface ServedFile {
 
 export interface DownloadOptions {
   storage: LocalStorage
-  /** Returns the file of the URL, and null if it is deleted. Throws if the credential of the URL was revoked. */
+  /** Returns the file that the URL refers to, or null if it is deleted. Throws if the credential of the URL was revoked. */
   findFile: (signed: SignedDownload) => Promise<ServedFile | null>
   /** Throws if a single-use URL was already used. */
   spend: (signed: SignedDownload) => Promise<void>
@@ -50,10 +50,10 @@ export interface Download {
   outcome: 'served' | 'refused' | 'cut_off'
 }
 
-// Read ahead of each client, however slow it is.
+// Number of bytes read ahead for each client, however slow it is.
 const chunkSize = 128 * 1024
 
-/** Limits of concurrent downloads. Each holds a file, a socket and a block that was read ahead. */
+/** Limits of concurrent downloads. Each one uses a file, a socket and a block that was read ahead. */
 export interface DownloadLimits {
   byUrl: number
   inAll: number
@@ -62,8 +62,8 @@ export interface DownloadLimits {
 const defaultLimits: DownloadLimits = { byUrl: 32, inAll: 512 }
 
 /**
- * Handles `GET` and `HEAD /download/:fileId`, the target of download URLs of the local store. Adds the names, and the headers that keep a
- * browser from running what it downloads. Express's own `sendFile` answers ranges and conditional requests.
+ * Handles `GET` and `HEAD /download/:fileId`, the target of download URLs of the local store. Sets the file name, and headers that prevent
+ * a browser from running the downloaded content. Express's `sendFile` handles ranges and conditional requests.
  */
 export function createDownloads(options: DownloadOptions): RequestHandler<{ fileId: string }> {
   const limit = limitDownloads()
@@ -75,7 +75,7 @@ export function createDownloads(options: DownloadOptions): RequestHandler<{ file
   }
 }
 
-/** Throws 429 or 503 if too many downloads are in progress. The download counts until its response is closed. */
+/** Throws 429 or 503 if too many downloads are in progress. A download counts until its response is closed. */
 export function limitDownloads({ byUrl, inAll } = defaultLimits): (request: IncomingMessage, response: ServerResponse) => void {
   const concurrent = new Map<string, number>()
   let all = 0
@@ -108,7 +108,7 @@ async function admit(
   if (verdict === 'invalid') throw forbidden('This download URL is invalid. Request a new one.')
   if (verdict === 'expired') throw forbidden('This download URL has expired. Request a new one.')
   response.once('close', () => onDownload?.(toDownload(request, response, verdict)))
-  // Looked up for every request, so that a URL ends with its file and with its credential.
+  // The lookup runs for every request, so that a URL becomes invalid together with its file and its credential.
   const file = await findFile(verdict)
   if (!file) throw notFound('file', fileId)
   response.once(
@@ -132,7 +132,8 @@ async function sendAny(
   await assertWhole(path, fileId, file)
   if (request.method === 'GET') await file.spend()
   describe(response, file)
-  // `fresh` takes a request's no-cache for "send it again"; it only means "ask the origin", which this is. fetch() always says it with a condition.
+  // `fresh` treats no-cache in a request as "send it again", but it only means "ask the origin server", which is this service. fetch()
+  // always sends no-cache with a condition.
   delete request.headers['cache-control']
   const options = { cacheControl: false, dotfiles: 'allow', highWaterMark: chunkSize } as const
   response.sendFile(path, options, (error) => {
@@ -182,7 +183,7 @@ const unreadable = (fileId: string, error: unknown) =>
 const damaged = (fileId: string, how: string) =>
   storageUnavailable(`The content of file '${printable(fileId)}' is damaged: ${how}.`)
 
-/** A blob that is missing or cut is never sent as if it were the file. */
+/** Throws if the blob is missing or truncated, so that it is never sent as if it were the file. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
   const facts = await stat(path).catch((error) => {
     throw unreadable(fileId, error)
@@ -202,10 +203,10 @@ const descriptiveHeaders = [
 ]
 
 function describe(response: ServerResponse, file: ServedFile): void {
-  // Not by `set`, which would claim a character set for every text.
+  // Does not use `set`, which would declare a character set for every text.
   const headers = {
     'Content-Type': file.contentType,
-    // Whatever it is, it is offered for saving: an HTML or SVG file shown in place would act with our origin's rights.
+    // Every file is sent as an attachment: an HTML or SVG file displayed inline would run with the privileges of our origin.
     'Content-Disposition': attachmentHeader(file.originalFilename),
     'Content-Security-Policy': "sandbox; default-src 'none'",
     'X-Content-Type-Options': 'nosniff',
@@ -218,7 +219,7 @@ function describe(response: ServerResponse, file: ServedFile): void {
   for (const name in headers) response.setHeader(name, headers[name as keyof typeof headers])
 }
 
-// 412 and 416 result from headers of the client. The body has the same shape as every other error.
+// Headers of the client cause 412 and 416. Their body has the same shape as that of every other error.
 function sendRejection(
   response: Response,
   error: { status: 412 | 416; headers?: Record<string, string>; size: number | bigint },

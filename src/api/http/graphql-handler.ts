@@ -23,7 +23,7 @@ const sandboxPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** /graphql: the body of a call, which Apollo Server then answers; in a browser a page, or Apollo’s Sandbox. */
+/** Handler of /graphql: executes GraphQL requests with Apollo Server. Browsers get a page or Apollo Sandbox. */
 export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
   return async (request, response, next) => {
     if (request.method === 'GET' && request.accepts(['application/json', 'html']) === 'html') {
@@ -37,7 +37,7 @@ export function createGraphqlHandler(parts: ApplicationParts): RequestHandler {
     const call = await createCall(parts, request)
     const answer = (body: unknown) => parts.graphql(request, response, call, body)
     if (request.method !== 'POST') return answer(Object.fromEntries(getTarget(request).query))
-    // A multipart body is an upload, whatever its document requests.
+    // A multipart body is treated as an upload, whatever its document requests.
     if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
       return call.withUpload(uploadEndpoint, request.headers, async () => answer(await receive(parts, request, response, call)))
     sendContinue(request, response)
@@ -58,7 +58,7 @@ function receive({ spool }: ApplicationParts, request: Request, response: Respon
   return readUploadRequest(request, response, { spool, ceiling, idleMs })
 }
 
-// https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types: the first where a client takes anything.
+// https://graphql.github.io/graphql-over-http/draft/#sec-Media-Types: the first type is used if the client accepts any.
 const answerTypes = ['application/json', 'application/graphql-response+json']
 
 /** Sends an error that occurs before Apollo Server receives the call, in its format. */

@@ -18,7 +18,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The page at /graphql, for browsers: documents are written and run there, with nothing that is not served here. */
+/** Serves the page at /graphql, in which users write and run documents in the browser. Loads nothing from other hosts. */
 export const sendGraphqlPage: RequestHandler = (request, response) => {
   response.set({ 'Content-Security-Policy': policy, 'Cache-Control': 'no-cache' })
   response.vary('Accept')

@@ -16,26 +16,26 @@ interface Dependencies {
   pool: Pool
   storage: BlobStorage
   spool: { ready(): Promise<void> }
-  /** Null if no scanner is configured. This is no outage: contexts that have their files scanned reject uploads. */
+  /** Null if no scanner is configured. This is not an outage: contexts that scan files reject uploads. */
   scanner: VirusScanner | null
   /** True if the disk of the embedded database is full. Uploads are then rejected. */
   isDiskFull: () => boolean
-  /** Number of processes behind the port that serve; undefined if there is only one. */
+  /** Number of serving processes behind the port. Undefined if there is only one. */
   processes?: (() => { running: number; of: number }) | undefined
   /** Lag of the read replica; undefined if none is configured. */
   replicaBehindMs?: (() => Promise<number>) | undefined
-  /** Number of differences that the reconciler found and that are not corrected yet. They do not make the service unready. */
+  /** Number of differences that the reconciler found and that are not resolved yet. They do not make the service unready. */
   storageFindings: () => Promise<number>
-  /** Files that could not be scanned again. */
+  /** Files that could not be rescanned. */
   rescanFailures: () => Promise<RescanFailures | undefined>
 }
 
 const freshMs = 5_000
 const timeoutMs = 8_000
-// Beyond that certificates, signed URLs of a bucket and the operator's own logs no longer agree.
+// Beyond this offset, certificates, signed bucket URLs and the operator's own logs become inconsistent.
 const maxAheadMs = 5_000
 
-/** Readiness of the service. Each check really uses its dependency, at most once in five seconds. */
+/** Checks the readiness of the service. Each check actually uses its dependency, at most once in five seconds. */
 export class Health {
   readonly #checks: Record<string, () => Promise<Condition>>
   readonly #onDown: (dependency: string, error: unknown) => void
@@ -47,14 +47,14 @@ export class Health {
     onDown,
     ...dependencies
   }: Dependencies & {
-    /** Called once for each time that a dependency goes down. */
+    /** Called once whenever a dependency goes down. */
     onDown: (dependency: string, error: unknown) => void
   }) {
     this.#onDown = onDown
     this.#checks = createChecks(dependencies)
   }
 
-  /** From now on the service is not ready, whatever its dependencies are: balancers are to send no more. */
+  /** Makes the service unready from now on, whatever the state of its dependencies, so that load balancers stop sending requests. */
   announceStop(): void {
     this.#stopping = true
   }
@@ -123,7 +123,7 @@ async function clockCondition(pool: Pool): Promise<Condition> {
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
   const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
-  // Not down: the service uses the database's clock. If that one is wrong, all replicas would become unready together.
+  // Not "down": the service uses the database's clock. If that clock is wrong, all replicas would become unready together.
   return { status: 'degraded', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
 }
 
@@ -133,7 +133,7 @@ async function storageCondition({ storage, spool, isDiskFull, storageFindings }:
   return { status: 'up', kind: storage.kind, findings: await storageFindings().catch(() => null) }
 }
 
-/** Scans the EICAR test string: a scanner that responds but finds nothing is down. */
+/** Scans the EICAR test string. A scanner that responds but does not detect it is down. */
 async function scannerCondition(scanner: VirusScanner | null): Promise<Condition> {
   if (!scanner) return { status: 'off', reason: 'no scanner is configured (SCANNER_URL=none:)' }
   await scanner.prove()
@@ -147,7 +147,7 @@ async function scannerCondition(scanner: VirusScanner | null): Promise<Condition
   }
 }
 
-// Not down: a file that cannot be scanned again must not take the service out of rotation.
+// Not "down": a file that cannot be rescanned must not take the service out of rotation.
 const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
   if (!failures) return { status: 'up' }
   const { waiting, givenUp, reason } = failures
@@ -159,7 +159,7 @@ const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
   }
 }
 
-// Not down: this one serves, and so do those that are left.
+// Not "down": this process and the remaining ones still serve.
 const processesCondition = ({ running, of }: { running: number; of: number }): Condition => ({
   status: running < of ? 'degraded' : 'up',
   running,
@@ -167,7 +167,7 @@ const processesCondition = ({ running, of }: { running: number; of: number }): C
   ...(running < of && { reason: `${of - running} of ${of} processes do not serve; they are started (again)` }),
 })
 
-// Not down: the primary serves what it does not.
+// Not "down": the primary serves the reads instead.
 const replicaCondition = (behindMs: () => Promise<number>): Promise<Condition> =>
   behindMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),

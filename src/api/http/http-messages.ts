@@ -10,11 +10,11 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[]
 
 const smallChunkBytes = 4_096
 const blockBytes = 16_384
-// The parser takes 1 to 2 µs per chunk. A megabyte of one-byte chunks would block the process for seconds.
+// The parser takes 1 to 2 µs per chunk, so a megabyte of one-byte chunks would block the process for seconds.
 const maxTinyChunks = 16_384
 const tinyChunkBytes = 32
 
-// An unread rest of a body up to this size is read, so that the connection can be reused.
+// An unread rest of a body up to this size is read and discarded, so that the connection can be reused.
 const maxUnreadBytes = 64 * 1024
 const maxLingerMs = 60_000
 const maxSilenceMs = 5_000
@@ -26,7 +26,7 @@ interface Block {
   tinyChunks: number
 }
 
-// State of requests, responses and sockets.
+// Extra state of requests, responses and sockets.
 const upgrades = new WeakSet<IncomingMessage>()
 const blocks = new WeakMap<IncomingMessage, Block>()
 const continued = new WeakSet<ServerResponse>()
@@ -48,7 +48,7 @@ export function createMessageClasses(app: Express | undefined) {
   return { IncomingMessage: Request, ServerResponse: Response }
 }
 
-/** True if our side of the connection is closed. Further requests on it are not handled. */
+/** True if our side of the connection is closed. No further requests on it are handled. */
 export const isHalfClosed = (socket: Socket): boolean => halfClosed.has(socket)
 
 function createRequestClass() {
@@ -67,8 +67,9 @@ function createRequestClass() {
     }
 
     /**
-     * Joins small chunks of the body that arrive in one turn of the event loop. The parser creates a Buffer for each: one-byte chunks
-     * would take a hundred times their size. Disconnects a client that sends thousands of tiny chunks, which common clients never do.
+     * Combines small chunks of the body that arrive in the same iteration of the event loop. The parser creates a Buffer for each chunk, so
+     * one-byte chunks would take a hundred times their size. Disconnects a client that sends thousands of tiny chunks, which common clients
+     * never do.
      */
     override push(chunk: Buffer | null): boolean {
       if (chunk === null || chunk.length >= smallChunkBytes) {
@@ -107,7 +108,7 @@ function flush(request: Request): void {
 
 function createResponseClass() {
   return class Response extends ServerResponse<Request> {
-    /** Node.js calls this for every response, also if our code does not. */
+    /** Node.js calls this for every response, even if our code does not. */
     override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
       if (hasBody(this.req)) prepareEarlyResponse(this.req, this)
       return super.writeHead(status, reason as string, headers)
@@ -125,9 +126,10 @@ const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 
 /**
- * Prepares a response that does not wait for the whole body. The operating system resets a connection that is closed with unread bytes,
- * and the client would see the reset instead of the response. So the rest of the body is read and discarded. If it is large, or was not
- * requested (Expect: 100-continue), our side of the connection is closed, and the client's side is read for a while (RFC 9112, section 9.6).
+ * Prepares a response that does not wait for the whole body. If a connection is closed with unread bytes, the operating system resets it,
+ * and the client sees the reset instead of the response. Therefore the rest of the body is read and discarded. If it is large, or was not
+ * requested yet (Expect: 100-continue), our side of the connection is closed and the client's side is read for a while (RFC 9112, section
+ * 9.6).
  */
 function prepareEarlyResponse(request: IncomingMessage, response: ServerResponse): void {
   if (!request.complete && !canReuseConnection(request, response)) {
@@ -159,7 +161,7 @@ function discardRest(request: IncomingMessage): void {
   request.resume()
   const { socket } = request
   if (isHalfClosed(socket)) return
-  // A reused connection must not collect a listener for each request.
+  // Do not add a listener for each request of a reused connection.
   request.once(
     'close',
     closeWhenSilent(socket, () => request.complete),

@@ -3,7 +3,7 @@ import express, { type Express, type RequestHandler } from 'express'
 import { unauthenticated } from '../../platform/errors/errors.js'
 import type { Metrics } from './metrics.js'
 
-/** `GET /metrics`, for all or for the one token of METRICS_TOKEN. */
+/** Serves `GET /metrics`, publicly or only with METRICS_TOKEN. */
 export function metricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))

@@ -18,7 +18,7 @@ interface Sources {
   rescans: () => Promise<{ contextsUnderWay: number; filesQuarantined: number }>
   /** Undefined if no read replica is configured. */
   replicaReads?: { replica: number; primary: number } | undefined
-  /** The other processes behind the same port. Then the text contains the metrics of all. */
+  /** The other processes behind the same port, if any. The response then contains the metrics of all of them. */
   siblings?: Siblings | undefined
 }
 
@@ -128,7 +128,9 @@ function addConnectionMetrics(registers: Registry[], { replicaReads, poolSize }:
   })
 }
 
-/** Single values, read on request. A gauge keeps its last value if its source fails: the other metrics must stay available. */
+/**
+ * Single values, read on request. If the source of a gauge fails, the gauge keeps its last value, so that the other metrics stay available.
+ */
 function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnderWay, storageFindings }: Sources): void {
   const gauge = (name: string, help: string, read?: () => number | Promise<number>) =>
     new Gauge({
@@ -163,7 +165,7 @@ function addGauges(registers: Registry[], { rescans, ledgerWaiting, uploadsUnder
   )
 }
 
-/** The scanner, with its times in the metrics. */
+/** Wraps the scanner and records its durations in the metrics. */
 export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusScanner => ({
   scan: (content, options) =>
     timed(
@@ -178,7 +180,10 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
   scanInWorker: scanner.scanInWorker && { ...scanner.scanInWorker, took: (ms) => metrics.scan.observe(ms / 1000) },
 })
 
-/** The store for uploads. Measures its operations, and calls `onFailedPut` with the path of a blob that may exist although `put` failed. */
+/**
+ * Wraps the store for uploads. Measures its operations, and calls `onFailedPut` with the path of a blob that may exist although `put`
+ * failed.
+ */
 export const measuredStorage = (
   storage: BlobStorage,
   metrics: Metrics,

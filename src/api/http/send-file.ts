@@ -5,13 +5,13 @@ import { megabyte } from '../../platform/units.js'
 
 const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), promisify(fs.fstat), promisify(fs.close)]
 
-/** Up to here a file is one read, and its buffer is left to the collector. */
+/** A file up to this size is read at once, into a buffer that is not reused. */
 const readWhole = 64 * 1024
-/** Read ahead of each client, however slow it is. */
+/** Number of bytes read ahead for each client, however slow it is. */
 const blockBytes = 256 * 1024
 const maxKeptBlocks = (8 * megabyte) / blockBytes
 
-/** Blocks that no download uses: fresh ones would make a full collection for every hundred downloads of a megabyte. */
+/** Unused blocks. Allocating new blocks would cause a full garbage collection for every hundred downloads of 1 MiB. */
 const free: Buffer[] = []
 
 export class WrongSize extends Error {
@@ -19,8 +19,8 @@ export class WrongSize extends Error {
 }
 
 /**
- * Sends the whole file, which has `size` bytes. Calls `begin` after the file was opened and before the first byte. Throws errors of the file
- * system throws, and `WrongSize`, before the first byte. Later errors and disconnects end the response.
+ * Sends the whole file, which has `size` bytes. Calls `begin` after opening the file and before the first byte. Errors before the first
+ * byte are thrown: those of the file system, and `WrongSize`. Later errors and disconnects end the response.
  */
 export async function sendWholeFile(
   response: ServerResponse,
@@ -47,13 +47,13 @@ export async function sendWholeFile(
 async function readSmall(path: string, size: number): Promise<Buffer> {
   const file = await open(path, 'r')
   try {
-    // A byte more is asked for, so that a file that has grown is seen.
+    // Requests one extra byte, to detect that the file has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
     if (bytesRead !== size) throw new WrongSize(`${bytesRead} of ${size} bytes are there`)
     return bytes.subarray(0, size)
   } finally {
-    // Here, and not by another thread: it waits for no disk, and a thread's turn costs more than all the rest of it.
+    // Closed synchronously, because closing does not wait for the disk and using another thread would take longer than everything else.
     fs.closeSync(file)
   }
 }
@@ -65,7 +65,7 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
     const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
     if (bytesRead === 0) response.destroy()
-    // After a disconnect, the system may still read the block, so it is not reused.
+    // After a disconnect, the system may still be reading the block, so it is not reused.
     if (response.destroyed || !(await send(block.subarray(0, bytesRead), at === size))) return
   }
   if (free.length < maxKeptBlocks) free.push(block)

@@ -8,13 +8,16 @@ import { originForm } from './caller.js'
 import { createMessageClasses } from './http-messages.js'
 
 const maxHeaderBytes = 16_384
-// Requests of one connection that wait for the response before them.
+// Maximum number of requests of one connection that wait for an earlier response.
 const maxPipelined = 64
-/** A client that sends its headers too slowly is disconnected (slow loris). */
+/** Time to send the headers. Slower clients are disconnected (Slowloris). */
 const headersMs = 20_000
 const checkEveryMs = 2_000
 
-/** Creates the HTTP server. Errors before a request exists also get a JSON response. `app` is the Express application of the listener. */
+/**
+ * Creates the HTTP server. Errors that occur before a request exists also get a JSON response. `app` is the Express application of the
+ * listener.
+ */
 export function httpServer(listener: RequestListener, app?: Express): Server {
   const answer = oneAtATime(listener)
   const server = createServer(
@@ -35,7 +38,7 @@ export function httpServer(listener: RequestListener, app?: Express): Server {
       answer(request, response)
     },
   )
-  // Node.js would silently drop headers beyond a count, including a second Host. Their bytes are limited instead.
+  // Node.js would silently drop headers beyond a maximum count, including a second Host header. Their size is limited instead.
   server.maxHeadersCount = 0
   // The handler that reads the body responds to Expect: 100-continue.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
@@ -54,7 +57,7 @@ const errors: Record<string, [status: number, message: string, code?: ErrorCode]
 }
 
 function reject(error: { code?: string }, socket: Socket): void {
-  // As Node.js's own handler does: a started response must not be followed by another one.
+  // Same check as in Node.js's own handler: a response that has started must not be followed by another one.
   const answering = (socket as { _httpMessage?: { _headerSent?: boolean } })._httpMessage?._headerSent
   if (!socket.writable || answering || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -74,20 +77,20 @@ function reject(error: { code?: string }, socket: Socket): void {
     'Connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  // A socket that is closed with unread bytes is reset, and the client would see that instead of the response.
+  // If a socket is closed with unread bytes, it is reset, and the client sees the reset instead of the response.
   socket.resume()
   setTimeout(() => socket.destroy(), 2_000).unref()
 }
 
 /**
- * Handles the requests of one connection one at a time. Node.js starts all pipelined requests at once: a thousand would hold a thousand
- * responses in memory, which the client need not read. A client that sends too many ahead is disconnected.
+ * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so a thousand of them would keep a
+ * thousand responses in memory that the client need not read. A client that sends too many requests in advance is disconnected.
  */
 function oneAtATime(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request
-    // Parsed together with the request that exceeded the limit.
+    // It was parsed together with the request that exceeded the limit.
     if (socket.destroyed) return
     const line = waiting.get(socket)
     if (line && line.length >= maxPipelined) return void socket.destroy()

@@ -2,7 +2,7 @@ import { MessageType, parseMessage } from 'graphql-ws'
 import type { WebSocket } from 'ws'
 import type { WaitingPlace } from './unauthenticated-sockets.js'
 
-// A client that does not read loses its connection.
+// If a client does not read its messages, it is disconnected at this number of unsent bytes.
 const maxUnsentBytes = 1024 * 1024
 // Messages, pings and pongs per connection and interval.
 const maxMessages = 60
@@ -29,21 +29,21 @@ const clientMessages: readonly string[] = [
 // RFC 6455, section 5.5: a control frame has at most 125 bytes, 2 of them for the code.
 const maxReasonBytes = 123
 
-/** Closes a connection. A reason that is too long is cut before the character that does not fit. */
+/** Closes a connection. A reason that is too long is truncated at a character boundary. */
 export function end(socket: WebSocket, code: number, reason: string): void {
   const bytes = Buffer.from(reason).subarray(0, maxReasonBytes)
   socket.close(code, new TextDecoder().decode(bytes, { stream: true }))
 }
 
-/** Resolves once the message is written. Ends the connection if too many bytes are unsent. */
+/** Resolves once the message is written. Closes the connection if too many bytes are unsent. */
 export function sendBounded(socket: WebSocket, text: string): Promise<void> {
   if (socket.bufferedAmount > maxUnsentBytes) socket.terminate()
   return new Promise((resolve) => socket.send(text, () => resolve()))
 }
 
 /**
- * Passes on the messages that the protocol and the limits of a connection allow, and ends the connection otherwise. Also ends it if the
- * client does not answer a ping of the service within an interval.
+ * Forwards the messages that the protocol and the limits of a connection allow, and otherwise closes the connection. Also closes it if the
+ * client does not answer a ping within an interval.
  */
 export function limitMessages(
   socket: WebSocket,

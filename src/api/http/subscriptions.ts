@@ -32,7 +32,7 @@ interface Parts
   schema: GraphQLSchema
   /** Scope and limits of every subscription. */
   endpoint: Endpoint
-  /** The root value, which provides the events. */
+  /** Root value, which provides the events. */
   source: object
   streams: LiveStreams
   /** True while the credential is valid for the subscription. */
@@ -44,9 +44,9 @@ interface Connection {
   socket: WebSocket
   request: IncomingMessage
   origin: Origin
-  /** Place among the sockets that have not authenticated yet. */
+  /** The socket's place in the pool of unauthenticated sockets. */
   place: WaitingPlace
-  /** Set once the credential is accepted. */
+  /** Set when the credential is accepted. */
   call?: Call
 }
 
@@ -59,13 +59,13 @@ const socketOptions = {
   noServer: true,
   maxPayload: maxMessageBytes,
   maxFragments: 64,
-  // Milliseconds until a client must have answered a close frame. @types/ws does not declare it.
+  // Milliseconds in which a client must answer a close frame. @types/ws does not declare it.
   closeTimeout: 1_000,
   handleProtocols,
   perMessageDeflate: false,
   // A ping frame counts as a message before it is answered.
   autoPong: false,
-  // One message of a connection per turn of the event loop, however many arrive together.
+  // One message of a connection per iteration of the event loop, however many arrive together.
   allowSynchronousEvents: false,
 }
 
@@ -77,7 +77,7 @@ export function openSubscriptions(parts: Parts): { attach(server: Server, getAdd
   const unauthenticated = new UnauthenticatedSockets()
   const protocol = makeServer<Record<string, unknown>, Connection>({
     schema: parts.schema,
-    // The timer of UnauthenticatedSockets also includes the check of the credential.
+    // The time-out of UnauthenticatedSockets also covers the check of the credential.
     connectionInitWaitTimeout: 0,
     onConnect: (context) => connect(parts, context),
     onSubscribe: (context, _id, payload) => subscribe(parts, context, payload),
@@ -105,7 +105,7 @@ function openConnection(
   client: Omit<Connection, 'place'>,
 ): void {
   const { socket } = client
-  // Invalid or oversized frames: ws closes the connection.
+  // ws closes the connection after an invalid or oversized frame.
   socket.on('error', () => {})
   const place = unauthenticated.enter(client.origin.ip, {
     timedOut: () => end(socket, closeCodes.initTimeout, 'The connection was not authenticated in time.'),
@@ -124,10 +124,10 @@ function openConnection(
   const closed = protocol.opened(
     {
       protocol: socket.protocol,
-      // Resolves once the message is written: until then, the subscription reads no further event.
+      // Resolves once the message is written. Until then, the subscription reads no further event.
       send,
       close: (code, reason) => end(socket, code ?? closeCodes.internal, reason ?? ''),
-      // Without the payload, which graphql-ws would repeat.
+      // Omits the payload, which graphql-ws would repeat.
       onPing: () => send(JSON.stringify({ type: MessageType.Pong })),
       onMessage: (handle) =>
         onMessage((text) =>
@@ -147,7 +147,7 @@ function openConnection(
 
 const tooManyWaiting = 'Too many connections without a credential. Connect again, and send connection_init immediately.'
 
-/** True where a request is to become a WebSocket of ours; any other wish to upgrade is ignored, and the request answered. */
+/** True if the request asks for one of our WebSockets. Any other upgrade request is answered as if it had no Upgrade header. */
 export const isSubscription = ({ method, url = '', headers }: IncomingMessage): boolean =>
   method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /^\/graphql(\?|$)/.test(url)
 
@@ -225,7 +225,7 @@ async function subscribe(
   }
 }
 
-/** As Apollo Server calls what is wrong with a document. */
+/** Uses Apollo Server's error code for invalid documents. */
 function asValidationError(error: GraphQLError): GraphQLError {
   error.extensions.code ??= 'GRAPHQL_VALIDATION_FAILED'
   return error

@@ -11,22 +11,25 @@ interface Waiting {
   timer: NodeJS.Timeout
 }
 
-/** One socket's place among the sockets that have not authenticated yet. */
+/** The place of a socket in the pool of unauthenticated sockets. */
 export interface WaitingPlace {
-  /** The credential is being checked: from now on, no other socket takes the place. */
+  /** Marks the credential as being checked. From now on, no other socket can take the place. */
   checking(): void
   leave(): void
 }
 
 /**
- * WebSockets that have not authenticated yet: a small pool, apart from the sockets of subscribers. If the pool or the share of an
- * address is full, the oldest idle socket gives way: a client that sends its credential immediately always finds a place.
+ * Limits WebSockets that have not authenticated yet: a small pool, separate from the sockets of subscribers. If the pool or the share of an
+ * address is full, the oldest idle socket is closed. A client that sends its credential immediately therefore always finds a place.
  */
 export class UnauthenticatedSockets {
-  // In the order of their arrival.
+  // In order of arrival.
   readonly #waiting = new Set<Waiting>()
 
-  /** Undefined if there is no place. `timedOut` is called if the socket has not authenticated in time, `drop` if it gives way. */
+  /**
+   * Returns undefined if no place is available. `timedOut` is called if the socket does not authenticate in time, `drop` if another socket
+   * takes its place.
+   */
   enter(ip: string, { timedOut, drop }: { timedOut: () => void; drop: () => void }): WaitingPlace | undefined {
     const address = toAddressGroup(ip)
     const own = [...this.#waiting].filter((each) => each.address === address)

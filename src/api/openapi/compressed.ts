@@ -12,7 +12,10 @@ const encoders: Record<'br' | 'gzip', (content: Buffer) => Promise<Buffer>> = {
   gzip: (content) => zip(content, { level: 9 }),
 }
 
-/** Text that is the same for everybody, compressed when it is first asked for and once only: a stranger's request costs no more. */
+/**
+ * Text that is the same for all clients. It is compressed once, on first use, so that requests of unauthenticated clients cost nothing
+ * extra.
+ */
 export class Compressed {
   readonly #load: () => Promise<Buffer>
   readonly #encoded = new Map<string, Promise<Buffer>>()
@@ -23,7 +26,7 @@ export class Compressed {
 
   static file = (path: string): Compressed => new Compressed(() => readFile(path))
 
-  /** Sends it in the best encoding that the client takes; its other headers are the caller's. */
+  /** Sends the text in the best encoding that the client accepts. The caller sets all other headers. */
   async send(request: Request, response: Response): Promise<void> {
     const encoding = request.acceptsEncodings(['br', 'gzip', 'identity'])
     response.vary('Accept-Encoding')

@@ -23,7 +23,7 @@ const assets = new Map(
   }).map(([file, folder]) => [file, Compressed.file(join(folder, file))]),
 )
 
-// Swagger UI sets styles on elements by script, which needs no leave; its pictures are data: URLs in its stylesheet.
+// Swagger UI sets element styles by script, which the policy does not restrict. Its images are data: URLs in its style sheet.
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -38,7 +38,7 @@ const pagePolicy = [
 const frontPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Without the explorer, a browser gets 404 at /graphql: the page then names the endpoint and does not link to it. */
+/** Without the GraphQL page, browsers get 404 at /graphql. The front page then names the endpoint without a link. */
 async function frontPage(explorer: boolean): Promise<Buffer> {
   const html = await readFile(join(ours, 'front.html'), 'utf8')
   return Buffer.from(explorer ? html : html.replace('<a href="graphql">GraphQL</a>', 'GraphQL: <code>POST /graphql</code>'))
@@ -83,7 +83,7 @@ export function mountDocumentation(app: Express, schema: GraphQLSchema, { explor
       return page.send(request, response.type('html'))
     })
     .all(rejectMethod)
-  // With a slash at its end the page's relative addresses would lead elsewhere.
+  // With a trailing slash, the relative URLs of the page would be wrong.
   app.get('/docs/', (_request, response) => response.redirect(308, '../docs'))
   app
     .route('/docs/:file')

@@ -70,7 +70,7 @@ export function getCodes({ operation, body, idempotent, judged, named }: Operati
   return errorCodes.filter((code) => codes.has(code))
 }
 
-/** Named responses: one for each set of codes that a route returns with one status. */
+/** Named responses, one for each set of codes that a route returns with the same status. */
 export class ErrorResponses {
   readonly all: Record<string, Json> = {}
   readonly #named: NamedSchemas
@@ -79,7 +79,7 @@ export class ErrorResponses {
     this.#named = named
   }
 
-  /** The error part of an operation's `responses`. */
+  /** Returns the error responses of an operation. */
   of(codes: readonly ErrorCode[]): Record<string, Json> {
     const byStatus = new Map<number, ErrorCode[]>()
     for (const code of codes) byStatus.set(httpStatus[code], [...(byStatus.get(httpStatus[code]) ?? []), code])
@@ -127,7 +127,7 @@ const envelope = (named: NamedSchemas, codes: ErrorCode[]): Json =>
     timestamp: { type: 'string', format: 'date-time' },
   })
 
-/** The `error` member, with one schema per code, because `details` depends on `code`. */
+/** Schema of `error`: one alternative per code, because `details` depends on `code`. */
 function oneOf(named: NamedSchemas, codes: ErrorCode[]): Json {
   const refs = codes.map((code) =>
     named.refer(errorName(code), () => object({ code: { type: 'string', const: code }, details: details[code] ?? openDetails })),
@@ -171,7 +171,7 @@ const known = (properties: Record<string, Json>): Json => ({ type: 'object', pro
 const text: Json = { type: 'string' }
 const whole: Json = { type: 'integer', format: 'int64' }
 
-// Members that are always present are required if they have a single form. The others are present if they apply.
+// Members that are always present are required if they have only one form. All other members are optional.
 const details: Partial<Record<ErrorCode, Json>> = {
   bad_user_input: fieldErrors,
   method_not_allowed: known({ allowed: { type: 'array', items: text } }),

@@ -3,7 +3,7 @@ import type { Json, NamedSchemas } from './schemas.js'
 const ulid = '01kqzv6y8xw3f5t2n7m4c9d1b0'
 const moment = '2026-11-20T10:00:00.000Z'
 
-/** Values by the names of members: the same thing has the same value in every example. */
+/** Example values by member name, so that the same object has the same values in every example. */
 const values: Record<string, unknown> = {
   api_key_id: `key_${ulid}`,
   api_key: 'assay_Q2hhbmdlIG1lLCBJIGFtIG9ubHkgYW4gZXhhbXBsZSE',
@@ -110,9 +110,10 @@ const values: Record<string, unknown> = {
   remaining_formatted: '9.99 GB',
 }
 
-/** An answer as the schema describes it, with plausible values. */
+/** Example of a response that matches the schema, with plausible values. */
 export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown {
-  // `metadata` is an object of the caller's in one place and a number of calls in another; a `reason` is there in one and may be null in another.
+  // The meaning of some names depends on the object: `metadata` is an object in some and a number of calls in others, and `reason` may be
+  // null.
   if (Object.hasOwn(values, name) && fits(schema, values[name])) return values[name]
   if (typeof schema.$ref === 'string') return toExample(named, named.all[schema.$ref.split('/').at(-1)!]!, name)
   if ('const' in schema) return schema.const
@@ -135,10 +136,10 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
   }
 }
 
-/** Example for a parameter of that name. Undefined if its schema is sufficient. */
+/** Returns the example for a parameter with that name. Undefined if its schema is sufficient. */
 export const exampleNamed = (name: string): unknown => values[name]
 
-/** Example of a request body with the required members and common optional ones. */
+/** Returns an example request body with the required members and common optional ones. */
 export function exampleOfBody(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]

@@ -30,7 +30,7 @@ interface Input {
   target: InputTarget
 }
 
-/** A stored document, with what its root field and its variables mean in the schema. */
+/** A stored document with the definitions of its root field and its variables in the schema. */
 export class DescribedOperation {
   readonly name: string
   readonly endpoint: Endpoint
@@ -77,7 +77,7 @@ export class DescribedOperation {
           body: route.body,
           idempotent,
           judged: query.length > 0 || inPath.some(({ target }) => isEnum(target)),
-          // An entity without entries has an empty list, not 404.
+          // For an entity without entries, the list is empty. It does not return 404.
           named: inPath.length > 0 && !inPath.some(({ target }) => isEnum(target)),
         }),
       },
@@ -109,7 +109,7 @@ export class DescribedOperation {
     }
   }
 
-  /** Schema of `data`. It is present in every success. In GraphQL, a rejected root field is null. */
+  /** Schema of `data`. Every success response contains it. In GraphQL, a rejected root field is null. */
   answer(): Json {
     const type = new GraphQLNonNull(getNullableType(this.field.type))
     return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
@@ -119,7 +119,7 @@ export class DescribedOperation {
     return this.#shared.errors.of(getCodes(facts))
   }
 
-  /** The argument, or the field of an argument, that a variable is put into: `pageSize`, `input.maxFileSizeMb`. */
+  /** Finds the argument, or the field of an input argument, that a variable sets: `pageSize`, `input.maxFileSizeMb`. */
   #target(path: string): InputTarget {
     const [first, ...rest] = path.split('.')
     let target: InputTarget = this.field.args.find(({ name }) => name === first)!
@@ -153,7 +153,7 @@ export class DescribedOperation {
 
   #body(route: Route, inputs: Input[]): Json {
     const required = inputs.filter((input) => input.required).map(({ name }) => name)
-    // A member that is null counts as left out, but for a change, where null would have to mean something.
+    // Null means omitted, except in a PATCH, in which null may be a new value.
     const nullable = route.body === 'json' && route.method !== 'PATCH'
     const properties = Object.fromEntries(
       inputs.map((input) => {
@@ -179,7 +179,7 @@ export class DescribedOperation {
 
 const isEnum = ({ type }: InputTarget) => isEnumType(isNonNullType(type) ? type.ofType : type)
 
-// A part that is an object is its JSON text.
+// A part that is an object contains JSON text.
 function encodings(properties: Record<string, Json>): Json {
   const objects = Object.keys(properties).filter((name) => properties[name]!.type === 'object')
   return objects.length > 0

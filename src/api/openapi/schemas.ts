@@ -19,7 +19,7 @@ import type { IdPrefix } from '../../platform/ids.js'
 
 export type Json = Record<string, unknown>
 
-/** Schemas that have a name: made once, referred to from then on. */
+/** Named schemas. Each one is created once and then referenced. */
 export class NamedSchemas {
   readonly all: Record<string, Json> = {}
 
@@ -46,7 +46,7 @@ const scalars: Record<string, Json> = {
 
 const toIdSchema = (prefix: IdPrefix): Json => ({ pattern: `^${prefix}_[0-9a-hjkmnp-tv-z]{26}$` })
 
-// Schemas per field. The scalars of the GraphQL schema allow more values than the service returns.
+// Field-specific schemas. The scalars of the GraphQL schema allow more values than the service returns.
 const shapes: Record<string, Json> = {
   apiKeyId: toIdSchema('key'),
   fileId: toIdSchema('file'),
@@ -83,7 +83,7 @@ export class AnswerSchemas {
     return { ...scalarSchema(String(type)), ...shape }
   }
 
-  /** A selection of nothing but one fragment has that fragment's name, any other that of its type. */
+  /** A selection that consists of one fragment uses the fragment's name. Any other selection uses the name of its type. */
   #object(type: GraphQLObjectType, selection: SelectionSetNode): Json {
     const [only, ...others] = selection.selections
     if (only?.kind !== Kind.FRAGMENT_SPREAD || others.length > 0)
@@ -113,12 +113,12 @@ export class AnswerSchemas {
   }
 }
 
-/** An argument or an input field, as far as the documentation goes. */
+/** Parts of an argument or an input field that the documentation uses. */
 export interface InputTarget {
   type: GraphQLInputType
   description?: string | null | undefined
   defaultValue?: unknown
-  /** `jsonSchema` is what the field's rule says of itself (graphql/rules.ts). */
+  /** `jsonSchema` is declared by the field's validation rule (graphql/rules.ts). */
   extensions: Readonly<Record<string, unknown>>
 }
 
@@ -137,7 +137,7 @@ function typeSchema(named: NamedSchemas, type: GraphQLInputType): Json {
   return scalarSchema(String(present))
 }
 
-/** An object among a body's members; elsewhere REST sends the members of an input object one by one. */
+/** An object that is a member of a body. In other cases, REST sends the members of an input object individually. */
 const objectSchema = (named: NamedSchemas, type: GraphQLInputObjectType): Json =>
   named.refer(type.name, () => ({
     type: 'object',

@@ -28,8 +28,8 @@ type Completion = (value: unknown) => unknown
 export type CompiledOperation = (call: Call, variables: Record<string, unknown>) => Promise<unknown>
 
 /**
- * Prepares once what graphql-js does for each execution of a document with one root field. The resolver is that of the schema, with its
- * middleware. Returns undefined if a nested field has a resolver of its own: graphql-js executes such a document.
+ * Prepares once what graphql-js would otherwise do for each execution of a document with one root field. The resolver is that of the
+ * schema, including its middleware. Returns undefined if a nested field has its own resolver. graphql-js then executes the document.
  */
 export function compileOperation(
   schema: GraphQLSchema,
@@ -87,7 +87,7 @@ const orNull =
 /** The selected fields of an object, by their keys in the response. */
 type Members = Map<string, { name: string; complete: Completion }>
 
-/** Undefined if a directive, an argument, a resolver or a fragment on another type needs graphql-js. */
+/** Undefined if a directive, an argument, a resolver or a fragment on another type requires graphql-js. */
 function collectMembers(type: GraphQLObjectType, selection: SelectionSetNode, fragments: Fragments): Members | undefined {
   const members: Members = new Map()
   const collect = (typeName: string | undefined, { selections }: SelectionSetNode): boolean =>

@@ -16,7 +16,7 @@ export async function sendSuccess(response: ServerResponse, route: Route, data: 
   send(response, route.status ?? 200, 'application/json; charset=utf-8', await stringifyInTurns(body))
 }
 
-/** A small answer that no document gives. */
+/** Sends a small JSON response that comes from no stored document. */
 export const sendJson = (response: ServerResponse, status: number, body: object): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(body))
 
@@ -40,7 +40,8 @@ function send(response: ServerResponse, status: number, type: string, json: stri
   if (response.destroyed) return
   response.statusCode = status
   response.setHeader('Content-Type', type)
-  // RFC 9110, section 8.6: a HEAD response may omit it. The body of the GET is not always known (a download URL is not created).
+  // RFC 9110, section 8.6: a HEAD response may omit Content-Length. The body of the GET is not always known, because no download URL is
+  // created.
   if (response.req.method !== 'HEAD') response.setHeader('Content-Length', Buffer.byteLength(json))
   response.setHeader('Cache-Control', 'no-store')
   response.end(json)
@@ -51,7 +52,7 @@ interface Listed {
   pagination: { page: number; has_next: boolean }
 }
 
-/** The link (RFC 8288) to the next page of a list, which starts after the last item of this page. Undefined on the last page. */
+/** Returns the link (RFC 8288) to the next page of a list, which starts after the last item of this page. Undefined on the last page. */
 export function nextPage(route: Route, target: { path: string; query: URLSearchParams }, page: unknown): string | undefined {
   if (route.listedBy === undefined) return undefined
   const { data, pagination } = page as Listed

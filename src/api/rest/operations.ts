@@ -30,18 +30,18 @@ export interface Operation {
   variables: { name: string; type: GraphQLInputType }[]
   /** Requirements of its root field, as its resolver declares them. */
   endpoint: Endpoint
-  /** From an argument's path in the schema (`input.maxFileSizeMb`) to the request's name for it (`max_file_size_mb`). */
+  /** Maps a path in the schema (`input.maxFileSizeMb`) to the name in the request (`max_file_size_mb`). */
   requestNames: ReadonlyMap<string, string>
-  /** The request's name for a path of the schema. The path itself if it has no other name. */
+  /** Returns the request's name for a path in the schema, or the path itself if it has no other name. */
   requestName: (path: string) => string
 }
 
-// A column of the statistics for each reason: the one part of the documents that follows from a table.
+// One statistics column per block reason. This is the only part of the documents that is generated from a table.
 const blockedByReason = `fragment BlockedByReason on BlockedByReason { ${blockReasons.map((reason) => `${reason}: ${reasonField(reason)}`).join(' ')} }`
 
 const loaded = new WeakMap<GraphQLSchema, ReadonlyMap<string, Operation>>()
 
-/** The operations of operations.graphql, parsed and checked once for each schema that runs them. Throws where a document does not fit. */
+/** The operations of operations.graphql, parsed and validated once per schema. Throws if a document does not match the schema. */
 export function loadOperations(schema: GraphQLSchema): ReadonlyMap<string, Operation> {
   const operations = loaded.get(schema) ?? readOperations(schema)
   loaded.set(schema, operations)
@@ -119,7 +119,7 @@ function createCostFunction(schema: GraphQLSchema, document: DocumentNode, names
     const known = remembered.get(key)
     if (known !== undefined) return known
     const cost = computeCost(schema, { document, variables })
-    // A cost of 0 stands for invalid variables, which the key does not contain.
+    // A cost of 0 means that variables are invalid. The cache key does not contain those variables.
     if (cost > 0 && remembered.size < maxRememberedCosts) remembered.set(key, cost)
     return cost
   }
@@ -130,7 +130,7 @@ function addNames(value: ValueNode, path: string, into: Map<string, string>): vo
   if (value.kind === Kind.OBJECT) for (const field of value.fields) addNames(field.value, `${path}.${field.name.value}`, into)
 }
 
-// Names of the members of a variable that is an object: those of the input object, in snake_case.
+// Names of the members of an object variable: those of the input object, in snake_case.
 function addMemberNames(type: GraphQLInputType | undefined, path: string, name: string, into: Map<string, string>): void {
   const object = getNullableType(type)
   if (isInputObjectType(object))

@@ -10,7 +10,7 @@ import { type Route, routes } from './routes.js'
 import { type ContextRules, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
 
-/** Parts of the REST handler. It knows the schema, but no feature. */
+/** Dependencies of the REST handler. It knows the schema, but no feature. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
@@ -92,7 +92,7 @@ async function answer(
       readUpload(parts, restRequest, actor, (raw) => run(restRequest, raw)),
     )
   if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
-  // An endpoint without arguments has no validation that would report invalid fields.
+  // An endpoint without arguments runs no validation that could report invalid fields.
   const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
   if (takesNothing && (mayHoldMembers || call.inputErrors.length > 0))
@@ -123,13 +123,13 @@ interface TreeNode {
 
 const node = (): TreeNode => ({ literals: new Map(), routes: new Map() })
 
-/** The routes of a path by method, and its parameters. */
+/** The routes of a path by method, and the path parameters. */
 interface Match {
   routes: ReadonlyMap<string, Route>
   parameters: Record<string, string>
 }
 
-/** Finds routes by path. A literal segment wins over a parameter. */
+/** Finds routes by path. A literal segment takes precedence over a parameter. */
 export class RouteTree {
   readonly #root = node()
 
@@ -148,7 +148,7 @@ export class RouteTree {
     }
   }
 
-  /** Undefined if the path does not exist, or contains a malformed escape. */
+  /** Undefined if the path does not exist or contains a malformed percent-encoding. */
   find(path: string): Match | undefined {
     const parameters: Record<string, string> = {}
     let at: TreeNode | undefined = this.#root

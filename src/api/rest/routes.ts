@@ -1,7 +1,7 @@
 /** One REST endpoint: the stored document that it runs, and its envelope. */
 export interface Route {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Below /api/v1, with `{parameters}` as the specification writes them. */
+  /** Path below /api/v1, with `{parameters}` as in the specification. */
   path: string
   /** The name of an operation in operations.graphql. */
   operation: string
@@ -15,7 +15,7 @@ export interface Route {
   nullable?: readonly string[]
   /** For a list: the member of an item that identifies it in the link to the next page. */
   listedBy?: string
-  /** The member that the list is sorted by, if it is another one and the request cannot select it. */
+  /** The member by which the list is sorted, if it differs from `key` and the request cannot select it. */
   sortedBy?: string
   /** Also available as server-sent events. */
   streams?: boolean

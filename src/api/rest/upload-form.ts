@@ -17,7 +17,7 @@ interface UploadFormOptions {
   /** Maximum size in bytes of an upload to any context. */
   ceiling: number
   idleMs: number
-  /** The names that may be sent beside the file. */
+  /** Names of fields that may be sent in addition to the file. */
   fields: readonly string[]
   /** Rules of a context, which limit the stream from then on. Undefined if the context does not exist. */
   getRules: (contextKey: string) => Promise<Rules | undefined>
@@ -121,7 +121,7 @@ export class UploadForm {
       this.#pending.push(
         this.#options.getRules(value).then(
           (rules) => {
-            // Nothing is stored for an unknown context, so nothing more is received.
+            // Nothing is stored for an unknown context, so the rest of the body is not received.
             this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
           },
           () => {},
@@ -137,7 +137,7 @@ export class UploadForm {
         this.#addError(name, losesDigitsMessage(inexact))
         return { value: {}, from: 'json' }
       }
-      // In other requests null means omitted, but a part that was sent is not omitted.
+      // In other requests, null means omitted. A part that was sent is not omitted, however.
       if (value !== null) return { value, from: 'json' }
     } catch {}
     this.#addError(name, 'must be a JSON object')

@@ -57,8 +57,9 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
 }
 
 /**
- * Converts the values of a request into variables of a document. An invalid value is reported and replaced by a valid one, so that
- * the document runs up to the validation in the resolver: first the scope is checked, then all invalid fields are reported together.
+ * Converts the values of a request into variables of a document. An invalid value is reported and replaced by a valid one, so that the
+ * document runs up to the validation in the resolver. This way, the scope is checked first, and then all invalid fields are reported
+ * together.
  */
 export function coerceVariables(
   operation: Operation,
@@ -118,7 +119,7 @@ function coerce(type: GraphQLInputType, { value, from }: RawValue): Coerced {
   return (coercions[type.toString()] ?? coercions.String!)(value, from)
 }
 
-/** A nested object. Its members have snake_case names, and null is a value that the schema validates. */
+/** Coerces a nested object. Its members have snake_case names, and null is a value that the schema validates. */
 function coerceObject(type: GraphQLInputObjectType, value: unknown): Coerced {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { error: 'must be a JSON object' }
   const fields = new Map(Object.values(type.getFields()).map((field) => [snakeCase(field.name), field]))
@@ -179,7 +180,7 @@ function createPlaceholder(type: GraphQLInputType): unknown {
   return { Int: 1, Long: 1, Boolean: false, JSONObject: {}, Upload: noFile }[plain.toString()] ?? 'x'
 }
 
-// Each is part of the message and of the details, and is stored in the call log.
+// Maximum number of reported names. Each one is part of the message and the details, and is stored in the call log.
 const maxErrors = 50
 
 /** Reports each unknown name with the closest known name, at most 50. */
@@ -188,7 +189,7 @@ export function unknownNames(names: Iterable<string>, known: readonly string[], 
   for (const name of new Set(names)) {
     if (known.includes(name)) continue
     if (errors.length >= maxErrors) break
-    // The whole list is reported once.
+    // A list is reported once, as a whole.
     const hint = nearest(name, known) ?? (errors.length === 0 ? among(known) : '')
     errors.push({ field: name.slice(0, 100), message: `is not ${what}${hint}` })
   }

@@ -35,7 +35,7 @@ async function loadApiKeys(pool: Pool, hashes: readonly Buffer[]): Promise<(ApiK
   return hashes.map((hash) => found.get(hash.toString('hex')) ?? null)
 }
 
-/** Stores the times of last use, many in one statement. */
+/** Stores the times of last use, many per statement. */
 export const writeKeyUses =
   (pool: Pool) =>
   async (uses: KeyUse[]): Promise<void> => {

@@ -18,7 +18,7 @@ interface Parts {
   ledger: Ledger
   contexts: FileContextService
   forget: (apiKeyId: string) => void
-  /** Returns the later of the stored use and the uses that are not stored yet. */
+  /** Returns the later of the stored use and any use that is not stored yet. */
   lastUse: (apiKeyId: string, stored: Date | null) => Date | null
 }
 
@@ -30,7 +30,7 @@ export class ApiKeyService {
     this.#parts = parts
   }
 
-  /** Only the result contains the secret. `options.secret` is the configured secret of the first key. */
+  /** The secret is returned only here. `options.secret` is the configured secret of the first key. */
   async create(
     actor: Actor,
     input: CreateApiKeyInput,
@@ -154,7 +154,7 @@ export class ApiKeyService {
 
   async #findContextIds(actor: Actor, input: CreateApiKeyInput): Promise<string[] | null> {
     if (!input.contexts) return null
-    // Scope `admin` includes access to the whole tenant.
+    // The scope `admin` includes access to the whole tenant.
     if (input.scopes.includes('admin'))
       throw badUserInput([{ field: 'contexts', message: "cannot restrict an API key with scope 'admin'" }])
     const found = await Promise.all(

@@ -45,13 +45,13 @@ export class AuditLogService {
   readonly #db: Database
   readonly #horizon: () => Date | null
 
-  /** `horizon`: start of the retained log, a whole day. Null if all entries are retained. */
+  /** `horizon`: start of the retained log, at the start of a day. Null if all entries are retained. */
   constructor(parts: { db: Database; horizon: () => Date | null }) {
     this.#db = parts.db
     this.#horizon = parts.horizon
   }
 
-  /** Throws 404, also for an entry before the retention horizon. */
+  /** Throws 404, also for an entry from before the retention horizon. */
   async get(actor: Actor, auditId: string): Promise<AuditLog> {
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<AuditLog>(
@@ -73,14 +73,14 @@ export class AuditLogService {
     return connectLog(this.#query(actor.tenantId, filter), { first, after, last, before })
   }
 
-  /** All entries until now in batches, newest first, for exports. */
+  /** Returns all entries up to now in batches, newest first, for exports. */
   batches(connection: Queries, actor: Actor, filter: AuditFilter, size: number): AsyncGenerator<AuditLog[]> {
     return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
   }
 
   #query(tenantId: string, filter: AuditFilter, database: Queries = this.#db.reads): LogQuery<AuditLog> {
     const { auditType, action, entityId, entityType } = filter
-    // A malformed id matches nothing and must not reach SQL, which rejects some characters.
+    // A malformed id matches nothing. It must not reach SQL, which rejects some characters.
     const isEmpty = typeof entityId === 'string' && !/^[a-z]{3,4}_[0-9a-z]{26}$/.test(entityId)
     const isByEntity = Boolean(entityId || entityType)
     const getConditions = () => {
@@ -98,7 +98,7 @@ export class AuditLogService {
       prefix: 'aud',
       getId: ({ auditId }) => auditId,
       count: async () => (isEmpty ? 0 : isByEntity ? this.#countRows(getConditions()) : this.#sumCounters(tenantId, filter)),
-      // The log of one entity is short, so its pages are read by offset alone.
+      // The log of one entity is short, so its pages are read by offset.
       buckets: () => (isByEntity ? noBuckets() : this.#buckets(tenantId, filter, { grain: 'day' })),
       hours: ({ from, until }) => this.#buckets(tenantId, filter, { grain: 'hour', from, until }),
       select: async (range) => (isEmpty ? [] : selectLogRows<AuditLog>(database, table, getConditions(), { ...range, nameOf })),
@@ -148,7 +148,7 @@ async function* noBuckets(): AsyncGenerator<Bucket> {}
 // Counters have one row for each type and action.
 const isCounted = 'tenant_id = $1 AND ($2::text IS NULL OR audit_type = $2) AND ($3::text IS NULL OR action = $3)'
 
-/** Pairs of type and action that match a filter. Null if the filter uses neither. */
+/** Returns the pairs of type and action that match a filter, or null if the filter uses neither. */
 function getPairs({ auditType, action }: AuditFilter): [string, string][] | null {
   if (!auditType && !action) return null
   return types

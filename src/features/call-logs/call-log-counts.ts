@@ -17,7 +17,7 @@ const dayMs = 24 * hourMs
 const bucketsPerQuery = 400
 const nameOf = statementNames('counts')
 
-/** Returns the period of a filter without the time before the retention horizon. */
+/** Returns the period of a filter, without the time before the retention horizon. */
 export function getLogWindow(filter: CallLogFilter, horizon: Date | null): Window {
   const { from, until } = toWindow(filter)
   return { from: from && horizon && horizon > from ? horizon : (from ?? horizon), until }
@@ -39,14 +39,14 @@ const sumOfCounters = (filter: CallLogFilter): string =>
     .map(([operation, status]) => `${operation}_${status}`)
     .join(' + ')
 
-/** A part of a window, and the counters that count it. `rows`: the rows themselves are counted. */
+/** A part of a window, and the counters used for it. `rows`: its rows are counted instead. */
 interface Span {
   by: 'hour' | 'day' | 'total' | 'rows'
   from: Date
   until: Date
 }
 
-/** Counts calls: by days in the middle of a window, by hours at its ends, and by rows only in a partial hour. */
+/** Counts calls: by days in the middle of a window, by hours near its ends, and by rows only in a partial hour. */
 export class CallLogCounts {
   readonly #database: Queries
 
@@ -54,7 +54,7 @@ export class CallLogCounts {
     this.#database = database
   }
 
-  /** Counts in one statement, so that all counts are of the same snapshot. */
+  /** Counts with one statement, so that all counts come from the same snapshot. */
   async total(tenantId: string, filter: CallLogFilter, window: Window): Promise<number> {
     const isUnbounded = !window.from && !window.until
     const spans: Span[] = isUnbounded ? [{ by: 'total', from: totalBucket, until: new Date(1) }] : splitWindow(window)
@@ -80,7 +80,7 @@ export class CallLogCounts {
     return this.#buckets(tenantId, filter, { by: 'hour', from, until })
   }
 
-  /** Returns a day that is no later than the latest `count` calls of each key. Null if there are no calls. */
+  /** Returns a day that is not later than the latest `count` calls of each key, or null if there are no calls. */
   async getFirstRecentDay(tenantId: string, apiKeyIds: readonly string[], count: number): Promise<Date | null> {
     const { rows } = await this.#database.query<{ bucket: Date | null }>(
       `SELECT min(d.bucket) AS bucket FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
@@ -108,10 +108,10 @@ export class CallLogCounts {
 const nextHour = (time: Date): Date => new Date(Math.ceil(time.getTime() / hourMs) * hourMs)
 const nextDay = (time: Date): Date => new Date(Math.ceil(time.getTime() / dayMs) * dayMs)
 
-/** Splits a window into at most two partial hours, two partial days and the days between. Ascending, without empty parts. */
+/** Splits a window into at most two partial hours, two partial days and the days in between. In ascending order, without empty parts. */
 function splitWindow(window: Window, now = currentTime()): Span[] {
   const from = window.from ?? new Date(0)
-  // Rows can be newer than now, because the clock of the database may have been set back.
+  // Rows can be newer than now, because the database clock may have been set back.
   const until = window.until ?? nextDay(new Date(now.getTime() + dayMs))
   const [firstHour, lastHour] = [nextHour(from), startOfHour(until)]
   const [firstDay, lastDay] = [nextDay(firstHour), startOfDay(lastHour)]
@@ -136,7 +136,7 @@ function countBuckets({ by, from, until }: Span, filter: CallLogFilter, values: 
     AND grain = '${by}' AND bucket >= $${values.push(from)} AND bucket < $${values.push(until)})`
 }
 
-/** Counts the rows of a partial hour by an index. If the hours of the day were deleted, counts up to a day. */
+/** Counts the rows of a partial hour with an index. If the hours of the day were deleted, counts up to a whole day. */
 function countRows({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',

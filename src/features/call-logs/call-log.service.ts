@@ -41,7 +41,7 @@ export class CallLogService {
     this.#horizon = parts.horizon
   }
 
-  /** Throws 404, also for a call before the retention horizon. */
+  /** Throws 404, also for a call from before the retention horizon. */
   async get(actor: Actor, callId: string): Promise<CallLog> {
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<CallLog>(
@@ -63,7 +63,7 @@ export class CallLogService {
     return connectLog(this.#query(actor.tenantId, filter), { first, after, last, before })
   }
 
-  /** All calls until now in batches, newest first, for exports. */
+  /** Returns all calls up to now in batches, newest first, for exports. */
   readInBatches(connection: Queries, actor: Actor, filter: CallLogFilter, size: number): AsyncGenerator<CallLog[]> {
     return logBatches(this.#query(actor.tenantId, filter, connection), { until: currentTime(), size })
   }

@@ -70,7 +70,7 @@ export function toUpdateAudits(
   return audits
 }
 
-/** The versions of a context's rules, newest first. */
+/** Lists the versions of a context's rules, newest first. */
 export async function listVersions(
   { prisma }: Pick<Database, 'prisma'>,
   { tenantId, contextId }: FileContext,

@@ -6,7 +6,7 @@ import type { FileContext } from './context.types.js'
 import type { ContextPreview, FileAtOdds, FilesByReason } from './context-preview.types.js'
 import type { ContextRules } from './context-version.types.js'
 
-/** Bits of `files.traits`: problems and open questions of the latest report on a file. */
+/** Bits of `files.traits`: problems and unanswered questions in the latest report on a file. */
 const trait = { blank: 1, damage: 2, policy: 4, encrypted: 8, active: 16, unscanned: 32, incomplete: 64, infected: 256 }
 
 const maxSamples = 20
@@ -26,7 +26,7 @@ interface Row {
   sample: { file_id: string; original_filename: string; size_bytes: number; verdict: FileAtOdds['reason'] }[] | null
 }
 
-/** Effect of `rules` on the files of a context, from stored reports. No file is read again. */
+/** Shows the effect of `rules` on the files of a context, based on stored reports. No file is read again. */
 export async function previewRules(database: Queries, context: FileContext, rules: ContextRules): Promise<ContextPreview> {
   const { policy } = rules
   const bits = (...wanted: [boolean, number][]) => wanted.reduce((sum, [isOn, bit]) => (isOn ? sum | bit : sum), 0)
@@ -84,10 +84,10 @@ function toMessage({ verdict, original_filename, size_bytes }: NonNullable<Row['
   }
 }
 
-// The extension as the checks define it: after the last dot, unless that is the first character.
+// The extension as in the checks: the text after the last dot, unless the name starts with that dot.
 const extension = `CASE WHEN strpos(substr(f.original_filename, 2), '.') = 0 THEN '' ELSE lower(split_part(f.original_filename, '.', -1)) END`
 
-// The first pass counts. The second pass, for the sample, stops when it has found all rejected files or 20 of them.
+// The first pass counts. The second pass, which collects the samples, stops after all rejected files or 20 of them.
 const statement = `
 WITH judged AS NOT MATERIALIZED (
   SELECT file_id, original_filename, size_bytes, CASE

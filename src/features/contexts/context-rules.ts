@@ -25,7 +25,7 @@ export const toPolicy = (context: ContextPolicy): ContextPolicy => pick(context,
 export const toRules = (context: Columns): ContextRules =>
   ({ ...pick(context, ownRules), policy: toPolicy(context) }) as unknown as ContextRules
 
-/** True if `changes` require a new version of the rules. The order of a list has no meaning. */
+/** True if `changes` require a new version of the rules. The order of a list is irrelevant. */
 export const changesRules = (before: Columns, changes: Partial<Columns>): boolean =>
   versioned.some((field) => changes[field] !== undefined && comparable(changes[field]) !== comparable(before[field]))
 
@@ -36,6 +36,6 @@ const renameKeys = (value: object, name: (key: string) => string): Record<string
     Object.entries(value).map(([key, member]) => [name(key), key === 'policy' ? renameKeys(member, name) : member]),
   )
 
-/** As a version keeps them: in the spelling of REST. */
+/** Converts rules to the form stored in a version, with REST field names. */
 export const toStoredRules = (rules: ContextRules) => renameKeys(rules, snakeCase)
 export const fromStoredRules = (kept: object) => renameKeys(kept, camelCase) as unknown as ContextRules

@@ -33,7 +33,7 @@ export class FileContextService {
     this.#maxUploadMb = parts.maxUploadMb
   }
 
-  /** Faults that depend on the operator's MAX_UPLOAD_MB. */
+  /** Finds errors that depend on the operator's MAX_UPLOAD_MB. */
   faultsOf(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
@@ -79,28 +79,28 @@ export class FileContextService {
     }
   }
 
-  /** Throws 404 if the context does not exist or the API key is restricted to others. */
+  /** Throws 404 if the context does not exist or the API key has no access to it. */
   async get(actor: Actor, contextKey: string): Promise<FileContext> {
     const found = await this.find(actor, contextKey)
     if (!found) throw notFound('context', contextKey)
     return found
   }
 
-  /** As `get`, by id. */
+  /** Like `get`, but by id. */
   async getById(actor: Actor, contextId: string): Promise<FileContext> {
     const found = maySeeContext(actor, contextId) ? (await this.byIds(actor.tenantId, [contextId])).get(contextId) : undefined
     if (!found) throw notFound('context', contextId)
     return found
   }
 
-  /** Ids of the contexts of a list: the one with that key, those that the actor may see, or null for all. */
+  /** Returns the ids of the contexts to list: the context with that key, the contexts that the actor may see, or null for all. */
   async idsIn(actor: Actor, contextKey: string | null | undefined): Promise<readonly string[] | null> {
     if (typeof contextKey !== 'string') return actor.contexts
     const found = await this.find(actor, contextKey)
     return found ? [found.contextId] : []
   }
 
-  /** Undefined if this actor has no such context. Part of every upload: one prepared statement. */
+  /** Undefined if the actor has no such context. Runs in every upload, so it is one prepared statement. */
   async find(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     if (!contextKeyShape.test(contextKey)) return undefined
     const { rows } = await this.#db.pool.query<FileContext>({
@@ -119,8 +119,8 @@ export class FileContextService {
   }
 
   /**
-   * As `find`, but reads the rules of a usable context once for each actor object, which is once for each request. Other results are read
-   * again: an earlier mutation of the same request may have created or enabled the context.
+   * Like `find`, but reads the rules of a usable context only once per actor object, which means once per request. Other results are read
+   * again, because an earlier mutation of the same request may have created or enabled the context.
    */
   async findOnce(actor: Actor, contextKey: string): Promise<FileContext | undefined> {
     const contexts = this.#contextsInUse.get(actor) ?? new Map<string, Promise<FileContext | undefined>>()
@@ -138,7 +138,7 @@ export class FileContextService {
     return new Map((await this.#withUsage(tenantId, rows)).map((context) => [context.contextId, context]))
   }
 
-  /** Usage of contexts by id, from the counters, for relations. */
+  /** Usage of contexts by id, read from the counters, for relations. */
   async usages(tenantId: string, contextIds: readonly string[]): Promise<Map<string, ContextUsage>> {
     const { rows } = await this.#db.pool.query<ContextUsage & { contextId: string }>(
       `SELECT c.context_id AS "contextId", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes",
@@ -215,7 +215,7 @@ export class FileContextService {
     return listVersions(this.#db, await this.get(actor, contextKey), args)
   }
 
-  /** Effect that a change would have on the stored files. Changes nothing. */
+  /** Returns the effect that a change would have on the stored files. Changes nothing. */
   async preview(actor: Actor, contextKey: string, input: PreviewContextInput): Promise<ContextPreview> {
     const context = await this.get(actor, contextKey)
     const { policy, allowedExtensions, ...changes } = omitUndefined(input)
@@ -227,14 +227,14 @@ export class FileContextService {
     )
   }
 
-  /** Throws 409 if the context contains files, also in the trash. */
+  /** Throws 409 if the context contains files, including files in the trash. */
   async delete(actor: Actor, contextKey: string): Promise<{ contextId: string; contextKey: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const found = contextKeyShape.test(contextKey)
         ? await tx.fileContext.findUnique({ where: { tenantId_contextKey: { tenantId: actor.tenantId, contextKey } } })
         : null
       if (!found || !maySeeContext(actor, found.contextId)) throw notFound('context', contextKey)
-      // Under the tenant's lock: no upload can commit between this query and the deletion.
+      // Holds the tenant's lock, so that no upload can commit between this query and the deletion.
       const held = await tx.fileTotal.findUnique({
         where: { tenantId_contextId: { tenantId: actor.tenantId, contextId: found.contextId } },
       })
@@ -270,7 +270,7 @@ export class FileContextService {
 const toContext = (row: ContextRow, storageUsedBytes: number): FileContext =>
   ({ ...row, storageUsedBytes, metadata: row.metadata as Record<string, unknown> }) as FileContext
 
-/** The input without omitted fields. */
+/** Returns the input without omitted fields. */
 const omitUndefined = <Input extends object>(input: Input): Input =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as Input
 

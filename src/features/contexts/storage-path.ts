@@ -1,7 +1,7 @@
 const placeholder = /\{([^{}]*)\}/g
 const known = new Set(['context_key', 'year', 'month'])
 
-/** Describes the fault of a storage path template. Null if the template is valid. */
+/** Describes the error in a storage path template. Null if the template is valid. */
 export function findTemplateError(template: string): string | null {
   if (template.length === 0 || Buffer.byteLength(template) > 255) return 'must have 1 to 255 bytes'
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\]/.test(template) || !template.isWellFormed())
@@ -9,7 +9,7 @@ export function findTemplateError(template: string): string | null {
   for (const [, name] of template.matchAll(placeholder))
     if (!known.has(name!)) return `contains the unknown placeholder {${name}}`
   if (/[{}]/.test(template.replace(placeholder, ''))) return 'contains an unmatched brace'
-  // Reserved or discouraged in GCS object names, or interpreted by shells and browsers.
+  // Reserved or discouraged in GCS object names, or special characters in shells and browsers.
   if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
   if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
     return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'
@@ -24,7 +24,7 @@ export function findTemplateError(template: string): string | null {
   return null
 }
 
-/** Folder of a context's new blobs: the tenant and the filled template. No part of it comes from the client of the upload. */
+/** Returns the folder for a context's new blobs: the tenant and the completed template. No part of it comes from the uploading client. */
 export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
   const values: Record<string, string> = {
     context_key: at.contextKey,

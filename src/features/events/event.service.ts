@@ -8,7 +8,7 @@ import { type Event, type EventPage, type EventPageArgs, EventsArgs, toEventType
 /** Required scope. */
 export const eventsEndpoint: Endpoint = { access: 'admin', tenantWide: true }
 
-/** The tenant's events: a page, or all that come. */
+/** Returns events of a tenant: one page, or all new events. */
 export class EventService {
   readonly #journal: JournalService
 
@@ -27,7 +27,7 @@ export class EventService {
       if (events.length > 0) yield events
   }
 
-  /** Events of a subscription. Throws if it is rejected. */
+  /** Returns the events of a subscription. Throws if the subscription is rejected. */
   subscribe(call: Call, given: Partial<EventsArgs>): Promise<AsyncIterableIterator<Event>> {
     return call.run('events', eventsEndpoint, async ({ actor }) => {
       const args = Object.assign(new EventsArgs(), given)
@@ -37,13 +37,13 @@ export class EventService {
   }
 }
 
-/** As GraphQL gives it. */
+/** Converts an event to its GraphQL type. */
 function toEvent({ entry }: JournalEvent): Event {
   const { sequence, event_id, type, occurred_at, data } = JSON.parse(entry)
   return { sequence, eventId: event_id, type, occurredAt: new Date(occurred_at), data }
 }
 
-/** Aborts first, because a waiting async generator ends only when it continues. */
+/** Aborts first, because a waiting async generator does not end until it resumes. */
 function endable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
   const abort = new AbortController()
   const inner = begin(abort.signal)

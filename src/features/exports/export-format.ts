@@ -14,16 +14,16 @@ interface Writer {
 
 const newline = '\r\n'
 
-/** Writers take one batch at a time, so that at most one batch is in memory. */
+/** Writers receive one batch at a time, so that at most one batch is in memory. */
 export const writers: Record<ExportFormat, Writer> = {
-  // RFC 4180. A cell that a spreadsheet would run as a formula gets an apostrophe before it.
+  // RFC 4180. A cell that a spreadsheet would execute as a formula is prefixed with an apostrophe.
   csv: {
     contentType: 'text/csv; charset=utf-8; header=present',
     head: (columns) => columns.join(',') + newline,
     rows: (rows, columns) =>
       stringify(
         rows.map((row) => columns.map((column) => toCell(row[column]))),
-        // The library quotes only its own line ending, but readers accept all of them.
+        // The library quotes only its own line break, but readers recognize all of them.
         { escape_formulas: true, record_delimiter: newline, quoted_match: /[\r\n]/ },
       ),
   },

@@ -9,7 +9,9 @@ import { type ExportFormat, exportFormats } from './export-format.js'
 
 const paging = ['page', 'page_size', 'after']
 
-/** A REST list as an export. Its stored document defines filters, errors and fields, so that list and export cannot differ. */
+/**
+ * A REST list that can be exported. Its stored document defines filters, errors and fields, so that the list and its export cannot differ.
+ */
 export class ExportList<Args extends object> {
   readonly columns: string[]
   readonly #operation: Operation
@@ -28,7 +30,7 @@ export class ExportList<Args extends object> {
     return { ...this.#operation.endpoint, tenantWide: true }
   }
 
-  /** Filters of the query string, without paging. Throws a 400 that lists all invalid parameters. */
+  /** Reads the filters of the query string, without paging. Throws a 400 that lists all invalid parameters. */
   read(call: Call, query: URLSearchParams): { args: Args; format: ExportFormat } {
     const raw = new Map<string, RawValue>()
     const errors: FieldError[] = []
@@ -36,7 +38,7 @@ export class ExportList<Args extends object> {
     if (!exportFormats.some((known) => known === format))
       errors.push({ field: 'format', message: `must be one of ${exportFormats.join(', ')}` })
     const filters = this.#operation.variables.map(({ name }) => name).filter((name) => !paging.includes(name))
-    // Clients that copy the list's query string may send paging parameters.
+    // Clients that copy a list's query string may send its paging parameters.
     const known = ['format', ...filters]
     errors.push(
       ...unknownNames(
@@ -67,7 +69,7 @@ export class ExportList<Args extends object> {
   }
 }
 
-/** Fields of an item that the document selects, in `data` of `data`. */
+/** Fields of an item that the document selects, found in the `data` field of `data`. */
 function getFields(document: DocumentNode): { column: string; field: string }[] {
   const fragments = new Map<string, FragmentDefinitionNode>()
   let set: SelectionSetNode | undefined

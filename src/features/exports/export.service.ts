@@ -35,7 +35,7 @@ interface Exported<Args extends object> {
   batches(connection: Queries, actor: Actor, args: Args): AsyncGenerator<object[]>
 }
 
-// A few milliseconds of work. Other calls run between batches.
+// Processing these rows takes a few milliseconds. Other calls run between batches.
 const rowsAtOnce = 200
 
 /** Exports of the logs: streams of whole lists in constant memory, each with its own database connection. */
@@ -96,7 +96,7 @@ async function send<Args extends object>(
 ): Promise<void> {
   const connection = await database.dedicatedReads('assay export')
   try {
-    // Reads rows up to the current time, and therefore without its own call.
+    // Reads rows up to the current time, and therefore does not include its own call.
     const rows = batches(connection, attempt.actor, args)
     const first = await rows.next()
     await call.admission.succeeded(attempt)
@@ -105,13 +105,13 @@ async function send<Args extends object>(
       'Content-Disposition': `attachment; filename="${name}-${new Date().toISOString().slice(0, 10)}.${format}"`,
       'Cache-Control': 'no-store',
     })
-    // The connection closes before the response ends, so that the client can start the next export immediately.
+    // The connection is closed before the response ends, so that the client can start the next export immediately.
     const end = () => connection.end()
     if (call.isHead) return void (await end().then(() => response.end()))
     await pipeline(Readable.from(texts(list, format, first, rows, end), { objectMode: true, highWaterMark: 1 }), response)
   } catch (error) {
     if (!response.headersSent) throw error
-    // The response has begun, so only the log can report the error. A disconnected client is no error.
+    // The response has started, so the error can only be logged. A disconnected client is not an error.
     if ((error as { code?: string }).code !== 'ERR_STREAM_PREMATURE_CLOSE') onError(error)
     response.destroy()
   } finally {

@@ -9,14 +9,14 @@ export interface FileFilter {
   /** Null: all contexts. */
   contextIds: readonly string[] | null
   uploadedBy: string | null
-  /** A whole type, or all of a kind: image/*. */
+  /** A content type, or all types of a kind: image/*. */
   contentType?: string | null
 }
 
 /** True for a filter by uploader or type. Its statements have no name: rare and frequent values need different plans. */
 const hasAttributes = ({ uploadedBy, contentType = null }: FileFilter): boolean => uploadedBy !== null || contentType !== null
 
-/** Number of matching files, as SELECT: a sum of counters. */
+/** Number of matching files, as a SELECT statement that adds up counters. */
 export const countStatement = (filter: FileFilter, values: unknown[]): string =>
   `SELECT coalesce(sum(files), 0)::bigint AS total FROM ${hasAttributes(filter) ? 'file_groups' : 'file_totals'} WHERE ${groupConditions(filter, values)}`
 
@@ -40,8 +40,8 @@ function attributeConditions({ uploadedBy, contentType = null }: FileFilter): st
 }
 
 /**
- * True if a page is a merge of one index scan per context. Skipped rows are neither stored nor sorted, but each number of contexts
- * has its own statement.
+ * True if a page is a merge of one index scan per context. Skipped rows are neither stored nor sorted, but each number of contexts needs
+ * its own statement.
  */
 const mergesContexts = (filter: FileFilter, skip: number): boolean =>
   skip > 0 && (filter.contextIds?.length ?? 0) > 1 && !hasAttributes(filter)
@@ -51,14 +51,15 @@ interface IndexScan {
   /** Conditions on `f`. */
   where?: readonly string[]
   skip?: number
-  /** A literal, so that the planner knows that few rows are read. */
+  /** A literal, so that the planner knows that only a few rows are read. */
   limit: number
   columns?: string
 }
 
 /**
- * Matching files in the order of their ids, which is the order of their creation, as SELECT. It reads the primary key or files_by_context in
- * order and, for ids, not the table. Skipping rows is a pass over the index. Rare files of an uploader or type are read by files_by_size and sorted.
+ * Matching files in order of their ids, which is the order of creation, as a SELECT statement. It reads the primary key or files_by_context
+ * in order and, if only ids are needed, does not access the table. Skipping rows is a pass over the index. Rare files of an uploader or
+ * type are read with files_by_size and sorted.
  */
 export function filesInOrder(
   filter: FileFilter,
@@ -75,11 +76,11 @@ export function filesInOrder(
   if (contextIds === null && !hasAttributes(filter)) return files('', page)
   if (contextIds?.length === 1) return files(`f.context_id = $${values.push(contextIds[0])} AND `, page)
   if (mergesContexts(filter, skip)) {
-    // Without an order of its own, PostgreSQL does not use the order of the index in a branch.
+    // Without an explicit order, PostgreSQL does not use the order of the index in a branch.
     const scans = filter.contextIds!.map((id) => `(${files(`f.context_id = $${values.push(id)} AND `, order)})`)
     return `SELECT f.* FROM (${scans.join(' UNION ALL ')}) f ${page}`
   }
-  // Each context in its order, sorted together. The statement is the same for any number of contexts.
+  // Reads each context in order and sorts the results together. The statement is the same for any number of contexts.
   const contexts = contextIds
     ? `unnest($${values.push(contextIds)}::text[]) c(context_id)`
     : `(SELECT DISTINCT context_id FROM ${selectGroups(filter, values)} g) c`
@@ -91,17 +92,17 @@ export function filesInOrder(
 export const immutableColumns = `f.file_id AS "fileId", f.tenant_id AS "tenantId", f.context_id AS "contextId", c.context_key AS "contextKey", f.original_filename AS "originalFilename",
   f.content_type AS "contentType", f.size_bytes AS "sizeBytes", f.uploaded_by AS "uploadedBy"`
 
-/** Columns of a file in the API, with `fileJoins`. Downloads that are not folded yet are added, in the snapshot of the statement. */
+/** Columns of a file in the API, with `fileJoins`. Includes downloads that are not folded yet, in the snapshot of the statement. */
 export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS checksum, f.metadata, f.uploaded_by_name AS "uploadedByName",
   f.download_count + coalesce(d.times, 0)::bigint AS "downloadCount", greatest(f.last_downloaded_at, d.last_at) AS "lastDownloadedAt", f.created_at AS "createdAt", f.updated_at AS "updatedAt"`
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
-/** Its context, and its downloads that are not folded yet. */
+/** Joins the context, and the downloads that are not folded yet. */
 export const fileJoins = `${contextJoin}
   LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = f.tenant_id AND d.file_id = f.file_id) d ON true`
 
-// More than any page or connection reads. A literal: the planner sees it, whatever the parameter.
+// More rows than any page or connection reads. It is a literal, so that the planner knows it whatever the parameter is.
 const maxRows = 101
 
 interface Stretch {
@@ -109,11 +110,11 @@ interface Stretch {
   /** Only files older than the one with this id. */
   untilId?: string | undefined
   skip?: number
-  /** From the oldest file on. The rows are newest first in any case. */
+  /** Starts with the oldest file. The returned rows are always newest first. */
   ascending?: boolean
 }
 
-/** Files of contexts and uploaders, newest first, a page at a time. FileSearch has the other filters. */
+/** Lists files by context and uploader, newest first, one page at a time. FileSearch supports the other filters. */
 export class FileList {
   readonly #database: Queries
 
@@ -133,7 +134,7 @@ export class FileList {
     if (skip >= total) return toPage<File>([], total, place)
     const limit = Math.min(pageSize, total - skip)
     const fromOldest = total - skip - limit
-    // A page of the second half is counted from the oldest file, so that the middle page is the most expensive one.
+    // A page in the second half of the list is counted from the oldest file, so that the middle page is the most expensive one.
     const stretch = fromOldest < skip ? { limit, skip: fromOldest, ascending: true } : { limit, skip }
     return toPage(await this.#rows(filter, stretch), total, place)
   }
@@ -145,12 +146,12 @@ export class FileList {
     return row!.total
   }
 
-  /** At most `limit` files that are older than the one with this id; undefined: the newest. */
+  /** Returns at most `limit` files that are older than the file with this id, or the newest files if it is undefined. */
   after(filter: FileFilter, afterId: string | undefined, limit: number): Promise<File[]> {
     return this.#rows(filter, { limit, untilId: afterId })
   }
 
-  /** Rows and total in one statement, because most lists are not read further. */
+  /** Returns rows and total with one statement, because most clients read only the first page. */
   async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
     const values: unknown[] = []
     const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${selectRows(filter, values, { limit: place.pageSize })}`
@@ -170,14 +171,14 @@ export class FileList {
     )
   }
 
-  /** Without a `name`, the statement is planned each time. */
+  /** Statements without a `name` are planned each time. */
   async #select<Row extends object>(
     filter: FileFilter,
     name: string | undefined,
     text: string,
     values: unknown[],
   ): Promise<Row[]> {
-    // A filter by uploader or type has literals: under a name, each value would keep a plan.
+    // A filter by uploader or type uses literals. With a name, each value would keep its own plan.
     const { rows } =
       name === undefined || hasAttributes(filter)
         ? await this.#database.query<Row>(text, values)
@@ -186,10 +187,10 @@ export class FileList {
   }
 }
 
-/** One name, and one plan, for each shape of the filter. */
+/** One statement name, and therefore one plan, for each shape of the filter. */
 const getShape = ({ contextIds }: FileFilter): string => (contextIds === null ? '' : contextIds.length === 1 ? 'c' : 'm')
 
-/** The rows of a page, newest first. If an index has the ids in order, they are read first. */
+/** Returns the rows of a page, newest first. If an index contains the ids in order, they are read first. */
 function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, skip = 0, ascending }: Stretch): string {
   const where = untilId === undefined ? [] : [`f.file_id < $${values.push(untilId)}`]
   const isDirect = skip === 0 && !hasAttributes(filter) && (filter.contextIds?.length ?? 1) === 1

@@ -8,7 +8,7 @@ interface StoredColumns {
   quarantinedAt: Date | null
 }
 
-/** The fields of a file that a download or a deletion needs. */
+/** Fields of a file that a download or a deletion needs. */
 export type StoredFile = StoredColumns &
   Pick<File, 'fileId' | 'tenantId' | 'contextId' | 'contextKey' | 'originalFilename' | 'contentType' | 'sizeBytes' | 'uploadedBy'>
 
@@ -28,11 +28,11 @@ export class FileLookup<Found extends StoredFile> {
     })
   }
 
-  /** Finds files with all their metadata, which takes PostgreSQL 1.5 times as long. */
+  /** Finds files with all their metadata. This takes PostgreSQL 1.5 times as long. */
   static complete = (database: Queries) =>
     new FileLookup<File & StoredColumns>(database, { name: 'complete-files-by-id', columns: fileColumns, joins: fileJoins })
 
-  /** Finds files with what a download or a deletion needs. */
+  /** Finds files with the fields that a download or a deletion needs. */
   static basic = (database: Queries) =>
     new FileLookup<StoredFile>(database, { name: 'basic-files-by-id', columns: immutableColumns, joins: contextJoin })
 
@@ -41,7 +41,7 @@ export class FileLookup<Found extends StoredFile> {
     return this.#batches.find({ tenantId, fileId })
   }
 
-  /** Finds several files. The map omits unknown ids. */
+  /** Finds several files. Unknown ids are missing in the map. */
   async findAll(tenantId: string, fileIds: readonly string[]): Promise<Map<string, Found>> {
     const { rows } = await this.#database.query<Found>({ ...this.#statement, values: [tenantId, fileIds] })
     return new Map(rows.map((file) => [file.fileId, file]))

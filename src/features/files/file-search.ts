@@ -8,7 +8,7 @@ import { countStatement, type FileFilter, fileColumns, fileJoins, filesInOrder, 
 
 /** Filters and order of a list of files. */
 export interface Search extends FileFilter {
-  /** A whole type, or all of a kind: image/*. */
+  /** A content type, or all types of a kind: image/*. */
   contentType: string | null
   namePrefix: string | null
   window: Window
@@ -16,7 +16,7 @@ export interface Search extends FileFilter {
   descending: boolean
 }
 
-/** A file's place in a sorted list: `key` is what it is sorted by, unless that is its age, which is in the id. */
+/** Position of a file in a sorted list. `key` is the sort key, unless the list is sorted by age, which the id contains. */
 export interface SortedPlace {
   id: string
   key?: string
@@ -39,7 +39,7 @@ export class FileSearch {
     this.#database = database
   }
 
-  /** One row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
+  /** Returns one row more than `limit` if more rows follow. Throws 400 if too many files would have to be sorted. */
   async rows(search: Search, { limit, fromEnd, after, before }: Stretch<SortedPlace>): Promise<File[]> {
     const isDown = search.descending !== fromEnd
     const order = toOrder(search.sort, isDown)
@@ -92,13 +92,13 @@ export class FileSearch {
   }
 }
 
-/** File `f` belongs to group `g`: a range of files_by_name and files_by_size. */
+/** Joins file `f` with group `g`, which is a range of files_by_name and files_by_size. */
 const isInGroup = ({ tenantId }: Search, values: unknown[]): string =>
   `f.tenant_id = $${values.push(tenantId)} AND f.context_id = g.context_id AND f.uploaded_by = g.uploaded_by AND f.content_type = g.content_type`
 
 const columns = 'f.tenant_id, f.file_id, f.original_filename, f.size_bytes'
 
-/** Only the groups that begin first can hold the first rows: as many groups as rows, and as many rows of each. */
+/** Only the groups with the smallest first entries can contain the first rows: as many groups as rows, and as many rows from each. */
 function merged(search: Search, values: unknown[], within: string[], { order, rows }: { order: string; rows: number }): string {
   const where = [isInGroup(search, values), ...within].join(' AND ')
   const first = (count: number) =>
@@ -106,7 +106,7 @@ function merged(search: Search, values: unknown[], within: string[], { order, ro
   return `SELECT f.* FROM (SELECT g.* FROM ${selectGroups(search, values)} g ${first(1)} ORDER BY ${order} LIMIT ${rows}) g ${first(rows)}`
 }
 
-// The expressions of the indexes that sort a list. The id contains the age.
+// Expressions of the indexes by which a list is sorted. The id contains the age.
 const nameKey = 'lower(f.original_filename COLLATE "C")'
 const keys: Record<FileSort, { sql: string; given: (parameter: string) => string } | null> = {
   created_at: null,
@@ -133,7 +133,7 @@ function beyond({ sort }: Search, place: SortedPlace | undefined, values: unknow
 
 const isByAge = ({ namePrefix, sort }: Search): boolean => namePrefix === null && sort === 'created_at'
 
-/** True if the filter is a range of the index that sorts the list. */
+/** True if the filter is a range of the index by which the list is sorted. */
 const isMerged = ({ namePrefix, window, sort }: Search): boolean =>
   !isBounded(window) && (namePrefix === null || sort === 'original_filename')
 
@@ -149,11 +149,11 @@ function inWindow({ from, until }: Window, values: unknown[]): string {
 function beginsWith(prefix: string | null, values: unknown[]): string {
   if (prefix === null) return 'true'
   const given = `lower($${values.push(prefix)}::text COLLATE "C")`
-  // No text that begins so comes behind the last of all characters.
+  // No text with this prefix sorts after the last of all characters.
   return `${nameKey} >= ${given} AND ${nameKey} < ${given} || chr(1114111)`
 }
 
-/** The files of a time in the order of their ids, or those of a name prefix group by group. */
+/** Selects the files of a period in order of their ids, or the files with a name prefix group by group. */
 function gathered(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
     const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: maxSortedFiles + 1 })

@@ -54,7 +54,7 @@ export class FileService {
     this.#search = new FileSearch(parts.db.reads)
   }
 
-  /** The metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and context of the call's log row. */
+  /** Returns the metadata of a file. Throws 404, or 403 if the file is quarantined. Sets the file and the context in the call log row. */
   async get(attempt: Attempt, fileId: string): Promise<File> {
     return assertNotQuarantined(await this.#find(this.#complete, attempt, fileId))
   }
@@ -67,7 +67,7 @@ export class FileService {
     return file
   }
 
-  /** The latest report on the file, also on one that is quarantined. */
+  /** Returns the latest report on the file, even if it is quarantined. */
   async validation(attempt: Attempt, fileId: string): Promise<ValidationReport> {
     await this.#find(this.#basic, attempt, fileId)
     const reports = await this.getValidationReports(attempt.actor.tenantId, [fileId])
@@ -76,7 +76,7 @@ export class FileService {
     return report
   }
 
-  /** All reports on the file, the latest first. */
+  /** Returns all reports on the file, latest first. */
   async reports(attempt: Attempt, fileId: string, place: { page: number; pageSize: number }): Promise<Page<ValidationReport>> {
     const { tenantId } = await this.#find(this.#basic, attempt, fileId)
     const { rows } = await this.#db.pool.query<{ report: ValidationReport | null; total: number }>({
@@ -152,7 +152,7 @@ export class FileService {
     })
   }
 
-  /** Deletes files as `delete` does, with one call log row for all. The ledger commits them together. */
+  /** Deletes files like `delete`, with one call log row for all of them. The ledger commits them together. */
   async deleteMany(attempt: Attempt, fileIds: readonly string[]): Promise<FileDeletion[]> {
     const { actor } = attempt
     const ids = [...new Set(fileIds)]
@@ -170,7 +170,7 @@ export class FileService {
           return { fileId, deleted: true, error: null }
         } catch (error) {
           const { code, message, details } = toPublicError(error)
-          // The results of the other files cannot be trusted either: they were part of the same commit.
+          // The results of the other files are uncertain too, because they were part of the same commit.
           if (details.outcome === 'unknown') throw error
           return { fileId, deleted: false, error: { code, message } }
         }
@@ -178,12 +178,14 @@ export class FileService {
     )
   }
 
-  /** From the counters if they have it, otherwise counted up to a limit. */
+  /** Total from the counters if possible, otherwise counted up to a limit. */
   #total(search: Search): Promise<number> {
     return isCounted(search) ? this.#list.total(search) : this.#search.total(search)
   }
 
-  /** Creates a pre-signed URL. The download is counted and logged before the URL is returned. HEAD creates, counts and logs nothing. */
+  /**
+   * Creates a pre-signed URL. The download is counted and logged before the URL is returned. For HEAD, creates, counts and logs nothing.
+   */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind === 'gcs')
       throw badUserInput([
@@ -199,7 +201,7 @@ export class FileService {
     return toDownloadUrl(file, downloadUrl)
   }
 
-  /** When this resolves, no reader finds the file. The sweep deletes the blob later. */
+  /** Once this resolves, no reader finds the file. The sweep deletes the blob later. */
   async delete(attempt: Attempt, fileId: string): Promise<{ fileId: string }> {
     const file = assertNotQuarantined(await this.#find(this.#basic, attempt, fileId))
     faultPoint('delete.found')
@@ -208,7 +210,7 @@ export class FileService {
     return { fileId }
   }
 
-  /** Undefined if no file can match, because the context is unknown or the id is malformed. The list is then empty. */
+  /** Undefined if no file can match, because the context is unknown or an id is malformed. The list is then empty. */
   async #toSearch(attempt: Attempt, asked: FileQuery): Promise<Search | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
@@ -247,7 +249,7 @@ const toDownloadUrl = ({ fileId, originalFilename }: StoredFile, downloadUrl: st
 const pageWithoutCursor =
   'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'
 
-/** True if the filter consists of context and uploader only. */
+/** True if the filter contains only context and uploader. */
 const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>
   contentType === null && namePrefix === null && window.from === null && window.until === null
 

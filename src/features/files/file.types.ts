@@ -101,7 +101,7 @@ export class Uploader {
 export const FilePage = pageType(File, 'File')
 export const FileConnection = connectionType(File, 'File')
 
-/** Spelled as the members that they sort by. */
+/** Named like the fields by which they sort. */
 export const FileSort = createEnum(
   'FileSort',
   'Property that files are sorted by. Files with equal values are sorted by creation time.',
@@ -119,7 +119,7 @@ const SortOrder = createEnum('SortOrder', 'Sort direction of a list.', {
 })
 type SortOrder = keyof typeof SortOrder
 
-// One set of filters, whichever way the list is walked.
+// Pages and connections have the same filters.
 const filtered = <Place extends ClassType<object>>(place: Place) => {
   @ArgsType()
   class Filtered extends place {
@@ -224,7 +224,7 @@ export class DeleteFilesArgs {
   fileIds!: string[]
 }
 
-/** The response to an upload. */
+/** Response to an upload. */
 export const toFile = (file: UploadedFile, actor: Actor): File => ({
   fileId: file.fileId,
   originalFilename: file.originalFilename,
@@ -243,7 +243,7 @@ export const toFile = (file: UploadedFile, actor: Actor): File => ({
   tenantId: file.tenantId,
 })
 
-/** The response to an upload, from its stored JSON. */
+/** Response to an upload, from its stored JSON. */
 export const fromStoredResponse = (response: Record<string, unknown>): File => {
   const file = response as unknown as File
   return { ...file, createdAt: new Date(file.createdAt), updatedAt: new Date(file.updatedAt) }

@@ -34,7 +34,9 @@ export class SignedDownloads {
     return file
   }
 
-  /** Throws 403 if a single-use URL was already used. One of several simultaneous requests succeeds, across replicas. */
+  /**
+   * Throws 403 if a single-use URL was already used. Of several simultaneous requests, exactly one succeeds, even on different replicas.
+   */
   async consume({ tenantId, nonce, expires }: SignedDownload): Promise<void> {
     if (nonce === undefined) return
     await this.#database.query('DELETE FROM spent_downloads WHERE tenant_id = $1 AND expires_at < now()', [tenantId])
@@ -67,7 +69,7 @@ const everyMs = 500
 
 type Watched = Pick<SignedDownload, 'tenantId' | 'fileId'> & { cut: () => void }
 
-/** Aborts running downloads within a second after their file is quarantined. One query covers all slow downloads. */
+/** Aborts downloads in progress within a second after their file is quarantined. One query covers all slow downloads. */
 export class DownloadAborter {
   readonly #pool: Pool
   readonly #watched = new Set<Watched>()
@@ -78,7 +80,7 @@ export class DownloadAborter {
     this.#pool = pool
   }
 
-  /** Gives what ends the watch. */
+  /** Returns a function that ends the watch. */
   watch({ tenantId, fileId }: Pick<SignedDownload, 'tenantId' | 'fileId'>, cut: () => void): () => void {
     const watched = { tenantId, fileId, cut }
     this.#watched.add(watched)
@@ -107,7 +109,7 @@ export class DownloadAborter {
       )
       for (const { place } of rows) all[place - 1]!.cut()
     } catch {
-      // The database is away: the next look finds what this one did not.
+      // The database is unavailable. The next check finds what this one missed.
     } finally {
       this.#asking = false
     }

@@ -21,10 +21,11 @@ import type { FileContext } from '../contexts/context.types.js'
 import { blobFolder } from '../contexts/storage-path.js'
 import { type File, fromStoredResponse, toFile } from './file.types.js'
 
-// The rules of a context may change during an upload, and the reservation of a path may expire if the store is slow.
+// Maximum number of attempts. The rules of a context may change during an upload, and the reservation of a path may expire if the store is
+// slow.
 const maxTries = 3
 
-/** A file on its way through the checks into the store. */
+/** A received file that is being checked and stored. */
 interface Received {
   policy: FileContext
   filename: string
@@ -35,7 +36,7 @@ interface Received {
 interface Announcement {
   context: string
   filename: string
-  /** Null if the client does not know it yet. */
+  /** Null if the client does not know the size yet. */
   sizeBytes: number | null
 }
 
@@ -65,7 +66,10 @@ export class UploadService {
     this.#parts = parts
   }
 
-  /** Throws the failed check, `quota_exceeded`, or the reason why the file could not be checked or stored. Nothing is stored then. */
+  /**
+   * Throws the error of the failed check, `quota_exceeded`, or the reason why the file could not be checked or stored. In all these cases,
+   * nothing is stored.
+   */
   async upload(attempt: Attempt, input: UploadInput): Promise<File> {
     const received = await this.#receive(attempt, input)
     const { filename, spooled } = received
@@ -104,8 +108,8 @@ export class UploadService {
   }
 
   /**
-   * Throws what can be rejected before the first byte: an unknown context, the file name, the size, a quota. All of it is checked again
-   * after the last byte.
+   * Rejects what can be rejected before the first byte: an unknown context, the file name, the size, or a quota. All of these are checked
+   * again after the last byte.
    */
   async announce(attempt: Attempt, input: Announcement): Promise<{ filename: string; limit: number }> {
     const policy = await this.#policyInForce(attempt, input.context)
@@ -131,7 +135,7 @@ export class UploadService {
     return { policy, filename, spooled }
   }
 
-  /** The rules of the context. They are read once per request, except for a retry. */
+  /** Returns the rules of the context. They are read once per request, except for a retry. */
   async #policyInForce(attempt: Attempt, contextKey: string, { isRetry = false } = {}): Promise<FileContext> {
     const { actor } = attempt
     const { contexts } = this.#parts
@@ -143,7 +147,7 @@ export class UploadService {
     return context
   }
 
-  /** Repeats `work` if the rules changed during the upload, or if the sweep took the path of its blob. */
+  /** Repeats `work` if the rules changed during the upload, or if the sweep deleted the reserved path of its blob. */
   async #retryIfStale(attempt: Attempt, received: Received, work: (received: Received) => Promise<File>): Promise<File> {
     for (let current = received, tries = 1; ; tries++) {
       try {
@@ -151,7 +155,7 @@ export class UploadService {
       } catch (error) {
         if (!(error instanceof StaleWriteError)) throw error
         attempt.outcome = { status: 'running' }
-        // Another request with the same Idempotency-Key was answered first.
+        // Another request with the same Idempotency-Key completed first.
         if (error.reason === 'answer') throw error
         if (tries === maxTries) throw storageUnavailable('The upload took too long. The file was not stored. Retry later.')
         current = { ...received, policy: await this.#policyInForce(attempt, current.policy.contextKey, { isRetry: true }) }
@@ -169,7 +173,8 @@ export class UploadService {
     faultPoint('upload.judged')
     const { content } = spooled
     if (report.outcome === 'rejected' || !content) {
-      // The transaction of an accepted upload compares the rules. A file that was stopped at the size limit cannot be inspected again.
+      // The transaction of an accepted upload compares the rules again. A file that was stopped at the size limit cannot be inspected
+      // again.
       if (content) await this.#assertInForce(attempt, policy)
       throw await this.#reject(attempt, { policy, filename }, report)
     }
@@ -205,7 +210,7 @@ export class UploadService {
     return accepted
   }
 
-  /** Throws `StaleWriteError` if the rules changed during the upload, and the error of a context that is disabled or deleted. */
+  /** Throws `StaleWriteError` if the rules changed during the upload, or an error if the context was disabled or deleted. */
   async #assertInForce(attempt: Attempt, policy: FileContext): Promise<void> {
     const current = await this.#policyInForce(attempt, policy.contextKey, { isRetry: true })
     const isSame =
@@ -226,7 +231,7 @@ export class UploadService {
     return traced('checks', () => this.#parts.inspector.inspect({ ...file, ...caller, rules: policy }))
   }
 
-  /** Stores the file under a path that is in the garbage journal: if no commit claims the path, the sweep deletes the blob. */
+  /** Stores the file under a path in the garbage journal. If no commit claims the path, the sweep deletes the blob. */
   async #storeBlob(attempt: Attempt, folder: string, content: Content, contentType: string): Promise<string> {
     const { paths, storage } = this.#parts
     faultPoint('upload.journaling')
@@ -237,7 +242,7 @@ export class UploadService {
     return path
   }
 
-  /** Deletes the blob if the commit was rejected, and throws its error. If the outcome is unknown, the blob may belong to a file. */
+  /** Deletes the blob if the commit was rejected, and rethrows the error. If the outcome is unknown, the blob may belong to a file. */
   async #removeRejected(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.#parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
@@ -247,7 +252,7 @@ export class UploadService {
     throw error
   }
 
-  /** Commits the rejection: call log entry, counter, report and event. Returns the error for the caller. */
+  /** Commits the rejection: call log entry, counter, report and event. Returns the error for the client. */
   async #reject(
     attempt: Attempt,
     { policy, filename }: { policy: FileContext; filename: string },

@@ -25,7 +25,10 @@ const held: DatedList = {
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
 }
 
-/** Holds prevent deletion. A hold is a row that is written, and checked by every deletion, under the tenant's lock. */
+/**
+ * Places and releases holds, which prevent deletion. A hold is a row that is written under the tenant's lock, and every deletion checks it
+ * under the same lock.
+ */
 export class HoldService {
   readonly #db: Database
   readonly #ledger: Ledger

@@ -4,8 +4,8 @@ import { currentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
 /**
- * Number of counters that differ from a recount of their rows: files, calls and audit entries, of one tenant or, with null, of all.
- * Rows from `callsSince` and `auditsSince` on are recounted. Retention has deleted the earlier ones.
+ * Returns the number of counters that differ from a recount of their rows: files, calls and audit entries, of one tenant or, with null, of
+ * all tenants. Only rows from `callsSince` and `auditsSince` on are recounted, because retention has deleted the earlier ones.
  */
 export async function counterDrift(
   client: ClientBase,
@@ -30,7 +30,7 @@ export async function counterDrift(
   return drift
 }
 
-/** Files, and trashed files, of which only the bytes count. */
+/** Files and trashed files. For the latter, only the bytes count. */
 export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes FROM files
   UNION ALL SELECT tenant_id, context_id, 0, size_bytes FROM trash)`
 
@@ -43,20 +43,20 @@ kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, ''
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
 
-// Files of each combination of context, uploader and type.
+// Number of files for each combination of context, uploader and type.
 const groupsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT tenant_id, context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY 1, 2, 3, 4) c
 FULL JOIN (SELECT * FROM file_groups WHERE $1::text IS NULL OR tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)`
 
-// `quarantined_at` of files, and rows of the quarantine.
+// Compares `quarantined_at` of files with the rows of the quarantine.
 const quarantineStatement = `
 SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND ($1::text IS NULL OR tenant_id = $1)) f
 FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE $1::text IS NULL OR tenant_id = $1) q USING (tenant_id, file_id)
 WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
 
-// Uploaded minus deleted files are the stored files.
+// Uploaded minus deleted files must equal the stored files.
 const uploadsStatement = `
 SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
   SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${currentUsage} u
@@ -66,7 +66,8 @@ WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.file
 // Different weights, so that errors do not cancel each other out.
 const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
 
-// The sums of hours and days must match, for all days that have hours. So must the sums of days and totals. Each includes unfolded rows.
+// The hours of a day must add up to the day, for all days that have hours. The days must add up to the totals. All of them include rows
+// that are not folded yet.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
@@ -75,7 +76,7 @@ SELECT count(*) AS drift FROM (
   SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
   HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
 
-/** Counters of logged calls. */
+/** Counters of the logged calls. */
 export const callColumns = usageColumns.filter((column) => /_(success|failure)$/.test(column))
 const counted = callColumns
   .map((column) => {
@@ -84,7 +85,7 @@ const counted = callColumns
   })
   .join(', ')
 
-/** Logged calls from $2 on by hour, of a tenant and of each key. */
+/** Logged calls from $2 on, by hour, for a tenant and for each key. */
 export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
   FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
   GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`

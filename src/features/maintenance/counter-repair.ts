@@ -10,16 +10,16 @@ interface Horizons {
   auditsSince: Date | null
 }
 
-/** A repaired counter, and its description. */
+/** A repaired counter and its description. */
 export interface Repair {
   tenantId: string
   what: string
 }
 
 /**
- * Repairs the differences that `counterDrift` finds, in one transaction per tenant. The transaction holds the locks of the tenant and of its
- * fold, so that the tenant's uploads and changes wait. Counts of rows that no longer exist (calls beyond the retention, deleted files) are
- * set to agree with the remaining counters.
+ * Corrects the differences that `counterDrift` finds, in one transaction per tenant. The transaction holds the tenant's lock and its fold
+ * lock, so the tenant's uploads and changes wait. Counts of rows that no longer exist (calls beyond the retention, deleted files) are set
+ * so that they agree with the remaining counters.
  */
 export async function repairCounters(client: ClientBase, horizons: Horizons): Promise<Repair[]> {
   const repairs: Repair[] = []
@@ -43,7 +43,7 @@ async function repairTenant(client: ClientBase, tenantId: string, { callsSince, 
   await inTransactionOn(client, async () => {
     await client.query('SELECT pg_advisory_xact_lock($2, hashtext($1))', [tenantId, foldLockSpace])
     await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
-    // One statement each, so that calls and their counts, which are added at the same time, are seen together.
+    // One statement each, because calls and their counts are added at the same time and must be read together.
     await repair(heldByContexts)
     await repair(heldByTenant)
     await repair(groups)
@@ -82,7 +82,7 @@ RETURNING 'files of ' || uploaded_by || ' in ' || context_id || ', ' || content_
 
 const toSums = (columns: readonly UsageColumn[]) => columns.map((column) => `sum(${column})::bigint AS ${column}`).join(', ')
 
-/** Sets the counters of a grain that differ from `sound`, among the rows of `within`. */
+/** Corrects the counters of a grain that differ from `sound`, among the rows of `within`. */
 const counters = (
   grain: 'hour' | 'day' | 'total',
   columns: readonly UsageColumn[],
@@ -96,7 +96,7 @@ WHERE ${columns.map((column) => `coalesce(s.${column}, 0) <> coalesce(k.${column
 ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
 RETURNING '${grain}' || CASE WHEN grain = 'total' THEN '' ELSE ' of ' || to_char(bucket AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI') END || ', ' || coalesce(nullif(subject, ''), 'the tenant') AS what`
 
-// Calls of the log without those that are not folded yet. Log rows do not contain the context, so counters of contexts stay unchanged.
+// Calls in the log, except for those that are not folded yet. Log rows do not contain the context, so context counters stay unchanged.
 const hours = counters('hour', callColumns, {
   sound: `SELECT subject, bucket, ${callColumns.map((column) => `(coalesce(l.${column}, 0) - coalesce(d.${column}, 0)) AS ${column}`).join(', ')}
     FROM ${loggedCalls} l FULL JOIN (

@@ -21,8 +21,9 @@ const rowsAtOnce = 500
 const tileWidth = 256
 
 /**
- * Number of errors in journals: a gap, an entry that differs from its row, a wrong hash, a frontier or node that does not match the leaves.
- * `whole` recomputes everything. Otherwise only the last entries and the frontier are checked, which costs the same at any length.
+ * Returns the number of errors in journals: a gap, an entry that differs from its row, a wrong hash, or a frontier or node that does not
+ * match the leaves. `whole` recomputes everything. Otherwise only the last entries and the frontier are checked, at the same cost for any
+ * length.
  */
 export async function journalDrift(
   client: ClientBase,
@@ -66,7 +67,7 @@ async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
     before = row
   }
   drift += Math.abs(head.length - (before?.sequence ?? 0))
-  // Nodes without leaves.
+  // Stored nodes without leaves.
   drift += nodes.size
   return (
     drift +
@@ -137,7 +138,7 @@ async function readNodes(client: ClientBase, tenantId: string): Promise<Map<stri
   return new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
 }
 
-/** Grows leaf by leaf like the ledger's tree. Reports each stored node. */
+/** Adds one leaf at a time, like the ledger's tree. Reports each node that must be stored. */
 class Tree {
   readonly frontier: Buffer[] = []
   readonly #onNode: (level: number, place: number, hash: Buffer) => void

@@ -10,8 +10,8 @@ interface Dropped {
 const stateKey = 'logs_dropped_until'
 
 /**
- * Start of the logs: the retention, but never before rows that were already deleted, because the setting may have changed since. Totals and
- * recounts begin there.
+ * Start of the logs: the retention limit, but never before rows that were already deleted, because the setting may have changed since.
+ * Totals and recounts begin there.
  */
 export class LogStartTimes {
   readonly #pool: Pool
@@ -29,10 +29,10 @@ export class LogStartTimes {
     return horizons
   }
 
-  /** Older calls are not in the log. Null: no limit. A full hour, so that counters match the remaining rows. */
+  /** Start of the retained call log. Null means no limit. Always a full hour, so that counters match the remaining rows. */
   readonly calls = (): Date | null => later(daysAgo(this.#days.calls, startOfHour), this.#dropped.calls)
 
-  /** The same for audit entries, in whole days. */
+  /** Start of the retained audit log, always a full day. */
   readonly audits = (): Date | null => later(daysAgo(this.#days.audits, startOfDay), this.#dropped.audits)
 
   async refresh(): Promise<void> {
@@ -40,7 +40,7 @@ export class LogStartTimes {
     if (rows[0]) this.#dropped = rows[0].value
   }
 
-  /** Called before rows are deleted, so that no total counts deleted rows. */
+  /** Called before rows are deleted, so that no total includes deleted rows. */
   async announce(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: Dropped }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())

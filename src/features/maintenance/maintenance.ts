@@ -42,7 +42,10 @@ interface Parts {
   logger: Logger
 }
 
-/** Periodic tasks. Every replica runs them, and each is safe to run on several replicas. A failed task runs again at its next interval. */
+/**
+ * Runs periodic tasks. Every replica runs them, and each task can safely run on several replicas. A failed task runs again at its next
+ * interval.
+ */
 export class Maintenance {
   readonly #parts: Parts
   readonly #reconciler: Reconciler
@@ -98,7 +101,7 @@ export class Maintenance {
       this.#repeat(this.#reconciling, minute, 'reconcile', () => this.#reconciler.turn(config.reconcileIntervalHours))
   }
 
-  // May take long, so other tasks do not wait for it.
+  // It may take long, so other tasks do not wait for it.
   #expire(): Promise<unknown> {
     const { expiry, logger } = this.#parts
     return expiry.expire({
@@ -129,7 +132,7 @@ export class Maintenance {
     await this.#parts.orphanedUploads.hasten().catch(() => {})
   }
 
-  // These tasks run one after another, and use one connection.
+  // These tasks run one after another and share one connection.
   #every(ms: number, what: string, task: () => Promise<unknown>): void {
     this.#repeat(this.#running, ms, what, task)
   }

@@ -1,31 +1,31 @@
 import type { Pool } from 'pg'
 import { eachTenant } from '../../platform/db/each-tenant.js'
 
-// Further paths of an outage are swept at the time that the garbage journal has.
+// If an outage leaves more paths than this, the sweep deletes the others at the time recorded in the garbage journal.
 const maxPaths = 10_000
 
 /**
- * Blobs of failed uploads, which the sweep deletes early. Only paths in the garbage journal are touched: a commit whose response was lost
- * has removed its path from there, and a commit in progress has it locked.
+ * Blobs of failed uploads, which are swept early. Affects only paths in the garbage journal: a commit whose response was lost has removed
+ * its path from there, and a commit in progress holds a lock on it.
  */
 export class OrphanedUploads {
   readonly #pool: Pool
   readonly #settleMs: number
-  /** Path and time of each failure, by the monotonic clock of this process. */
+  /** Path and time of each failure, measured by the monotonic clock of this process. */
   readonly #noted = new Map<string, number>()
 
-  /** `settleMs`: time after a failed `put` in which the bucket may still complete it. */
+  /** `settleMs`: time after a failed `put` during which the bucket may still complete it. */
   constructor(pool: Pool, settleMs: number) {
     this.#pool = pool
     this.#settleMs = settleMs
   }
 
-  /** The blob at `path` gets no row, unless a commit in progress inserts it. */
+  /** Marks the blob at `path` as orphaned, unless a commit in progress inserts its row. */
   note(path: string): void {
     if (this.#noted.size < maxPaths) this.#noted.set(path, performance.now())
   }
 
-  /** Moves the due times in the garbage journal forward. Locked paths are retried by the next call. */
+  /** Makes the paths due immediately in the garbage journal. Locked paths are retried by the next call. */
   async hasten(): Promise<void> {
     if (this.#noted.size === 0) return
     const noted = [...this.#noted]

@@ -26,9 +26,9 @@ interface State {
 }
 
 /**
- * Compares rows with blobs in both directions, slowly, on one replica. Its position is in the database, so that another replica can
- * continue. Findings are stored, counted in the metrics and written to the audit log. It repairs nothing, because an error in the
- * comparison would delete data.
+ * Compares rows with blobs in both directions, slowly, on one replica at a time. Its position is stored in the database, so that another
+ * replica can continue. Findings are stored, counted in the metrics and written to the audit log. It repairs nothing, because an error in
+ * the comparison would delete data.
  */
 export class Reconciler {
   readonly #database: Database
@@ -50,7 +50,7 @@ export class Reconciler {
     this.#stopped = true
   }
 
-  /** Continues a pass for at most `forMs`, if one is due or in progress and no other replica works on it. */
+  /** Continues a pass for at most `forMs` if one is due or in progress and no other replica is working on it. */
   async turn(intervalHours: number, forMs = 60_000): Promise<void> {
     const client = await this.#database.dedicated('assay reconciler')
     try {
@@ -69,7 +69,7 @@ export class Reconciler {
     const { pathsPerSecond, sample } = this.#pace
     let paths = 0
     const began = performance.now()
-    // The last completely checked path, where the next turn continues.
+    // The last completely checked path. The next turn continues there.
     let done = state.after
     let current = state.after
     const enough = new Error('enough for this turn')
@@ -119,7 +119,7 @@ export class Reconciler {
     await this.#ledger.commit({ audit: [audit] })
   }
 
-  /** Tenant of a blob without a row: paths begin with the tenant's id. */
+  /** Tenant of a blob without a row. Paths begin with the tenant's id. */
   async #ownerOf(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
@@ -147,7 +147,7 @@ export class Reconciler {
   }
 }
 
-/** Number of the reconciler's findings. Readiness reads it, so without Prisma, whose engine would be loaded for it. */
+/** Number of the reconciler's findings. The readiness check needs it, so this avoids Prisma, whose engine would otherwise be loaded. */
 export async function storageFindings(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>('SELECT count(*)::int AS count FROM storage_findings')
   return rows[0]!.count

@@ -7,7 +7,7 @@ import type { LogStartTimes } from './log-start-times.js'
 const tenantsAtOnce = 500
 const rowsAtOnce = 1_000
 
-/** Deletes log rows older than the retention: whole months as partitions, the rest in batches. Statistics keep their counts. */
+/** Deletes log rows beyond the retention: whole months by dropping partitions, all others in batches. Statistics keep their counts. */
 export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<{ partitions: string[]; rows: number }> {
   await horizons.refresh()
   const [calls, audits] = [horizons.calls(), horizons.audits()]
@@ -20,7 +20,7 @@ export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<
   return { partitions, rows }
 }
 
-/** Deletes old hourly counters, a day after the last reader needs them. Daily counters stay. Returns the number of rows. */
+/** Deletes old hourly counters, one day after the last reader could need them. Daily counters stay. Returns the number of rows. */
 export async function dropOldHours(pool: Pool): Promise<number> {
   return (await deleteOfAll(pool, oldHours, storedHoursDays + 1)) + (await deleteOfAll(pool, oldAuditHours, storedHoursDays + 1))
 }
@@ -30,7 +30,7 @@ DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${
 
 const beforeHours = `bucket < date_trunc('day', now(), 'UTC') - make_interval(days => $2)`
 
-// Steps from subject to subject in the primary key, so that only deleted hours are read.
+// Jumps from subject to subject in the primary key, so that it reads only hours to be deleted.
 const oldHours = `
 WITH RECURSIVE subjects AS (
   SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
@@ -43,7 +43,9 @@ const oldAuditHours = `
 DELETE FROM audit_counters c USING (SELECT bucket, audit_type, action FROM audit_counters WHERE tenant_id = $1 AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) old
 WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audit_type = old.audit_type AND c.action = old.action`
 
-/** Deletes the rows of all tenants, one tenant after the other, in batches: a batch holds its locks briefly and reads only what it deletes. */
+/**
+ * Deletes the rows of all tenants, one tenant at a time, in batches. A batch holds its locks briefly and reads only rows that it deletes.
+ */
 async function deleteOfAll(pool: Pool, statement: string, bound: string | number): Promise<number> {
   let deleted = 0
   for (let after = ''; ; ) {

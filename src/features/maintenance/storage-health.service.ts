@@ -8,7 +8,7 @@ import { type Repair, repairCounters } from './counter-repair.js'
 import { journalDrift } from './journal-drift.js'
 import type { LogStartTimes } from './log-start-times.js'
 
-/** Numbers of inconsistencies, 0 if the storage is healthy. */
+/** Number of inconsistencies of each kind. All are 0 if the storage is healthy. */
 export interface HealthCounts {
   countersDrift: number
   filesWithoutBlob: number
@@ -34,7 +34,7 @@ interface FileRow {
 
 const rowsAtOnce = 1000
 
-/** Compares counters with a recount, rows with blobs and blobs with rows, in constant memory whatever there is. */
+/** Compares counters with a recount, rows with blobs, and blobs with rows. Uses constant memory for any amount of data. */
 export class StorageHealth {
   readonly #database: Database
   readonly #storage: BlobStorage
@@ -46,7 +46,7 @@ export class StorageHealth {
     this.#horizons = parts.horizons
   }
 
-  /** `deep` reads every blob; `whole` recomputes the journals from their first entry. */
+  /** `deep` reads every blob. `whole` recomputes the journals from their first entry. */
   async verify({
     tenantId,
     deep = false,
@@ -71,7 +71,7 @@ export class StorageHealth {
     return counts
   }
 
-  /** Both lists side by side, in the order of their paths. A doubt is asked again, since uploads and deletes go on meanwhile. */
+  /** Merges the two lists by path. Each difference is checked again, because uploads and deletions continue in the meantime. */
   async *findings({
     prefix = '',
     after,
@@ -110,7 +110,7 @@ export class StorageHealth {
     }
   }
 
-  /** Sets counters right from the rows that they count; gives what was changed. */
+  /** Corrects the counters to match the rows that they count. Returns the changed counters. */
   repairCounters(): Promise<Repair[]> {
     return this.#apart((client) => repairCounters(client, this.#logged()))
   }
@@ -123,7 +123,7 @@ export class StorageHealth {
     return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
   }
 
-  /** On a connection of its own, since a recount takes its time. */
+  /** Uses its own connection, because a recount takes long. */
   async #apart<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#database.dedicated('assay verify')
     try {
@@ -176,7 +176,7 @@ export class StorageHealth {
     return sound || !(await this.#isKept(row.blob_path)) ? undefined : toFinding('corrupted', row)
   }
 
-  /** Listed, and not given to a reader: gone meanwhile, or a store that does not hold what it shows. */
+  /** The blob is listed but cannot be read. It was deleted in the meantime, or the store is damaged. */
   async #unreadable(row: FileRow): Promise<Finding | undefined> {
     if ((await this.#storage.size(row.blob_path)) === null) return this.#missing(row)
     return (await this.#isKept(row.blob_path)) ? toFinding('corrupted', row) : undefined
@@ -200,13 +200,13 @@ export class StorageHealth {
   }
 }
 
-/** A file in the trash has its blob still. */
+/** Also covers the trash, because a trashed file still has its blob. */
 const toRowsStatement = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
 const keptStatement =
   'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
 
-/** Every path of ours begins with its tenant: the order of paths is that of tenants and paths. */
+/** Paths begin with the tenant's id. Sorting by path is therefore the same as sorting by tenant and path. */
 const getTenantId = (path: string): string => path.split('/')[0]!
 
 const toFinding = (kind: Finding['kind'], row: FileRow): Finding => ({

@@ -5,7 +5,7 @@ import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
 const batch = 64
 const atOnce = 8
-// Ends the batch if the store is unavailable, because each attempt may take its whole time-out.
+// Ends the batch if the store is unavailable, because each attempt may take its full time-out.
 const maxFailures = 8
 
 interface Taken {
@@ -14,9 +14,9 @@ interface Taken {
 }
 
 /**
- * Deletes the blobs that are due in the garbage journal. No transaction is open during store I/O, so there are three steps. The first marks
- * the rows, so that no upload can claim their paths. The second deletes the blobs, the third the rows. Replicas take different rows. The
- * rows of a killed replica are due again after ten minutes.
+ * Deletes the blobs that are due in the garbage journal. No transaction may be open during store I/O, so there are three steps: mark the
+ * rows, so that no upload can claim their paths; delete the blobs; delete the rows. Different replicas mark different rows. The rows of a
+ * killed replica become due again after ten minutes.
  */
 export class Sweeper {
   readonly #pool: Pool
@@ -29,7 +29,9 @@ export class Sweeper {
     this.#onFailed = onFailed
   }
 
-  /** Runs until nothing is due or `goOn`, called before each batch, returns false. `failed`: blobs that the store did not delete. */
+  /**
+   * Runs until nothing is due or `goOn`, called before each batch, returns false. `failed`: number of blobs that the store did not delete.
+   */
   async sweep(goOn: () => boolean | Promise<boolean> = () => true): Promise<{ removed: number; failed: number }> {
     const total = { removed: 0, failed: 0 }
     for (;;) {
@@ -70,7 +72,7 @@ export class Sweeper {
     return { removed: removed.length, failed }
   }
 
-  // Never the blob of a stored or trashed file, whatever the journal contains. Another replica may take the same rows first.
+  // Never deletes the blob of a stored or trashed file, whatever the journal contains. Another replica may have marked the same rows first.
   async #take(): Promise<Taken[]> {
     const { rows: due } = await this.#pool.query<Taken>(
       `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile} ORDER BY d.due_at LIMIT $1`,

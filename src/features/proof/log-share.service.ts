@@ -16,7 +16,7 @@ const maxShares = 100
 const secretBytes = 32
 const suspectPauseMs = 1_000
 
-/** The tenant whose log a token reads. */
+/** The tenant whose log a token can read. */
 export interface LogReader {
   tenantId: string
   shareId: string
@@ -33,7 +33,7 @@ interface FoundReader extends LogReader {
   expiresAt: Date
 }
 
-/** Tokens for an auditor: each reads the log of one tenant, and nothing else. */
+/** Tokens for auditors. Each one can read the log of one tenant and nothing else. */
 export class LogShareService {
   readonly #db: Database
   readonly #ledger: Ledger
@@ -47,7 +47,7 @@ export class LogShareService {
     this.#ledger = parts.ledger
   }
 
-  /** The token is in the answer and nowhere else. */
+  /** Only this response contains the token. */
   create(actor: Actor, days: number): Promise<NewLogShare> {
     const { tenantId } = actor
     const shareId = newId('shr')
@@ -71,7 +71,7 @@ export class LogShareService {
     return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePlace('shr', args) })
   }
 
-  /** Takes effect at once. */
+  /** Takes effect immediately. */
   revoke(actor: Actor, shareId: string): Promise<LogShare> {
     const { tenantId } = actor
     return this.#ledger.change(tenantId, async (tx) => {
@@ -83,8 +83,9 @@ export class LogShareService {
   }
 
   /**
-   * Undefined if the token is unknown, revoked or expired. `isSuspect` applies to tokens from addresses that have sent many failed
-   * credentials. They wait for a lookup together, at most one per second: guesses cost the database next to nothing, and a valid token passes.
+   * Returns undefined if the token is unknown, revoked or expired. `isSuspect` applies to tokens from addresses that have sent many failed
+   * credentials. These tokens share lookups, at most one per second. Guesses therefore cost the database next to nothing, and a valid token
+   * is still accepted.
    */
   async findReader(token: string, { isSuspect }: { isSuspect: boolean }): Promise<LogReader | undefined> {
     const [, tenant, share, secret] = logTokenForm.exec(token) ?? []

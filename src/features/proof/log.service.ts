@@ -22,12 +22,12 @@ import type { Identity } from '../../access/identity.js'
 import type { Database } from '../../platform/db/client.js'
 import { printable } from '../../platform/errors/errors.js'
 
-/** A checkpoint, and the note that it stands in. */
+/** A checkpoint and the signed note that contains it. */
 export interface SignedCheckpoint extends Checkpoint {
   note: string
 }
 
-/** A tenant's journal as a transparency log: checkpoints, tiles and proofs, from the hashes that the ledger keeps. */
+/** A tenant's journal as a transparency log: checkpoints, tiles and proofs, computed from the hashes that the ledger stores. */
 export class LogService {
   readonly #pool: Database['pool']
   readonly #durability: Database['durability']
@@ -41,7 +41,7 @@ export class LogService {
     this.#publicUrl = parts.publicUrl
   }
 
-  /** Covers everything that was answered before it was asked for. */
+  /** Creates a checkpoint that covers every change confirmed before this call. */
   async checkpoint(tenantId: string): Promise<SignedCheckpoint> {
     const { rows } = await this.#pool.query<{ size: number; frontier: Buffer[]; durable: boolean }>({
       name: 'log-head',
@@ -59,7 +59,7 @@ export class LogService {
     return formatVerifierKey(getLogOrigin(this.#publicUrl, tenantId), parseKeyPair(await this.#keys.current()).publicKey)
   }
 
-  /** Undefined where the log does not reach so far. */
+  /** Returns undefined if the log is not long enough. */
   async tile(tenantId: string, { level, place, width }: TilePath): Promise<Buffer | undefined> {
     const from = place * tileWidth
     const found =
@@ -68,12 +68,15 @@ export class LogService {
     return level === 'entries' ? encodeEntryBundle(found as string[]) : Buffer.concat(found as Buffer[])
   }
 
-  /** RFC 6962: the hashes from the leaf up to the root of the log's first `size` entries. Reads one tile or less for each level. */
+  /**
+   * Returns the inclusion proof (RFC 6962) of a leaf: the hashes from the leaf to the root over the first `size` entries. Reads at most one
+   * tile per level.
+   */
   proof(tenantId: string, index: number, size: number): Promise<Buffer[]> {
     return this.#roots(tenantId, getSiblings(index, size))
   }
 
-  /** The reason why the log did not grow from a stored checkpoint, as a sentence. Undefined if it did. */
+  /** Checks whether the log is an extension of a saved checkpoint. Returns the error as a sentence, or undefined if it is. */
   async findNoteError(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)
@@ -92,7 +95,7 @@ export class LogService {
       : `The first ${size} entries of the log ${printable(origin)} are not those of the checkpoint.`
   }
 
-  /** The roots of ranges of leaves, from what is stored of them. */
+  /** Computes the roots of ranges of leaves from the stored hashes. */
   async #roots(tenantId: string, ranges: readonly Range[]): Promise<Buffer[]> {
     const wanted = ranges.map(getStoredHashes)
     const runs = wanted.flat()

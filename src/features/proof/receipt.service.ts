@@ -11,7 +11,7 @@ import type { CallLogService } from '../call-logs/call-log.service.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import type { LogService } from './log.service.js'
 
-/** The entry of a verdict, and what was looked at for it. */
+/** Journal entry of a verdict, with its checks. */
 interface Verdict {
   subject: string
   index: number
@@ -22,7 +22,9 @@ interface Verdict {
   checks: { checks: Receipt['checks']; engine: EngineIdentity | null } | null
 }
 
-/** Receipts of verdicts: made when they are asked for, from the journal alone, so that they outlive their files. */
+/**
+ * Issues receipts of verdicts. They are created on request, only from the journal, so that they remain available after the file is deleted.
+ */
 export class ReceiptService {
   readonly #db: Database
   readonly #keys: Identity['signing']['receipt']
@@ -47,7 +49,7 @@ export class ReceiptService {
     this.#publicUrl = parts.publicUrl
   }
 
-  /** Receipt of a file or of an upload's call. */
+  /** Issues the receipt of a file or of an upload call. */
   async issue(
     attempt: Attempt,
     { fileId, callId }: { fileId?: string | null; callId?: string | null },
@@ -64,7 +66,7 @@ export class ReceiptService {
     const isKnown = isId(noun, id) || (noun === 'call' && isId('evt', id))
     const verdict = isKnown ? await this.#verdict(attempt, noun, id) : undefined
     if (!verdict || !(await this.#involve(attempt, verdict))) throw notFound(noun, id)
-    // Read after the entry, so that it is in it.
+    // Read the checkpoint after the entry, so that the checkpoint covers the entry.
     const { origin, size, note } = await this.#log.checkpoint(tenantId)
     const proof = await this.#log.proof(tenantId, verdict.index, size)
     const key = await this.#keys.current()
@@ -93,18 +95,18 @@ export class ReceiptService {
     return operation === 'upload' && status === 'success' && fileId ? this.#verdict(attempt, 'file', fileId) : undefined
   }
 
-  /** False where the actor may not see the verdict's context; else the call is about that file and context. */
+  /** Returns false if the actor may not see the verdict's context. Otherwise sets the file and the context in the call log row. */
   async #involve(attempt: Attempt, { subject, type, contextKey }: Verdict): Promise<boolean> {
     const { actor } = attempt
     const context = contextKey === null ? undefined : await this.#contexts.find(actor, contextKey)
-    // The context may be deleted.
+    // The context may have been deleted.
     if (!context && actor.contexts) return false
     attempt.involve({ ...(type === 'file.accepted' && { fileId: subject }), ...(context && { context }) })
     return true
   }
 }
 
-/** Claims of a receipt about a verdict: those of the journal entry, and the validated file. */
+/** Returns the claims of a receipt that come from the journal entry and the validated file. */
 function toClaims({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
   const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)

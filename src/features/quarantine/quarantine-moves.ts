@@ -13,9 +13,9 @@ interface Place {
 }
 
 /**
- * Moves quarantined objects of a bucket to another path, because existing download URLs lead to the bucket itself. The object is copied
- * to a reserved path. One transaction then changes the path of the file and puts the old path into the garbage journal. After a crash at
- * any point, the row names one of the two objects, and a sweep deletes the other.
+ * Moves quarantined objects of a bucket to another path, because existing download URLs lead directly to the bucket. The object is copied
+ * to a reserved path. One transaction then changes the path of the file and adds the old path to the garbage journal. After a crash at any
+ * point, the row refers to one of the two objects, and a sweep deletes the other.
  */
 export class QuarantineMoves {
   readonly #db: Database
@@ -38,7 +38,7 @@ export class QuarantineMoves {
     this.#onError = parts.onError
   }
 
-  /** Moves the objects that a killed process, or an unavailable store, left behind. */
+  /** Moves the objects that were left behind by a killed process or an unavailable store. */
   async moveAll(): Promise<number> {
     if (this.#storage.kind !== 'gcs') return 0
     const { rows } = await this.#db.pool.query<Place>(
@@ -49,7 +49,7 @@ export class QuarantineMoves {
     return moved
   }
 
-  /** Like `move`. Reports an error instead of throwing it: `moveAll` repeats the move within a minute. */
+  /** Like `move`, but reports an error instead of throwing it. `moveAll` repeats the move within a minute. */
   async tryMove(place: Place): Promise<boolean> {
     try {
       return await this.move(place)
@@ -59,7 +59,7 @@ export class QuarantineMoves {
     }
   }
 
-  /** False if the object is already moved, or another replica moves it. */
+  /** Returns false if the object is already moved, or if another replica is moving it. */
   async move({ tenantId, fileId }: Place): Promise<boolean> {
     const { rows } = await this.#db.pool.query<{ path: string }>(
       `UPDATE quarantine q SET move_due_at = now() + interval '1 minute' FROM files f
@@ -71,7 +71,7 @@ export class QuarantineMoves {
     throw new Error(`File '${fileId}' was not moved: the sweep took ${maxPaths} paths that were reserved for it.`)
   }
 
-  /** False if the reservation of the new path expired: the sweep deletes the copy. */
+  /** Returns false if the reservation of the new path expired. The sweep then deletes the copy. */
   async #moveFrom(from: string, { tenantId, fileId }: Place): Promise<boolean> {
     const place = `${tenantId}/quarantine`
     const to = await this.#paths.take(tenantId, place)

@@ -15,7 +15,7 @@ import type { ServiceEvents } from '../service-events.js'
 import type { QuarantinedFile } from './quarantine.types.js'
 import type { QuarantineMoves } from './quarantine-moves.js'
 
-/** An infected file, and who of several replicas has scanned it. */
+/** An infected file, and the lease of the replica that scanned it. */
 export interface Infected {
   tenantId: string
   contextId: string
@@ -43,8 +43,9 @@ const quarantined: DatedList = {
 }
 
 /**
- * Files in which a later scan found a virus, and restored files that wait for their scan (without viruses). From the commit of its row on,
- * no replica serves the file. If URLs lead to the store itself, the object is then moved (quarantine-moves.ts).
+ * Lists and changes the quarantine: files in which a later scan found a virus, and restored files that wait for their scan (without
+ * viruses). From the commit of its row on, no replica serves the file. If URLs lead directly to the store, the object is then moved
+ * (quarantine-moves.ts).
  */
 export class QuarantineService {
   readonly #db: Database
@@ -70,7 +71,7 @@ export class QuarantineService {
     this.#serviceEvents = parts.serviceEvents
   }
 
-  /** Nothing where the file is gone, or another replica has it by now. Already quarantined, it has one more report. */
+  /** Does nothing if the file is deleted or leased by another replica. If it is already quarantined, only adds the report. */
   async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
     const viruses = virusesIn(report)
     const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
@@ -98,13 +99,13 @@ export class QuarantineService {
     this.#serviceEvents.emit('blobsReleased')
   }
 
-  /** Latest first. */
+  /** Lists quarantined files, latest first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
     const contextIds = await this.#contexts.idsIn(actor, context)
     return latestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** Makes the file readable until a scan with other signatures finds a virus. Throws 404 if it is not quarantined. */
+  /** Releases the file until a scan with other signatures finds a virus. Throws 404 if it is not quarantined. */
   async release(actor: Actor, fileId: string, reason: string): Promise<{ fileId: string }> {
     return this.#ledger.change(actor.tenantId, async (tx) => {
       const file = await this.#held(tx, actor, fileId)
@@ -128,13 +129,13 @@ export class QuarantineService {
     return { fileId }
   }
 
-  /** Undefined if the file is deleted or its lease was lost. */
+  /** Returns undefined if the file is deleted or its lease was lost. */
   async #taken(
     tx: Transaction,
     { tenantId, fileId, token }: Pick<Infected, 'tenantId' | 'fileId' | 'token'>,
   ): Promise<{ contextKey: string; isNew: boolean } | undefined> {
     if ((await tx.rescanQueue.deleteMany({ where: { tenantId, fileId, leaseToken: token } })).count === 0) return undefined
-    // A restored file may be quarantined for its scan only: the virus is new.
+    // A restored file may be quarantined only until its scan, so the virus is new.
     const [file] = await tx.$queryRaw<{ contextKey: string; isNew: boolean }[]>`
       SELECT c.context_key AS "contextKey", NOT EXISTS (SELECT FROM quarantine q WHERE q.tenant_id = f.tenant_id AND q.file_id = f.file_id AND q.viruses <> '[]') AS "isNew"
       FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id

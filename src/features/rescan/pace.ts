@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { megabyte } from '../../platform/units.js'
 
-/** Minimum cost of a file, because opening and scanning it takes time. */
+/** Minimum cost of a file, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024
-// Unused time that later files may use.
+// Limit of unused time that later files may use.
 const maxAheadMs = 1_000
 
-/** Limits the bytes per second. */
+/** Limits the number of bytes per second. */
 export class Pace {
   readonly #msPerByte: number
   #next = Number.NEGATIVE_INFINITY

@@ -20,7 +20,7 @@ export interface LeasedFile {
   failure: string | null
 }
 
-/** Advances the position of a context and leases the files in between. Undefined if another replica finished the context. */
+/** Advances the position in a context and leases the files passed. Returns undefined if another replica finished the context. */
 export const leaseNextFiles = (pool: Pool, context: LeaseOwner, signatures: string): Promise<LeasedFile[] | undefined> =>
   inTransaction(pool, (client) => advance(client, context, signatures))
 
@@ -69,9 +69,9 @@ async function advance(
 }
 
 /**
- * SQL condition: file `f` needs no scan in rescan `w`, since it has a report with these signatures. A requested rescan repeats the scans that failed.
- * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
- * released these files.
+ * SQL condition: file `f` needs no scan in rescan `w`, because it has a report with these signatures. A requested rescan repeats failed
+ * scans. If the version does not reflect every change of the signatures, it repeats all scans except those that found a virus, because an
+ * admin may have released these files.
  */
 export function isDone(signatures: string, parameter: string): string {
   const isFinal = isExact(signatures)

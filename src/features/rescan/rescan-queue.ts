@@ -4,7 +4,7 @@ import { isVersioned } from '../../inspection/scanners/signatures.js'
 import { isLeaseFree, leaseEnd, leaseReleased, renewLease } from '../../platform/db/lease.js'
 import { isDone, type LeasedFile, type LeaseOwner, leaseNextFiles, leaseSeconds, maxBatchFiles } from './rescan-position.js'
 
-/** A file to scan again. */
+/** A file to be rescanned. */
 export interface DueFile {
   fileId: string
   originalFilename: string
@@ -12,9 +12,9 @@ export interface DueFile {
   checksum: string
   blobPath: string
   report: ValidationReport
-  /** This one included. */
+  /** Number of attempts, including this one. */
   attempts: number
-  /** Why the attempt before failed; null if none failed, or if the service ended during it. */
+  /** Error of the previous attempt. Null if none failed, or if the service stopped during it. */
   failure: string | null
 }
 
@@ -29,7 +29,7 @@ export interface Result {
   report: ValidationReport | null
   bytes: number
   failed: boolean
-  /** Why the file was given up. */
+  /** Error because of which the file was skipped. */
   failure?: string
 }
 
@@ -39,8 +39,8 @@ interface ContextRow {
 }
 
 /**
- * Assigns the files of a rescan to replicas. The position in each context is a row, and so is each file that a replica scans,
- * leased by the database's clock. Replicas take turns at both. When a replica dies, another takes its files after their lease.
+ * Assigns the files of a rescan to replicas. The position in each context is a row, and so is each file that a replica is scanning. Both
+ * are leased by the database's clock, in turn. If a replica dies, another one takes over its files when their lease expires.
  */
 export class RescanQueue {
   readonly #pool: Pool
@@ -49,12 +49,12 @@ export class RescanQueue {
     this.#pool = pool
   }
 
-  /** Files that no other replica has; undefined if there are none. `isNewest`: no replica has seen newer signatures. */
+  /** Returns files that no other replica has, or undefined if there are none. `isNewest`: no replica has seen newer signatures. */
   async take({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     return (await this.#takeDue({ signatures, isNewest }, token)) ?? (await this.#takeNext(signatures, token))
   }
 
-  /** Writes the results of files that are still the token's. Returns their number. */
+  /** Writes the results of files that the token still owns. Returns their number. */
   async keep({ tenantId, contextId, token }: Batch, signatures: string, results: readonly Result[]): Promise<number> {
     const rows = results.map(({ fileId, report, bytes, failed, failure }) => ({
       file_id: fileId,
@@ -79,7 +79,7 @@ export class RescanQueue {
     await renewLease(this.#pool, { table: 'rescan_queue', key: { tenant_id: tenantId }, token, seconds: leaseSeconds })
   }
 
-  /** Releases the batch for `seconds`. Only attempts of `suspects` count: during these the scanner became unavailable. */
+  /** Releases the batch for `seconds`. The attempt counts only for `suspects`, during whose scan the scanner became unavailable. */
   async giveBack({ tenantId, contextId, token }: Batch, seconds: number, suspects: readonly string[]): Promise<void> {
     await this.#pool.query(
       `UPDATE rescan_queue SET ${leaseReleased('$3')}, attempts = attempts - CASE WHEN file_id = ANY ($4) THEN 0 ELSE 1 END
@@ -102,7 +102,7 @@ export class RescanQueue {
     await this.#pause(tenantId, contextId)
   }
 
-  /** Path of the file's blob now; undefined if the file was deleted. A move of a quarantined object changes it. */
+  /** Current path of the file's blob. Undefined if the file was deleted. Moving a quarantined object changes the path. */
   async blobPath({ tenantId }: Batch, fileId: string): Promise<string | undefined> {
     const { rows } = await this.#pool.query<{ path: string }>(
       'SELECT blob_path AS path FROM files WHERE tenant_id = $1 AND file_id = $2',
@@ -117,8 +117,8 @@ export class RescanQueue {
   }
 
   /**
-   * Finishes the rescans that have no file left. Uploads that were in progress when a rescan began may still have used the signatures
-   * before: after ten minutes, it examines the newest files once more.
+   * Finishes the rescans that have no files left. Uploads in progress at the start of a rescan may still have used the previous signatures.
+   * Therefore it checks the newest files once more after ten minutes.
    */
   async finish(): Promise<void> {
     const { rows } = await this.#pool.query<ContextRow>(
@@ -143,8 +143,9 @@ export class RescanQueue {
   }
 
   /**
-   * Restored files, and files whose attempt failed or whose replica died. The latter are taken one at a time: a file that ends the
-   * service or the scanner then costs no other file an attempt. A scanner with older signatures takes no file that waits for newer ones.
+   * Returns restored files, and files whose attempt failed or whose replica died. The latter are returned one at a time, so that a file
+   * that crashes the service or the scanner costs no other file an attempt. A scanner with older signatures gets no file that waits for
+   * newer ones.
    */
   async #takeDue({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
@@ -166,7 +167,7 @@ export class RescanQueue {
     return this.#batchOf({ tenantId, contextId, token }, signatures, taken)
   }
 
-  /** The next files of the context that had its last turn longest ago. */
+  /** Returns the next files of the context that was processed least recently. */
   async #takeNext(signatures: string, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow>(
       'SELECT tenant_id, context_id FROM rescans WHERE NOT walked AND signatures = $1 ORDER BY taken_at LIMIT 8',
@@ -180,7 +181,7 @@ export class RescanQueue {
     return undefined
   }
 
-  /** Without the files that are deleted, already scanned, or in a context that no longer scans: these are done. */
+  /** Removes files that are deleted, already scanned, or in a context that no longer scans. They count as processed. */
   async #batchOf(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
     const described = await this.#described(context, signatures, [...byId.keys()])
@@ -207,7 +208,7 @@ export class RescanQueue {
     )
   }
 
-  /** Newest first, without files that are deleted or need no scan any more. */
+  /** Newest first, without files that are deleted or no longer need a scan. */
   async #described(
     { tenantId, contextId }: Pick<Batch, 'tenantId' | 'contextId'>,
     signatures: string,
@@ -226,7 +227,7 @@ export class RescanQueue {
   }
 }
 
-/** SQL condition: the restored file of `queued` is quarantined until it is scanned with other signatures than `parameter`. */
+/** SQL condition: the restored file of `queued` stays in quarantine until it is scanned with signatures other than `parameter`. */
 const waitsForOthers = (queued: string, parameter: string): string =>
   `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${queued}.tenant_id AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

@@ -11,7 +11,7 @@ import type { ServiceEvents } from '../service-events.js'
 import { type RescanProgress, RescanStatus } from './rescan.types.js'
 
 const stateKey = 'rescan'
-/** Versions of signatures that are remembered. An older version counts as new. */
+/** Number of signature versions to remember. An older version counts as new. */
 const maxRemembered = 100
 
 interface Row extends Omit<RescanProgress, 'status'> {
@@ -20,14 +20,14 @@ interface Row extends Omit<RescanProgress, 'status'> {
   pausedAt: Date | null
 }
 
-/** Rescans of stored files: their start, by new signatures or on request, and their progress. rescanner.ts does the work. */
+/** Starts rescans of stored files, on request or after new signatures, and reports their progress. rescanner.ts does the scanning. */
 export class RescanService {
   readonly #db: Database
   readonly #contexts: FileContextService
   readonly #serviceEvents: ServiceEvents
   readonly #scanner: Promise<Pick<VirusScanner, 'identity'>> | undefined
 
-  /** `scanner` is opened while the services are built. Undefined on the command line, which starts no rescan. */
+  /** `scanner` is still being opened while the services are created. Undefined on the command line, which starts no rescan. */
   constructor(parts: {
     db: Database
     contexts: FileContextService
@@ -40,7 +40,7 @@ export class RescanService {
     this.#scanner = parts.scanner
   }
 
-  /** Current signatures of the scanner. Throws `scannerUnavailable`, also if no scanner is configured. */
+  /** Returns the current signatures of the scanner. Throws `scannerUnavailable`, also if no scanner is configured. */
   async signatures(): Promise<Signatures> {
     const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
@@ -85,8 +85,8 @@ export class RescanService {
   }
 
   /**
-   * The newest signatures of any replica: a restored file without a report by them waits for its scan. Null if no scanner is configured.
-   * While the scanner is unavailable, those that were seen last; if there are none, every restored file waits.
+   * The newest signatures of any replica. A restored file without a report by them waits for its scan. Null if no scanner is configured.
+   * While the scanner is unavailable, these are the last known signatures. If none are known, every restored file waits.
    */
   async newestSignatures(): Promise<string | null> {
     const identity = await (await this.#scanner)?.identity().catch(() => undefined)
@@ -112,7 +112,7 @@ export class RescanService {
       current.madeAt,
     ])
     const { latest: newest } = rows[0]!
-    // Files that failed with the signatures before get all their attempts again.
+    // Files that failed with the previous signatures get the full number of attempts again.
     if (newest === current.signatures) await this.#resetAttempts()
     return newest
   }
@@ -129,7 +129,7 @@ export class RescanService {
       )
   }
 
-  /** Files of all tenants that failed in the current rescans, for readiness. Undefined if there are none. */
+  /** Number of files of all tenants that failed in the current rescans, for the readiness check. Undefined if there are none. */
   async failures(): Promise<{ waiting: number; givenUp: number; reason: string | null } | undefined> {
     const { rows } = await this.#db.pool.query<{ waiting: number; givenUp: number; reason: string | null }>(
       `SELECT q.files AS waiting, w.files AS "givenUp", coalesce(q.failure, w.failure) AS reason
@@ -140,7 +140,7 @@ export class RescanService {
     return waiting + givenUp > 0 ? rows[0] : undefined
   }
 
-  /** For the metrics, of all tenants. */
+  /** Counts of all tenants, for the metrics. */
   async counts(): Promise<{ contextsUnderWay: number; filesQuarantined: number }> {
     const { rows } = await this.#db.pool.query<{ contextsUnderWay: number; filesQuarantined: number }>(
       `SELECT (SELECT count(*) FROM rescans WHERE finished_at IS NULL)::int AS "contextsUnderWay", (SELECT count(*) FROM quarantine)::int AS "filesQuarantined"`,
@@ -156,7 +156,7 @@ export class RescanService {
 }
 
 function toProgress({ contextId: _, isScanning, pausedAt, ...row }: Row): RescanProgress {
-  // Files that were deleted in the meantime were not scanned.
+  // Files deleted in the meantime were not scanned.
   return { ...row, status: getStatus({ ...row, isScanning, pausedAt }), ...(row.finishedAt && { files: row.filesDone }) }
 }
 
@@ -180,7 +180,7 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress continues with the new signatures even without the policy, because an admin may have requested it.
+// A rescan in progress continues with the new signatures even if the policy is off, because an admin may have requested it.
 const beginningEverywhere = `
 INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)
 SELECT c.tenant_id, c.context_id, $1, false, now(), now(), t.files FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
@@ -191,7 +191,8 @@ ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <
 // The newest signatures.
 const latest = `value->-1->>'signatures'`
 
-// Locks the row, so that one of several replicas adds new signatures. Signatures older than the latest belong to an outdated scanner.
+// Locks the row, so that only one of several replicas adds new signatures. Signatures older than the latest ones come from an outdated
+// scanner.
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
 ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE

@@ -22,7 +22,7 @@ const keepEveryMs = 250
 const pauseSeconds = 30
 const maxAttempts = 3
 const retrySeconds = 30
-// Readiness shows these to unauthenticated clients: no details of a file.
+// The readiness check shows these to unauthenticated clients, so they contain no details of a file.
 const failures = {
   scanner: 'the scanner fails on the file',
   storage: 'the store does not return the content',
@@ -43,7 +43,7 @@ interface Parts {
   logger: Logger
 }
 
-/** A dependency of every rescan is unavailable: the file is not the cause, unless it made the scanner unavailable. */
+/** A dependency of every rescan is unavailable. The file is not the cause, unless it crashed the scanner. */
 class Unavailable extends Error {
   constructor(
     readonly dependency: 'scanner' | 'storage',
@@ -54,9 +54,9 @@ class Unavailable extends Error {
 }
 
 /**
- * Scans stored files again, on every replica, a few at a time and at a bounded rate, after all uploads that wait for a worker or for the
- * scanner. While the scanner or the store is unavailable, it pauses. A file that fails is tried again later, up to three times, and holds
- * up no other file. When a replica dies, another continues.
+ * Rescans stored files on every replica: a few at a time, at a limited rate, and after all uploads that wait for a worker or for the
+ * scanner. Pauses while the scanner or the store is unavailable. A file that fails is retried later, up to three times, without delaying
+ * other files. If a replica dies, another one continues.
  */
 export class Rescanner {
   readonly #parts: Parts
@@ -135,7 +135,7 @@ export class Rescanner {
     this.#noticed = { signatures, at: performance.now() }
   }
 
-  /** Writes results early: a replica that dies then leaves few files to be scanned twice. */
+  /** Writes results early, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
     const { queue } = this.#parts
     const renewing = setInterval(() => void queue.renew(batch).catch(() => {}), renewEveryMs).unref()
@@ -164,7 +164,7 @@ export class Rescanner {
       }
     }
     try {
-      // A scanner that does not work costs no file an attempt.
+      // A broken scanner costs no file an attempt.
       if (waiting.length > 0) await this.#parts.scanner.prove()
       await Promise.all(Array.from({ length: maxConcurrentScans }, work))
       await flush()
@@ -179,7 +179,10 @@ export class Rescanner {
     throw failure
   }
 
-  /** Undefined if the file was quarantined or waits for its next attempt. Throws if the rest of the batch cannot be scanned now either. */
+  /**
+   * Returns undefined if the file was quarantined or waits for its next attempt. Throws if the rest of the batch cannot be scanned now
+   * either.
+   */
   async #scanOne(batch: Batch, file: DueFile, signatures: string): Promise<Result | undefined> {
     const { signal } = this.#closed
     if (file.attempts > maxAttempts)
@@ -205,7 +208,7 @@ export class Rescanner {
     return isInfected ? undefined : { fileId: file.fileId, report, bytes: file.sizeBytes, failed: false }
   }
 
-  /** A quarantined object may have been moved since the batch was taken. */
+  /** A quarantined object may have been moved since the batch was leased. */
   async #open(batch: Batch, file: DueFile) {
     const { contents, queue } = this.#parts
     const opened = await contents.open(file)
@@ -228,12 +231,12 @@ export class Rescanner {
       await quarantine.add({ ...batch, ...file, report })
     } catch (error) {
       logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. It is tried again.')
-      // Not bounded: a file with a virus must not remain available. Throws if the database is unavailable.
+      // Without a limit, because an infected file must not remain available. Throws if the database is unavailable.
       await this.#retryLater(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
     }
   }
 
-  /** The file's own failure counts. If nothing can be scanned now, throws: the batch waits. */
+  /** Counts a failure caused by the file itself. If nothing can be scanned now, throws, and the batch waits. */
   async #scanFailed(batch: Batch, file: DueFile, signatures: string, error: unknown): Promise<Result | undefined> {
     if (error instanceof AssayError && error.code === 'overloaded') throw error
     await this.#assertAvailable()
@@ -271,7 +274,7 @@ export class Rescanner {
   ): Promise<Result | undefined> {
     const { scanner, logger } = this.#parts
     const engine = await scanner.identity()
-    // The attempts were made with other signatures.
+    // Earlier attempts were made with other signatures.
     if (signaturesOf(engine) !== signatures) {
       await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
       return undefined

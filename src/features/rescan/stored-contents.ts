@@ -14,10 +14,10 @@ interface Opened {
 
 type Stored = Pick<DueFile, 'blobPath' | 'sizeBytes' | 'checksum'>
 
-// Up to this size, the built-in engine scans a content in memory, without a worker.
+// Up to this size, the built-in engine scans a file in memory, without a worker.
 const maxBytesInMemory = 64 * 1024
 
-/** Contents of stored files for a scanner, which may open them several times. */
+/** Provides the contents of stored files to a scanner, which may open them several times. */
 export class StoredContents {
   readonly #storage: BlobStorage
   readonly #spool: Spool
@@ -30,7 +30,7 @@ export class StoredContents {
     this.#inSpool = parts.inSpool
   }
 
-  /** Undefined if the content is missing or differs from the uploaded one. Throws `storageUnavailable`. */
+  /** Returns undefined if the content is missing or differs from the uploaded one. Throws `storageUnavailable`. */
   async open(file: Stored): Promise<Opened | undefined> {
     try {
       return this.#storage instanceof LocalStorage ? await this.#local(this.#storage, file) : await this.#fetched(file)
@@ -40,7 +40,7 @@ export class StoredContents {
     }
   }
 
-  /** Throws if files cannot be read at all: the failure of one file is then not its own. */
+  /** Throws if no files can be read at all, so that a failure is not attributed to a single file. */
   async ready(): Promise<void> {
     await Promise.all([this.#storage.ready(), this.#spool.ready()])
   }

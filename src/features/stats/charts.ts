@@ -48,7 +48,7 @@ const toChart = <Point>({ period }: Args, buckets: number[], toPoint: (bucket: n
   },
 })
 
-/** Reads each chart with one statement from the counters. A year by hour has 8,760 points. */
+/** Reads each chart from the counters with one statement. An hourly chart of a year has 8,760 points. */
 export class Charts {
   readonly #db: Database
 
@@ -70,7 +70,7 @@ export class Charts {
     })
   }
 
-  /** Computes the state at the end of each bucket backwards from the current state. */
+  /** Computes the state at the end of each bucket, backwards from the current state. */
   async storage(actor: Actor, args: Args): Promise<Chart<StoragePoint>> {
     const columns: UsageColumn[] = ['files_uploaded', 'bytes_uploaded', 'files_deleted', 'bytes_deleted']
     const { buckets, getUsage, current } = await this.#count(actor, args, columns)

@@ -17,7 +17,7 @@ const dayMs = 86_400_000
 const selectUsage = (where: string) =>
   `SELECT to_jsonb(u) FROM (SELECT ${usageColumns.map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`).join(', ')} FROM ${currentUsage} u WHERE u.tenant_id = $1 AND ${where}) u`
 
-/** Reads statistics from the counters of the ledger only, so that their cost does not depend on the size of the logs. */
+/** Reads statistics only from the counters of the ledger, so that their cost does not depend on the size of the logs. */
 export class StatsService {
   readonly #db: Database
 
@@ -27,7 +27,7 @@ export class StatsService {
 
   async overview(actor: Actor): Promise<Stats> {
     const today = startOfDay(currentTime())
-    // One statement, so that all numbers are of the same snapshot.
+    // One statement, so that all numbers come from the same snapshot.
     const { rows } = await this.#db.reads.query<OverviewRow>({
       name: 'stats-overview',
       text: overviewStatement,

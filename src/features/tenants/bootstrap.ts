@@ -9,7 +9,7 @@ import type { UserService } from '../users/user.service.js'
 import type { WelcomeService } from '../users/welcome.service.js'
 import type { TenantService } from './tenant.service.js'
 
-// Advisory lock, any constant: if several replicas start on an empty database, only one creates the first tenant.
+// Advisory lock with an arbitrary id. If several replicas start on an empty database, only one of them creates the first tenant.
 const bootstrapLock = 4_207_002
 
 /** On the first start, creates a tenant, an API key and a dashboard user. Undefined if that was done before. */
@@ -25,12 +25,12 @@ export async function bootstrap(
     if (await isDone(database)) return undefined
     await saveState(database, { done: false })
     const { rows } = await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenants ORDER BY tenant_id LIMIT 1')
-    // A tenant without a user is from a start that was killed. Complete it.
+    // A tenant without a user was left by a start that was killed. Complete it.
     const tenantId = rows[0]?.tenant_id ?? (await services.tenants.create({ name: 'Default' })).tenantId
     const actor = systemActor(tenantId)
     const { apiKey: configuredSecret, adminEmail, adminPassword } = config.bootstrap
     const secret = configuredSecret ?? newApiKeySecret()
-    // A start that was killed may have created the key with the configured secret.
+    // A killed start may have already created the key with the configured secret.
     await services.apiKeys.create(actor, { name: 'First key', scopes: [...scopes] }, { secret }).catch((error) => {
       if (!configuredSecret || getSqlErrorKind(error) !== 'duplicate') throw error
     })

@@ -26,7 +26,7 @@ export class TenantDeletion {
   /** Suspends the tenant and stores the deletion. `finish` does the rest. */
   async begin(tenantId: string): Promise<void> {
     await inTransaction(this.#pool, async (client) => {
-      // The lock of the move lane: earlier changes are committed first.
+      // Takes the tenant's lock, so that all earlier changes are committed first.
       await client.query('SELECT 1 FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE', [tenantId])
       await client.query(`UPDATE tenants SET status = 'suspended', updated_at = now() WHERE tenant_id = $1`, [tenantId])
       await client.query(
@@ -41,7 +41,7 @@ export class TenantDeletion {
     return (await this.#state(tenantId)) !== undefined
   }
 
-  /** Continues all deletions that were interrupted. */
+  /** Continues all interrupted deletions. */
   async finishAll(): Promise<void> {
     const { rows } = await this.#pool.query<{ key: string }>('SELECT key FROM service_state WHERE starts_with(key, $1)', [
       keyPrefix,
@@ -73,7 +73,7 @@ export class TenantDeletion {
       if (this.#stopped) return false
       await this.#pool.query('DELETE FROM tenants WHERE tenant_id = $1', [tenantId])
     } catch (error) {
-      // A file that was committed in the meantime refers to a deleted row.
+      // A file committed in the meantime refers to a deleted row.
       if ((error as DatabaseError).code !== foreignKeyViolation) throw error
       return false
     }

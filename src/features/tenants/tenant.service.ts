@@ -57,7 +57,7 @@ export class TenantService {
     })
   }
 
-  /** Takes effect on open sessions too. */
+  /** Also takes effect on open sessions. */
   requireSecondFactor(actor: Actor, secondFactorRequired: boolean): Promise<Tenant> {
     return this.#change(actor, () => ({ secondFactorRequired }))
   }

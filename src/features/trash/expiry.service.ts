@@ -8,7 +8,7 @@ import type { ServiceEvents } from '../service-events.js'
 import { purgeDue } from './purge.js'
 
 const tenantsAtOnce = 200
-// An upload of the same tenant waits for one batch at most.
+// Limits the time that an upload of the same tenant waits.
 const filesAtOnce = 100
 
 /** Result of one run. */
@@ -25,9 +25,9 @@ interface Due {
 }
 
 /**
- * Deletes files beyond the retention of their context, and permanently deletes files whose time in the trash has ended. Works in small
- * batches with a pause after each. The tenant's lock is held while a batch checks the current policy and holds. Any replica may process
- * any batch. The next one no longer finds the processed files.
+ * Deletes files that exceed the retention of their context, and permanently deletes files that exceed their time in the trash. Works in
+ * small batches with a pause after each one. While a batch checks the current policy and holds, it has the tenant's lock. Any replica may
+ * process any batch, because processed files no longer match.
  */
 export class ExpiryService {
   readonly #db: Database
@@ -40,7 +40,7 @@ export class ExpiryService {
     this.#ledger = ledger
   }
 
-  /** Until nothing is due any more, or `goOn` (asked before each batch) says no. What fails in one context keeps no other. */
+  /** Runs until nothing is due or `goOn`, called before each batch, returns false. A failure in one context does not affect the others. */
   async expire({
     goOn = () => true,
     onFailed,
@@ -64,7 +64,9 @@ export class ExpiryService {
     return total
   }
 
-  /** The contexts of the next tenants that have something to do, in an order of chance: replicas begin in different places. */
+  /**
+   * Returns the contexts of the next tenants that have something to delete, in random order, so that replicas start in different places.
+   */
   async #due(after: string): Promise<{ tenants: string[]; due: Due[] }> {
     const { rows } = await this.#db.pool.query<{ tenant_id: string }>(
       `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
@@ -102,7 +104,7 @@ export class ExpiryService {
     }
   }
 
-  /** From the oldest file on, until one is reached that is not due. */
+  /** Deletes files from the oldest one on, up to the first file that is not due. */
   async #delete({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
     let deleted = 0
     for (let after = ''; ; ) {
@@ -123,7 +125,7 @@ export class ExpiryService {
     }
   }
 
-  /** Undefined if the run must stop. Afterwards pauses for at least the same time, so that other calls can proceed. */
+  /** Returns undefined if the run must stop. After the batch, pauses for at least the same time, so that other calls can proceed. */
   async #paced<T>(goOn: () => boolean, batch: () => Promise<T>): Promise<T | undefined> {
     if (!goOn()) return undefined
     const began = performance.now()
@@ -144,7 +146,7 @@ interface OldFile {
   is_kept: boolean
 }
 
-// In the order of their ids, which is that of their age. What is in quarantine is purged from there.
+// In order of their ids, which is the order of age. Quarantined files are excluded: they are purged from the quarantine.
 const oldFiles = `
 SELECT f.file_id, f.context_id, c.context_key, f.original_filename, f.size_bytes, c.retention_days,
   f.created_at <= now() - make_interval(days => c.retention_days) AS is_due,

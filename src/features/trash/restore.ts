@@ -5,8 +5,8 @@ import type { Actor } from '../../platform/actor.js'
 import { conflict, notFound } from '../../platform/errors/errors.js'
 
 /**
- * SQL condition: the context's current policy still keeps the trashed file `t`. A file that fails it is no longer listed and
- * cannot be restored, although the sweep may not have purged it yet (see `purgeDue`).
+ * SQL condition: according to the context's current policy, trashed file `t` can still be restored. A file that does not match is no longer
+ * listed and cannot be restored, even if it was not purged yet (see `purgeDue`).
  */
 export const isRestorable = 'c.trash_days > 0 AND t.deleted_at > now() - make_interval(days => c.trash_days)'
 
@@ -25,7 +25,7 @@ export interface Restored {
 }
 
 /**
- * Restores a file under the tenant's lock. `signatures` are the scanner's newest, or null without a scanner: a file without a report by
+ * Restores a file under the tenant's lock. `signatures` are the scanner's newest, or null without a scanner. A file without a report by
  * them is quarantined until it is scanned. `isMoved`: quarantined objects of this store are moved.
  */
 export async function restore(
@@ -50,8 +50,8 @@ export async function restore(
   return { context: { contextId, contextKey }, audit: [audit], awaitsScan: stale.length > 0 }
 }
 
-// Its bytes never stopped counting. The deletion is taken back in the statistics too, so that what came less what went is what is held.
-// Without a virus in its row, a quarantined file waits for its scan only. A scan that began before the deletion loses its token: it may
+// Its bytes were counted all the time. The statistics also revert the deletion, so that uploads minus deletions equal the stored files. A
+// quarantined file whose row has no virus only waits for its scan. A scan that started before the deletion loses its token, because it may
 // have used older signatures.
 const statement = `
 WITH back AS (DELETE FROM trash WHERE tenant_id = $1 AND file_id = $2 RETURNING *),

@@ -50,7 +50,7 @@ export class TrashService {
     return latestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
-  /** The restored file. Throws 404, and 409 if its context is disabled. */
+  /** Restores a file. Throws 404, and 409 if its context is disabled. */
   async restore(attempt: Attempt, fileId: string): Promise<File> {
     const { actor } = attempt
     const { ledger, rescans, storage, files } = this.#parts

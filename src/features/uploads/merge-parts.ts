@@ -8,7 +8,7 @@ const largeClass = classBounds.length
 const partsPerMerge = 16
 
 export const largePartBytes = megabyte
-/** One part of the first class, and at most 15 of each other class. */
+/** One part of the first class, and at most 15 parts of every other class. */
 export const maxSmallParts = 1 + (largeClass - 1) * (partsPerMerge - 1)
 
 /**

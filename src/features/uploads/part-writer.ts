@@ -30,7 +30,7 @@ export class PartWriter {
     this.#token = token
   }
 
-  /** Resolves to the upload with the new offset when the bytes are durable. Throws `NoRoom` if a quota is too small for them. */
+  /** Resolves to the upload with the new offset once the bytes are durable. Throws `NoRoom` if they exceed a quota. */
   async add(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
     const { rows, storage, spool } = this.#parts
     const { reserved, ...room } = await rows.reserve(upload, content.size, this.#token)
@@ -57,13 +57,14 @@ export class PartWriter {
       await storage.put(path, content, { contentType: 'application/octet-stream' })
       faultPoint('part.stored')
       const result = await rows.addPart(upload, { start, size: content.size, path }, this.#token).catch(async (error) => {
-        // The statement has not run. Otherwise a tenant could store bytes without quota, by overloading its share of the database.
+        // The statement has not run. If its bytes were kept, a tenant could store them without quota by overloading its share of the
+        // database.
         if (error instanceof AssayError && error.code === 'overloaded') await storage.remove(path).catch(() => {})
         throw error
       })
       if (result === 'added') return
       if (result === 'overtaken') throw interruption()
-      // The sweep has taken the reserved paths early, for example because a clock was set.
+      // The sweep took the reserved paths early, for example because a clock was changed.
       paths.forget(place)
       if (tries === maxPaths) throw storageUnavailable('Storing a part of the upload took too long. Retry later.')
     }

@@ -21,7 +21,7 @@ interface Reception {
   /** Digest of the whole body. The body is then a single part, which is stored only if the digest matches. */
   checksum: Checksum | undefined
   interrupted: AbortSignal
-  /** Stores a part. The next call follows when it has settled. */
+  /** Stores a part. It is not called again until the previous call has settled. */
   storePart(content: Content): Promise<void>
 }
 
@@ -80,7 +80,7 @@ export async function receiveParts(request: IncomingMessage, reception: Receptio
   }
 }
 
-/** The chunks of a body, part by part. */
+/** Yields the chunks of a body, part by part. */
 class BodyParts {
   received = 0
   ended = false
@@ -96,7 +96,7 @@ class BodyParts {
     const { maxBytes: most, checksum } = this.#reception
     const began = performance.now()
     for (let size = 0; checksum || !isFull(size, began); ) {
-      // `for await` would end the body with the part.
+      // `for await` would close the body at the end of a part.
       const next = await this.#incoming.next()
       if (next.done) {
         this.ended = true
@@ -128,8 +128,8 @@ const toResumableError = (error: AssayError): AssayError =>
   })
 
 /**
- * Throws if the body of a request has more than `left` bytes, for a request that adds nothing to its upload. Reads a body without
- * Content-Length up to the first byte too many.
+ * Throws if the body contains more than `left` bytes. For requests that add nothing to their upload. If there is no Content-Length, reads
+ * the body up to the first excess byte.
  */
 export async function rejectBytesBeyond(request: IncomingMessage, left: number, idleMs: number): Promise<void> {
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
@@ -153,6 +153,6 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
   }
 }
 
-/** The error for bytes beyond the declared length. */
+/** Returns the error for bytes beyond the declared length. */
 export const beyondLength = (left: number) =>
   badUserInput([{ field: 'body', message: `must be at most the ${left} bytes that the upload has left` }])

@@ -10,9 +10,9 @@ import { largePartBytes, maxSmallParts } from './merge-parts.js'
 import { maxUnfinished, tooMuchUnfinished, type Unfinished } from './unfinished-uploads.js'
 import type { UploadRoom } from './upload-quota.js'
 
-/** Maximum duration of an upload, and time for which its outcome is stored. */
+/** Maximum duration of an upload, and how long its outcome is stored. */
 export const lifeMs = 24 * 3_600_000
-// Parts outlive their upload, so that a validation that started in time can read them.
+// Parts outlive their upload, so that a validation that started in time can still read them.
 const partLifeMs = 3_600_000
 const leaseSeconds = 5
 const firstRetrySeconds = 5
@@ -165,15 +165,15 @@ export class ResumableUploadService {
     return rows.slice(0, large === -1 ? rows.length : large).reverse()
   }
 
-  /** The quotas and what counts against them. */
+  /** Returns the quotas and the storage that counts against them. */
   async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadRoom> {
     const { rows } = await this.#db.query<{ room: UploadRoom }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
     return assertTenantExists(rows[0]!.room, uploadId)
   }
 
   /**
-   * Counts `added` bytes against the quotas before they are stored, until `addPart` or the end of the lock. `reserved` is false if a
-   * quota is too small, and null if another request has the lock.
+   * Reserves `added` bytes against the quotas before they are stored, until `addPart` or the end of the lock. `reserved` is false if they
+   * exceed a quota, and null if another request has the lock.
    */
   async reserve(
     { tenantId, uploadId }: ResumableUpload,
@@ -188,8 +188,8 @@ export class ResumableUploadService {
   }
 
   /**
-   * Adds a part that ends `added` reserved bytes after the offset. It replaces the parts from its start on. `overtaken`: the upload has
-   * another offset, another request has its lock, or it has expired. `swept`: the sweep has the part's path.
+   * Adds a part that ends `added` reserved bytes after the offset. It replaces the parts from its start on. `overtaken`: the upload has a
+   * different offset, another request has its lock, or it has expired. `swept`: the sweep has taken the part's path.
    */
   async addPart(
     { tenantId, uploadId, offsetBytes, expiresAt }: ResumableUpload,
@@ -214,7 +214,7 @@ export class ResumableUploadService {
       ],
     )
     if (rows[0]!.added) return 'added'
-    // The sweep may have forgotten the path before the blob was written.
+    // The sweep may have removed the path before the blob was written.
     await this.#db.query(
       'INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at',
       [tenantId, part.path],
@@ -222,7 +222,7 @@ export class ResumableUploadService {
     return rows[0]!.leased ? 'overtaken' : 'swept'
   }
 
-  /** Remembers that the complete upload could not be validated. `isRead`: the attempt has read its bytes, so the next one waits longer. */
+  /** Records that the complete upload could not be validated. `isRead`: the attempt has read its bytes, so the next one waits longer. */
   async postpone(
     { tenantId, uploadId, decisionAttempts }: ResumableUpload,
     { code, message, details }: PublicError,

@@ -33,11 +33,11 @@ interface Parts extends StoreParts {
   prefix: string
   /** Authenticates the request. */
   createCall(request: Request): Promise<Call>
-  /** Called with what is not the caller's fault. */
+  /** Called with errors that the client did not cause. */
   onError(error: unknown): void
 }
 
-/** A request of the protocol. */
+/** A request of the tus protocol. */
 interface UploadRequest {
   request: Request
   response: Response
@@ -47,7 +47,7 @@ interface UploadRequest {
   uploadId: string
 }
 
-/** Resumable uploads: the protocol of https://tus.io, version 1.0.0. */
+/** Handler for resumable uploads: https://tus.io, version 1.0.0. */
 export function createResumableUploads(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   router.all([path, `${path}/:uploadId`], async (request, response) => {
@@ -92,7 +92,7 @@ const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
 async function answer(parts: Parts, turn: UploadRequest): Promise<void> {
   const { call, method, request } = turn
-  // A rejected creation is logged as a rejected upload. Later requests are logged when the upload ends.
+  // A rejected creation is logged as a rejected upload. All later requests are logged when the upload ends.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, () => {
       assertVersion(request.headers)
@@ -108,7 +108,7 @@ async function answer(parts: Parts, turn: UploadRequest): Promise<void> {
     return call.withBody(unloggedUpload, async () => {
       assertVersion(request.headers)
       const upload = await parts.rows.find(call.requireActor(), turn.uploadId)
-      // Reads only the row: clients repeat this request while the file cannot be validated.
+      // Reads only the row, because clients repeat this request while the file cannot be validated.
       if (upload.outcome) throw new Decided(upload, upload.outcome)
       assertNotPostponed(upload)
       return runProtocol(parts, turn)
@@ -152,7 +152,7 @@ async function runProtocol(
     throw badUserInput([{ field: 'request', message: ((await tusResponse?.text()) ?? '').trim() }])
   response.set(call.responseHeaders)
   tusResponse.headers.forEach((value, name) => {
-    // Other origins are answered by the edge, if at all.
+    // CORS requests of other origins are answered by the CORS handler, if at all.
     if (!name.startsWith('access-control-')) response.setHeader(name, value)
   })
   if (store.outcome) response.set(toFileIdHeader(store.outcome))
@@ -200,14 +200,14 @@ function sendFailure({ onError }: Parts, turn: UploadRequest, error: unknown): v
   }
   const publicError: PublicError = toPublicError(error)
   if (publicError.code === 'internal_server_error') onError(error)
-  // Clients take any other status of a HEAD for the end of their upload, and begin a new one.
+  // Clients interpret any other status of a HEAD response as the end of their upload, and start a new one.
   const isLocked = method === 'HEAD' && (httpStatus[publicError.code] === 503 || httpStatus[publicError.code] === 500)
   const status = isLocked ? 423 : error instanceof ProtocolError ? error.status : undefined
   if (status === 412) response.setHeader('Tus-Version', tusVersion)
   sendError(request, response, publicError, call.id, status)
 }
 
-/** Returns the outcome, also to a repeated last PATCH whose response was lost. */
+/** Returns the outcome, even to a repeated last PATCH whose response was lost. */
 function sendOutcome({ request, response, call, method }: UploadRequest, { upload, outcome }: Decided): void {
   if ('error' in outcome) {
     sendError(request, response, outcome.error, call.id, method === 'HEAD' ? 410 : undefined)

@@ -29,7 +29,7 @@ export interface Creation {
   context: string
   metadata: Record<string, unknown>
   uploadMetadata: string
-  /** Null if the client defers it. */
+  /** Null if the client defers the length. */
   sizeBytes: number | null
   idempotencyKey: string | null
 }
@@ -69,7 +69,7 @@ export function parseCreation(request: IncomingMessage): Creation {
   return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
 
-/** Validates the headers of a PATCH request. The upload is not read yet. */
+/** Validates the headers of a PATCH request, before the upload is read. */
 export function validatePatch(request: IncomingMessage): void {
   const { headers } = request
   if (headers['content-type'] !== bodyType) throw unsupported(`The body of a PATCH must be sent as ${bodyType}.`)
@@ -82,7 +82,7 @@ export function validatePatch(request: IncomingMessage): void {
   if (faults.length > 0) throw badUserInput(faults)
 }
 
-/** The digest that the body must have. */
+/** Expected digest of the body. */
 export interface Checksum {
   hash: Hash
   /** Base64. */
@@ -96,7 +96,7 @@ export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefine
   return { hash: createHash(algorithm!), digest: digest! }
 }
 
-/** True if a creation has the content type of tus. Otherwise its body is not part of the upload. */
+/** True if a creation request has the content type of tus. Otherwise its body is not part of the upload. */
 export const hasBody = ({ 'content-type': type }: IncomingHttpHeaders): boolean => type === bodyType
 
 function findBodyErrors(request: IncomingMessage): FieldError[] {
@@ -108,7 +108,7 @@ function findBodyErrors(request: IncomingMessage): FieldError[] {
 
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
-// tus does not restrict other keys, and clients send many of their own.
+// tus allows arbitrary other keys, and clients send many.
 function parseDescription(uploadMetadata: string, faults: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let given: Record<string, string | null> = {}

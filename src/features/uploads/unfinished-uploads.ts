@@ -1,6 +1,6 @@
 import { type AssayError, rateLimited } from '../../platform/errors/errors.js'
 
-/** Limits of a tenant's unfinished uploads: their number, and their bytes as a multiple of the largest file. A credential may have half. */
+/** Limits of a tenant's unfinished uploads: their number, and their bytes as a multiple of the largest file. A credential may use half. */
 export const maxUnfinished = { uploads: 1_000, largestFiles: 64 }
 
 /** Unfinished uploads of a tenant, and of the credential (`own`). */
@@ -11,7 +11,7 @@ export interface Unfinished {
   ownBytes: number
 }
 
-/** The error if an upload of `wanted` bytes exceeds a limit. */
+/** Returns the error if an upload of `wanted` bytes exceeds a limit. */
 export function tooMuchUnfinished({ uploads, bytes, own, ownBytes }: Unfinished, wanted: number, maxBytes: number): AssayError {
   const max = maxUnfinished.uploads
   const why =

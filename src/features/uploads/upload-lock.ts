@@ -10,9 +10,9 @@ const pollMs = 100
 const maxWaitMs = 10_000
 
 /**
- * The lock that the tus library requires, as a lease of the upload's row: one request on any replica. If a newer request wants it, the
- * older one stops reading and stores what it received, because its connection is probably dead. The statement that adds bytes checks
- * the token, so that only the holder adds any.
+ * The lock that the tus library requires, implemented as a lease of the upload's row: one request on any replica. If a newer request wants
+ * the lock, the older one stops reading and stores what it received, because its connection is probably dead. The statement that adds bytes
+ * checks the token, so that only the holder can add any.
  */
 export class UploadLock implements Locker, Lock {
   readonly token = randomUUID()
@@ -29,7 +29,7 @@ export class UploadLock implements Locker, Lock {
     this.#isNew = isNew
   }
 
-  /** Aborted, with the error for the client, if another request has the upload or wants it. */
+  /** Aborted with the error for the client if another request takes or requests the lock. */
   get interrupted(): AbortSignal {
     return this.#interrupt.signal
   }

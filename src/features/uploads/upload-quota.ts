@@ -15,7 +15,7 @@ export interface UploadRoom {
   context: Room | null
 }
 
-/** Thrown if a quota has no room for received bytes beside files and other unfinished uploads. */
+/** Thrown if received bytes, together with files and other unfinished uploads, exceed a quota. */
 export class NoRoom extends Error {
   override readonly name = 'NoRoom'
   constructor(
@@ -31,11 +31,11 @@ const remainingIn = ({ quota, stored, unfinished }: Room): number => Math.max(0,
 export const hasRoom = ({ tenant, context }: UploadRoom, added: number): boolean =>
   added <= remainingIn(tenant) && (context === null || added <= remainingIn(context))
 
-/** The error while other unfinished uploads take up the room. The upload can be resumed. */
+/** Returns the error for a quota that other unfinished uploads use up. The upload can be resumed. */
 export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { room, added }: NoRoom): AssayError {
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
   const ofContext = room.context !== null && added > remainingIn(room.context)
-  // A key that is restricted to some contexts must not learn what the whole tenant stores.
+  // A key that is restricted to certain contexts must not learn the storage of the whole tenant.
   if (!ofContext && actor.contexts)
     return quotaExceeded(`The tenant has less left of its quota than the ${added} received bytes. ${fix}`, { size_bytes: added })
   const { quota, stored, unfinished } = ofContext ? room.context! : room.tenant

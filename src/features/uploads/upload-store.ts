@@ -22,11 +22,11 @@ import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
 
 export interface StoreParts extends PartWriterParts {
   uploads: UploadService
-  /** Throws `scannerUnavailable` if the context has its files scanned and the scanner does not work. */
+  /** Throws `scannerUnavailable` if the context scans files and the scanner is unavailable. */
   proveScanner(actor: Actor, contextKey: string): Promise<void>
 }
 
-/** The outcome of an upload, thrown to a request that tries to continue it. */
+/** Outcome of a finished upload, thrown to a request that tries to continue it. */
 export class Decided extends Error {
   override readonly name = 'Decided'
   constructor(
@@ -37,7 +37,7 @@ export class Decided extends Error {
   }
 }
 
-/** The data store of the tus library for one request: rows in the database, bytes as blobs. */
+/** Data store of the tus library for one request. It keeps rows in the database and bytes as blobs. */
 export class UploadStore extends DataStore {
   override readonly extensions = extensions
   /** Set after the last byte, for the response. */
@@ -72,7 +72,7 @@ export class UploadStore extends DataStore {
       const { context: contextKey, sizeBytes } = creation
       const facts = { ...creation, uploadId: upload.id, filename, contextKey, maxBytes: sizeBytes ?? limit }
       const row = await committed(this.#parts.rows.create(attempt.actor, facts, this.#lock.token))
-      // An upload is one call, which is logged when it ends.
+      // An upload is one call, and it is logged when it ends.
       attempt.outcome = { status: 'unlogged' }
       return row
     })
@@ -93,7 +93,7 @@ export class UploadStore extends DataStore {
       if (this.#isPatch && row.sizeBytes !== null && (isComplete || (row.outcome && 'file' in row.outcome)))
         await this.#rejectBytesBeyond(row.sizeBytes)
       if (row.outcome) throw new Decided(row, row.outcome)
-      // The process that received the last byte died, or it could not validate the file.
+      // The process that received the last byte died, or could not validate the file.
       if (isComplete) throw new Decided(row, await this.#retryDecision(row))
     }
     return new Upload({
@@ -113,8 +113,8 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * Reads the body from the request itself. The library passes it through three more streams, whose end does not show whether the body was
-   * complete.
+   * Reads the body directly from the request. The library passes it through three more streams, whose end does not show whether the body
+   * was complete.
    */
   override async write(): Promise<number> {
     const upload = this.#upload!
@@ -147,7 +147,7 @@ export class UploadStore extends DataStore {
     await committed(this.#parts.rows.remove(await this.#parts.rows.find(this.#actor, id)))
   }
 
-  /** Before a large body is read. The quotas are checked again for each part. */
+  /** Runs before a large body is read. The quotas are checked again for each part. */
   async #requireRoom(upload: ResumableUpload): Promise<void> {
     const length = Number(this.#request.headers['content-length'] ?? 0)
     if (length < largePartBytes) return
@@ -157,14 +157,14 @@ export class UploadStore extends DataStore {
   }
 
   /**
-   * The error for received bytes without room. If files alone leave too little room for the upload, it is rejected as at its creation,
-   * and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
+   * Returns the error for received bytes that exceed a quota. If the stored files alone exceed it, the upload is rejected as at its
+   * creation and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
    */
   async #overQuota(upload: ResumableUpload, error: NoRoom): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#conclude(upload, async (attempt) => {
       await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })
-      // This request is not a call if the upload can go on.
+      // This request is not a call if the upload can continue.
       attempt.outcome = { status: 'unlogged' }
       return undefined
     })
@@ -175,7 +175,9 @@ export class UploadStore extends DataStore {
     return getMethod(this.#request) === 'PATCH'
   }
 
-  /** For a repeated PATCH of a complete upload: bytes up to its length may be sent again, because the response may have been lost. */
+  /**
+   * Handles a repeated PATCH of a complete upload. It may contain bytes up to the upload's length, because the response may have been lost.
+   */
   #rejectBytesBeyond(size: number): Promise<void> {
     const left = size - Number(this.#request.headers['upload-offset'])
     if (left < 0) throw wrongOffset(size)
@@ -192,7 +194,7 @@ export class UploadStore extends DataStore {
     return this.#decide(upload)
   }
 
-  /** Validates the stored bytes with the engine that validates every upload. */
+  /** Validates the stored bytes in the same way as every other upload. */
   async #decide(upload: ResumableUpload): Promise<Outcome> {
     const { rows, storage, spool } = this.#parts
     const parts = await rows.parts(upload)
@@ -211,7 +213,7 @@ export class UploadStore extends DataStore {
     throw error
   }
 
-  /** Rejects an upload that is too large, like an upload in one request that is stopped at the size limit. */
+  /** Rejects an upload that is too large, like a single-request upload that is stopped at the size limit. */
   #rejectSize(upload: ResumableUpload, sizeBytes: number): Promise<Outcome> {
     return this.#uploadReceived(upload, async () => ({ sizeBytes, dispose: async () => {} }))
   }
@@ -223,14 +225,17 @@ export class UploadStore extends DataStore {
         file: new IncomingFile(filename, receive),
         context: contextKey,
         metadata,
-        // Guards against a second file: a second validation gets the first response.
+        // Prevents a second file: a repeated validation gets the response of the first one.
         idempotencyKey: upload.idempotencyKey ?? upload.uploadId,
       }),
     )
     return outcome!
   }
 
-  /** Runs `work` as the one call of this upload. Stores its outcome: the file, or the rejection that it throws. Without either, the upload goes on. */
+  /**
+   * Runs `work` as the single call of this upload. Stores its outcome: the file, or the rejection that it throws. Without an outcome, the
+   * upload continues.
+   */
   async #conclude(upload: ResumableUpload, work: (attempt: Attempt) => Promise<File | undefined>): Promise<Outcome | undefined> {
     const outcome: Outcome | undefined = await this.#call
       .run('upload', uploadEndpoint, work, { isCounted: true })
@@ -262,7 +267,7 @@ const toFileResponse = ({ fileId, originalFilename, contentType, sizeBytes, cont
 
 const finalStatuses = [404, 409, 413, 422]
 
-/** Throws an error that is no verdict: the same bytes can be inspected again. */
+/** Throws an error that is not a verdict. The same bytes can be inspected again. */
 function toRejection(error: unknown): Outcome {
   if (!(error instanceof AssayError) || !finalStatuses.includes(httpStatus[error.code])) throw error
   const { code, message, details } = error
@@ -272,5 +277,5 @@ function toRejection(error: unknown): Outcome {
 export const wrongOffset = (offset: number) =>
   conflict(`The upload has ${offset} bytes. Send the bytes that follow them.`, { upload_offset: offset, resumable: true })
 
-/** The same response as for an upload of another tenant. */
+/** The response is the same as for an upload of another tenant. */
 export const unknownUpload = (id: string) => notFound('upload', id)

@@ -14,7 +14,7 @@ const maxLockHours = 24
 
 export const noWrongCodes = { wrongCodes: 0, codesLockedUntil: null }
 
-/** Returns the error for every code of a locked user. It is the same for right codes, so that guesses reveal nothing. */
+/** Returns the error for every code of a locked user. It is the same for correct codes, so that guesses reveal nothing. */
 export function getCodeLock({ wrongCodes, codesLockedUntil }: UserRow): AssayError | undefined {
   if (wrongCodes >= wrongCodesUntilReset)
     return new AssayError(

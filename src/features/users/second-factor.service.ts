@@ -33,7 +33,7 @@ interface Parts {
   forget: (userId: string) => void
 }
 
-/** Result of a check. The caller commits `audit` even if the code was wrong, so that the code counts. */
+/** Result of a check. The caller commits `audit` even if the code was wrong, so that the attempt counts. */
 interface CheckedCode {
   isRight: boolean
   audit: AuditRow[]
@@ -47,7 +47,7 @@ export class SecondFactorService {
     this.#parts = parts
   }
 
-  /** Creates a secret. It requires the password, so that a stolen session alone cannot add a second factor. */
+  /** Creates a secret. Requires the password, so that a stolen session is not enough to add a second factor. */
   async begin(actor: Actor, password: string, signal?: AbortSignal): Promise<SecondFactorSetUp> {
     const attempt = await beginAttempt(this.#parts.limits, actor, signal)
     const user = await this.#parts.db.prisma.user.findFirst({ where: { tenantId: actor.tenantId, userId: actor.id } })
@@ -66,7 +66,7 @@ export class SecondFactorService {
     return totpForApp(secret, user.email)
   }
 
-  /** Enables the secret from `begin`. Only this response contains the recovery codes. */
+  /** Enables the secret created by `begin`. Only this response contains the recovery codes. */
   async confirm(actor: Actor, code: string, signal?: AbortSignal): Promise<ConfirmedSecondFactor> {
     const recoveryCodes = newRecoveryCodes()
     const wrongCode = 'The code is wrong. Check that the clock of the authenticator is correct, and enter the current code.'
@@ -117,8 +117,8 @@ export class SecondFactorService {
   }
 
   /**
-   * Checks a code and consumes it if it is right. The caller holds the lock of the user's row. Without a second factor,
-   * every code is right. Throws while codes are locked, even if the code is right.
+   * Checks a code and consumes it if it is correct. The caller holds the lock of the user's row. Without a second factor, every code is
+   * accepted. While codes are locked, throws even if the code is correct.
    */
   async check(tx: Transaction, actor: Actor, user: UserRow, code: string): Promise<CheckedCode> {
     if (!user.totpConfirmedAt) return { isRight: true, audit: [] }
@@ -141,7 +141,7 @@ export class SecondFactorService {
     return recoveryCodes.length === user.recoveryCodes.length ? null : { recoveryCodes }
   }
 
-  /** Changes the user's own second factor with a code. Throws 403 with the message `wrongCode` after it counted a wrong code. */
+  /** Changes the user's own second factor with a code. Counts a wrong code, and then throws 403 with the message `wrongCode`. */
   async #changeByCode(
     { actor, wrongCode, signal }: { actor: Actor; wrongCode: string; signal: AbortSignal | undefined },
     work: (tx: Transaction, before: UserRow) => Promise<CheckedCode>,
@@ -173,5 +173,5 @@ export class SecondFactorService {
 
 const noSecondFactor = { totpSecret: null, totpConfirmedAt: null, totpLastStep: 0, recoveryCodes: [] }
 
-/** 401 after a right password. `details.second_factor` lets a client prompt for a code. */
+/** 401 after a correct password. `details.second_factor` tells a client to prompt for a code. */
 export const missingCode = (message: string) => new AssayError('unauthenticated', message, { details: { second_factor: 'code' } })

@@ -53,7 +53,7 @@ export class SessionService {
 
 const whereOpen = (userId: string) => ({ userId, revokedAt: null, expiresAt: { gt: currentTime() } })
 
-/** Ends open sessions of a user: all, one, or all but one. Returns one audit log entry for each. */
+/** Ends open sessions of a user: all of them, one, or all but one. Returns one audit log entry for each. */
 export async function endSessions(
   tx: Transaction,
   actor: Actor,

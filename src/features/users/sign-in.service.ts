@@ -150,7 +150,7 @@ export class SignInService {
   #createSession(user: Candidate, { session, origin, code, rehashed }: CheckedSignIn) {
     const { tenantId, userId } = user
     return this.#parts.ledger.change(tenantId, async (tx) => {
-      // The password may have been changed while it was verified. The change ended all sessions.
+      // The password may have been changed while it was being verified. That change ended all sessions.
       const current = await lockUser(tx, tenantId, userId)
       if (current.passwordHash !== user.passwordHash) throw wrongCredentials()
       // The user may have confirmed a second factor since the row was read.

@@ -77,7 +77,7 @@ export class UserService {
 
   update(actor: Actor, userId: string, { name, scopes }: UpdateUserInput): Promise<User> {
     return this.#change(actor, userId, (before) => {
-      // Only another admin can remove or disable an admin, so a tenant always has one.
+      // Only another admin can remove or disable an admin, so a tenant always has at least one.
       if (userId === actor.id && before.scopes.includes('admin') && scopes?.includes('admin') === false)
         throw conflict("You cannot remove the scope 'admin' from yourself. Ask another admin.", { user_id: userId })
       return {
@@ -118,7 +118,7 @@ export class UserService {
     return { user: await this.setPassword(actor, userId, password), password }
   }
 
-  /** Users of all tenants with the same email address share a salt, so that a sign-in computes one hash. */
+  /** Users with the same email address in different tenants share a salt, so that a sign-in computes only one hash. */
   async #hashPassword(email: string, password: string): Promise<string> {
     const user = await this.#parts.db.prisma.user.findFirst({
       where: { email, passwordHash: { not: null } },

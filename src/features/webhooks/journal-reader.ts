@@ -17,10 +17,10 @@ interface Reader {
   after: number
 }
 
-// Events in memory per delivery turn, at most 64 KiB each.
+// Maximum number of events in memory per delivery turn. Each has at most 64 KiB.
 const eventsAtOnce = 20
 
-/** The next events for a webhook. `through`: the last event that was read. `atEnd`: it is the last one of the journal. */
+/** The next events for a webhook. `through`: the last event that was read. `atEnd`: it is the last event of the journal. */
 export async function readEvents(
   journal: JournalService,
   { tenantId, webhookId, types, contexts, after }: Reader,
@@ -36,13 +36,13 @@ export async function readEvents(
   return { events, through: page.through, atEnd: page.through >= page.lastSequence }
 }
 
-/** Body of a delivery: `type`, `timestamp` and `data` of Standard Webhooks. `data` also has the event's `sequence`. */
+/** Body of a delivery: `type`, `timestamp` and `data` as in Standard Webhooks. `data` also contains the event's `sequence`. */
 export function outgoing(entry: string): OutgoingEvent & { data: Record<string, unknown> } {
   const { type, occurred_at, event_id, sequence, data } = JSON.parse(entry)
   const body = Buffer.from(JSON.stringify({ type, timestamp: occurred_at, data: { ...data, sequence } }))
   return { sequence, eventId: event_id, type, body, data }
 }
 
-/** A webhook does not receive its own creation. */
+/** A webhook does not receive the event of its own creation. */
 const isOwnCreation = ({ type, data }: ReturnType<typeof outgoing>, webhookId: string): boolean =>
   type === 'webhook.created' && data.webhook_id === webhookId

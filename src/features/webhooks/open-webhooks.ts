@@ -18,7 +18,7 @@ interface Parts {
   retrySeconds?: readonly number[]
 }
 
-/** Builds the services for webhooks and the sender, which refer to each other. */
+/** Creates the webhook services and the sender, which refer to each other. */
 export function openWebhooks(parts: Parts, options: OutboundOptions) {
   const outbound = new Outbound(options)
   const webhookSender: WebhookSender = new WebhookSender({

@@ -4,11 +4,11 @@ import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from './public-address.js'
 
-/** The addresses of a host. */
+/** Resolves a host name to its addresses. */
 export type Resolve = (host: string) => Promise<string[]>
 
 export interface OutboundOptions {
-  /** WEBHOOK_ALLOW_PRIVATE: also http, and any address. */
+  /** WEBHOOK_ALLOW_PRIVATE: also allows http and any address. */
   allowPrivate: boolean
   resolve?: Resolve
 }
@@ -18,7 +18,7 @@ const longestUrl = 2048
 const maxBodyBytes = 65_536
 const bodyGraceMs = 1_000
 const idleMs = 10_000
-// A connection that was kept may have been closed at its other end just now.
+// The other side may have just closed the idle connection.
 const closedWhileIdle = new Set(['ECONNRESET', 'EPIPE'])
 
 class PrivateAddress extends Error {
@@ -40,8 +40,8 @@ export class Outbound {
   }
 
   /**
-   * Validates a URL and returns its canonical form (WHATWG URL Standard), which is the one to store and to show: `https://8.8.8.8\@127.0.0.1/`
-   * looks like a request to 127.0.0.1, but goes to 8.8.8.8. `error` completes the sentence "The field …".
+   * Validates a URL and returns its canonical form (WHATWG URL Standard), which is the form to store and display. For example,
+   * `https://8.8.8.8\@127.0.0.1/` looks like a request to 127.0.0.1 but goes to 8.8.8.8. `error` completes the sentence "The field …".
    */
   async canonicalUrl(text: string): Promise<{ url: string } | { error: string }> {
     const url = URL.canParse(text) ? new URL(text) : undefined
@@ -64,7 +64,7 @@ export class Outbound {
     }
   }
 
-  /** Returns the status of the response. Rejects if none arrives before `signal` aborts. */
+  /** Sends a POST request and returns the status of the response. Rejects if none arrives before `signal` aborts. */
   async post(target: string, headers: Record<string, string>, body: Buffer, signal: AbortSignal): Promise<number> {
     const url = new URL(target)
     if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
@@ -98,14 +98,14 @@ export class Outbound {
           readShortly(response, () => resolve(response.statusCode!))
         },
       )
-      // Without this listener, Node reports a response with status 101 by `close` alone.
+      // Without this listener, Node.js reports a response with status 101 only by `close`.
       request.on('upgrade', (response, socket) => {
         socket.destroy()
         resolve(response.statusCode!)
       })
       const onClose = () => reject(Object.assign(new Error('closed without a response'), { code: 'ECONNRESET' }))
       request.on('close', onClose)
-      // A timer of the caller's own: `signal` among the options has no effect on a request that has lost its connection.
+      // Uses its own timer, because `signal` among the options has no effect on a request that has lost its connection.
       const onAbort = () => reject(signal.reason)
       signal.addEventListener('abort', onAbort)
       request.on('error', (error: NodeJS.ErrnoException) =>
@@ -121,7 +121,7 @@ export class Outbound {
     return url.protocol === 'https:' || (this.#allowPrivate && url.protocol === 'http:')
   }
 
-  /** In place of Node's own: the connection is made to the addresses that were judged, not to what another lookup would say. */
+  /** Replaces the lookup of Node.js, so that the connection uses the validated addresses and not the result of another lookup. */
   readonly #lookup: LookupFunction = (hostname, options, callback) => {
     this.#addressesOf(hostname).then(
       (addresses) => {
@@ -133,7 +133,7 @@ export class Outbound {
     )
   }
 
-  /** One that is not public spoils them all: a name that leads to both is a trap. */
+  /** A single non-public address rejects the whole host, because a name that resolves to both kinds is an attack. */
   async #addressesOf(hostname: string): Promise<string[]> {
     const host = bare(hostname)
     const addresses = isIP(host) ? [host] : await this.#resolve(host)
@@ -143,10 +143,10 @@ export class Outbound {
   }
 }
 
-/** IPv6 addresses stand in brackets in a URL. */
+/** URLs contain IPv6 addresses in brackets. */
 const bare = (hostname: string): string => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Resolves by DNS without the thread pool, which uploads need and a deliberately slow name server would block. */
+/** Resolves by DNS without the thread pool, which uploads need and which a deliberately slow name server would block. */
 async function resolveByName(host: string): Promise<string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
   const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
@@ -155,7 +155,7 @@ async function resolveByName(host: string): Promise<string[]> {
   return addresses
 }
 
-/** As the machine itself does, with its hosts file: for closed networks. */
+/** Resolves like the operating system, including its hosts file, for closed networks. */
 const resolveAsMachine = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)
 
@@ -184,7 +184,7 @@ const messages: Record<string, string> = {
   ETIMEDOUT: 'the host does not answer',
 }
 
-/** Why there was no answer, in a few words that hold nothing of what the other side sent. */
+/** Describes a connection error in a few words, without any data from the other side. */
 export function wordsFor(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
   if (name === 'AbortError' || name === 'TimeoutError') return 'no answer in time'

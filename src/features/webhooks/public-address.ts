@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** IANA's special-purpose registries: networks that are private, local, reserved or lead to others. */
+/** IANA's special-purpose registries: networks that are private, local, reserved, or translated to other networks. */
 const special = new BlockList()
 for (const network of [
   '0.0.0.0/8',
@@ -25,15 +25,16 @@ for (const network of [
 ])
   add(special, network)
 
-// All of IPv6 that is given out. What embeds an IPv4 address (mapped, NAT64), is local or is multicast lies outside, but for 6to4 and Teredo.
+// The allocated range of IPv6. Addresses that embed IPv4 (mapped, NAT64), local addresses and multicast are outside of it, except for 6to4
+// and Teredo.
 const givenOut = new BlockList()
 add(givenOut, '2000::/3')
 
-/** True for an address that anyone on the internet could be reached at. */
+/** True for an address that is reachable from the public internet. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !special.check(address, 'ipv4')
-  // With a zone it is one of a link.
+  // An address with a zone is link-local.
   return family === 6 && !address.includes('%') && givenOut.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 

@@ -10,7 +10,7 @@ import type { Delivery, LeasedWebhook, WebhookKey, WebhookPositions } from './we
 /** Seconds until the next attempt, by failed attempt. After the last, the event is abandoned. */
 const retrySeconds = [5, 30, 120, 600, 3600, 10_800, 21_600, 43_200, 86_400]
 const maxFailingDays = 5
-// Then other webhooks are served. Together with the longest attempt, it must end before the lease (webhook-positions.ts).
+// After this time, other webhooks are served. Together with the longest attempt, it must end before the lease (webhook-positions.ts).
 const turnMs = 10_000
 // Deliveries are written in batches. If the process is killed, the events of one batch are sent again.
 const unwrittenMs = 100
@@ -32,7 +32,7 @@ export interface DeliveryParts {
   retrySeconds?: readonly number[]
 }
 
-/** Sends the undelivered events of a webhook, one by one, until there are none or the turn is over. */
+/** Sends the undelivered events of a webhook, one by one, until there are none left or the turn is over. */
 export async function deliver(parts: DeliveryParts, key: WebhookKey): Promise<void> {
   const webhook = await parts.positions.lease(key)
   if (!webhook) return
@@ -88,7 +88,7 @@ class DeliveryTurn {
     const { outbound, stopping } = this.#parts
     const { url } = this.#webhook
     const tried = await attempt(outbound, { url, secrets: this.#secrets, signal: stopping }, event)
-    // The receiver may have the event. It is sent again, and the attempt does not count.
+    // The receiver may have received the event. It is sent again, and the attempt does not count.
     const isCut = stopping.aborted && tried.responseStatus === null
     const delivery = isCut ? undefined : await this.toDelivery(event, tried)
     if (!delivery || !succeeded(tried)) {
@@ -121,7 +121,7 @@ class DeliveryTurn {
     const isGone = delivery.responseStatus === 410
     const wait = isGone ? undefined : schedule[this.#attempts]
     const next = {
-      // After a 410, the event is sent when the webhook is enabled again.
+      // After a 410, the event is sent again when the webhook is enabled.
       sequence: wait === undefined && !isGone ? event.sequence : this.#sequence,
       attempts: wait === undefined ? 0 : delivery.attempts,
       seconds: wait ?? null,

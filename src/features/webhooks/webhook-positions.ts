@@ -39,7 +39,7 @@ export interface Delivery {
   nextSeconds: number | null
 }
 
-/** Positions of webhooks in the journal. A process leases a position while it delivers; without the lease, its writes have no effect. */
+/** Positions of webhooks in the journal. A process leases a position while it delivers. Without the lease, its writes have no effect. */
 export class WebhookPositions {
   readonly #pool: Queries
 
@@ -56,7 +56,10 @@ export class WebhookPositions {
     return rows.map(({ tenant_id }) => tenant_id)
   }
 
-  /** Webhooks of these tenants that have undelivered events and no lease: first those without a failed attempt, then by their last lease. */
+  /**
+   * Webhooks of these tenants that have undelivered events and no lease. Those without a failed attempt come first, then those with the
+   * earliest lease.
+   */
   async due(tenantIds: readonly string[]): Promise<WebhookKey[]> {
     const { rows } = await this.#pool.query<WebhookKey>({
       name: 'webhooks-due',
@@ -92,7 +95,7 @@ export class WebhookPositions {
     await releaseLease(this.#pool, { table: 'webhook_positions', key, token, seconds: leaseSeconds }, { seconds })
   }
 
-  /** Moves the position to `sequence` and logs the deliveries. False if the lease was lost; the deliveries are logged anyway. */
+  /** Advances the position to `sequence` and logs the deliveries. Returns false if the lease was lost. The deliveries are logged anyway. */
   async advance(
     { tenantId, webhookId, token }: LeasedWebhook,
     sequence: number,
@@ -110,7 +113,7 @@ export class WebhookPositions {
     return rows[0]!.moved
   }
 
-  /** Writes a failed attempt and the next state. Returns the days since the last success, or undefined if the lease was lost. */
+  /** Records a failed attempt and the next state. Returns the days since the last success, or undefined if the lease was lost. */
   async fail(
     { tenantId, webhookId, token }: LeasedWebhook,
     next: { sequence: number; attempts: number; seconds: number | null },

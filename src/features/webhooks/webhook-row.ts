@@ -50,7 +50,7 @@ export async function findWebhook(
   return { row, position: position ?? undefined }
 }
 
-/** The webhook's row, locked until the transaction ends. Throws 404. */
+/** Returns the row of the webhook, locked until the transaction ends. Throws 404. */
 export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId: string): Promise<WebhookRow> {
   const locked = isId('whk', webhookId)
     ? await tx.$queryRaw<unknown[]>`SELECT 1 FROM webhooks WHERE tenant_id = ${tenantId} AND webhook_id = ${webhookId} FOR UPDATE`
@@ -59,7 +59,7 @@ export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId
   return tx.webhook.findUniqueOrThrow({ where: { tenantId_webhookId: { tenantId, webhookId } } })
 }
 
-/** Audit entry of a change of a webhook. */
+/** Audit entry of a change to a webhook. */
 export const webhookAudit = (
   actor: Actor,
   action: AuditRow['action'],

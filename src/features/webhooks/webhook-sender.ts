@@ -7,15 +7,15 @@ import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
 const lookEveryMs = 500
 const tenantsEveryMs = 2_000
-// The commits of a busy tenant share a query.
+// Commits of a busy tenant within this time share one query.
 const sharedLookMs = 50
 const maxDeliveries = 256
-// A tenant whose receivers do not answer holds at most a sixteenth of the slots; its other webhooks wait for each other.
+// A tenant whose receivers do not respond uses at most a sixteenth of the slots. Its other webhooks wait for each other.
 const maxTenantDeliveries = 16
 const maxConnections = 2
 const finishMs = 3_000
 const maxCloseMs = 6_000
-// Pause after an error of the database.
+// Pause after a database error.
 const restMs = 2_000
 
 export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
@@ -50,7 +50,7 @@ export class WebhookSender {
     this.wake()
   }
 
-  /** Looks for events now. `changed`: a webhook was created or changed. */
+  /** Checks for events now. `changed`: a webhook was created or changed. */
   wake(options: { changed?: boolean } = {}): void {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
@@ -60,7 +60,7 @@ export class WebhookSender {
     })
   }
 
-  /** Called when a transaction of this process is committed that may have written events of the tenant. */
+  /** Called when a transaction of this process that may have written events of the tenant is committed. */
   committed(tenantId: string): void {
     if (!this.#timer || this.#soon || !this.#tenants.ids.includes(tenantId)) return
     this.#soon = setTimeout(() => {
@@ -69,7 +69,9 @@ export class WebhookSender {
     }, sharedLookMs).unref()
   }
 
-  /** Gives deliveries `finishMs` to finish, then aborts them. Resolves after `maxCloseMs` in any case: another replica repeats the rest. */
+  /**
+   * Gives deliveries `finishMs` to finish, then aborts them. Always resolves after `maxCloseMs`, because another replica repeats the rest.
+   */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)

@@ -27,7 +27,7 @@ interface Parts {
   onChanged(): void
 }
 
-/** Webhooks as a tenant's admins create, change and replay them. webhook-sender.ts delivers the events. */
+/** Creates, changes and replays webhooks for a tenant's admins. webhook-sender.ts delivers the events. */
 export class WebhookService {
   readonly #parts: Parts
 
@@ -51,7 +51,7 @@ export class WebhookService {
     return toWebhook(row, position)
   }
 
-  /** The webhook receives the events after its creation. Throws 409 if the tenant has the maximum number of webhooks. */
+  /** Creates a webhook for all events after its creation. Throws 409 if the tenant has the maximum number of webhooks. */
   async create(actor: Actor, input: CreateWebhookInput): Promise<WebhookWithSecret> {
     const { tenantId } = actor
     const url = await this.#validate(actor, input)
@@ -83,7 +83,7 @@ export class WebhookService {
     return { ...webhook, secret, webhook }
   }
 
-  /** An enabled webhook continues at its position. The next attempt is due now. */
+  /** Changes a webhook. When enabled, it continues at its position, and the next attempt is due immediately. */
   async update(actor: Actor, webhookId: string, input: UpdateWebhookInput): Promise<Webhook> {
     await findWebhook(this.#parts.db, actor.tenantId, webhookId)
     const url = await this.#validate(actor, input)
@@ -115,7 +115,7 @@ export class WebhookService {
     })
   }
 
-  /** The previous secret signs too for 24 hours, so that receivers can change to the new one. */
+  /** Deliveries are signed with the previous secret too for 24 hours, so that receivers can switch to the new one. */
   async rotateSecret(actor: Actor, webhookId: string): Promise<WebhookWithSecret> {
     const secret = newWebhookSecret()
     const previousExpiresAt = new Date(now() + previousSecretMs)
@@ -162,7 +162,7 @@ export class WebhookService {
     }))
   }
 
-  /** The next attempt is due now. A delivery in progress loses its token: it writes nothing more, and releases the lease. */
+  /** Makes the next attempt due now. A delivery in progress loses its token: it writes nothing more, and releases the lease. */
   async #change(
     actor: Actor,
     webhookId: string,
@@ -225,7 +225,10 @@ const shownFields = (row: WebhookRow) => ({
   description: row.description,
 })
 
-/** A change of state and a change of settings are two facts; none where nothing was changed. Of an address the host alone is written. */
+/**
+ * Creates separate audit entries for a changed status and for changed settings, and none if nothing changed. For a URL, only the host is
+ * logged.
+ */
 function toAuditRows(actor: Actor, before: WebhookRow, after: WebhookRow): AuditRow[] {
   const audits: AuditRow[] = []
   if (before.status !== after.status)

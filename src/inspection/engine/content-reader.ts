@@ -23,14 +23,14 @@ import type { ReadResult } from './reading.js'
 
 export interface ContentReaderOptions {
   deadlineMs: number
-  /** A worker that exceeds the readers' own deadline by more than this hangs. */
+  /** Time beyond the readers' own deadline after which a worker counts as hung. */
   graceMs: number
-  /** URL of a module whose export `readers` (extension to FormatReader) replaces built-in readers. */
+  /** URL of a module whose export `readers` (a map from extension to FormatReader) replaces built-in readers. */
   readerModule?: string | undefined
   decoderModule?: string | undefined
 }
 
-/** Reads contents on the event loop if that is fast, in a process if native code decodes them, and otherwise in a thread. */
+/** Reads contents on the event loop if that is fast. Otherwise uses a process for native decoders, and a thread for everything else. */
 export class ContentReader {
   readonly #pool: WorkerPool
   readonly #options: ContentReaderOptions
@@ -45,7 +45,7 @@ export class ContentReader {
     }
   }
 
-  /** With `scan`, the thread that reads the file scans it too. */
+  /** With `scan`, the thread that reads the file also scans it. */
   async read(
     submission: Submission,
     content: Content,
@@ -80,7 +80,7 @@ export class ContentReader {
     const withScan = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
-      // The reader or the scan may have ended the worker. The second attempt only reads; the scan follows separately.
+      // The reader or the scan may have crashed the worker. The second attempt only reads. The scan follows separately.
       again: { data: job, deadlineMs },
     }
     const { findings, image } = await run({ ...inThread, ...withScan })
@@ -89,7 +89,7 @@ export class ContentReader {
   }
 }
 
-/** Time to read a file: the base, and a second for every 4 MiB. Many small XML elements take longest. */
+/** Time limit for reading a file: a base, plus one second per 4 MiB. Many small XML elements take longest. */
 const readDeadlineMs = (size: number, baseMs: number): number => baseMs + Math.floor(size / (4 * megabyte)) * 1000
 
 // Formats that libvips decodes.
@@ -107,8 +107,8 @@ function withParameter(module: URL, name: string, value: string | undefined): UR
 }
 
 /**
- * Reads a content in memory if that takes less than the transfer to a worker (0.2 ms of this thread). Undefined if a worker is needed.
- * With `readersReplaced`, no reader of an extension is called here.
+ * Reads a content in memory if that takes less time than the transfer to a worker (0.2 ms of this thread). Undefined if a worker is needed.
+ * With `readersReplaced`, no extension-specific reader is called here.
  */
 function readOnEventLoop(
   bytes: Uint8Array,
@@ -144,9 +144,9 @@ const quickBytes: Record<string, number> = {
 
 const archives = new Set(['zip', 'jar', 'gz', 'tar'])
 
-// Icons and thumbnails: 256 KiB unpacked.
+// Icons and thumbnails: 256 KiB of pixels.
 const briefPictures = { maxPictureBits: 2 ** 21, maxUnpackedBytes: 256 * 1024 }
-// Readers check the deadline between steps. Nearly every file of these sizes takes fewer steps, and half a millisecond.
+// Readers check the deadline between steps. Nearly every file up to these sizes needs fewer steps, and half a millisecond.
 const maxSteps = 500
 
 function briefLimits(deadlineMs: number): ReaderLimits {
@@ -168,7 +168,9 @@ const briefBytes: Record<string, number> = {
   svg: alwaysQuick / 4,
 }
 
-/** Undefined if the file exceeds these limits, which are tighter than those of a malicious construction: a worker reads it again. */
+/**
+ * Returns undefined if the file exceeds these limits, which are lower than those for malicious constructions. A worker then reads it again.
+ */
 async function examineWithinLimits(source: RandomAccessSource, job: Job, limits: ReaderLimits): Promise<Findings | undefined> {
   try {
     const findings = await examine(source, job, {}, limits)
@@ -180,7 +182,7 @@ async function examineWithinLimits(source: RandomAccessSource, job: Job, limits:
   }
 }
 
-// Containers, pictures, audio and video under any extension: their detection reads more than the first bytes.
+// Containers, images, audio and video, whatever their extension. Their detection reads more than the first bytes.
 const manyStepsStart =
   /^(PK|\x1f\x8b|\xd0\xcf\x11\xe0|\x89PNG|ID3|OggS|RIFF|FORM|\{\\rtf|\x1a\x45\xdf\xa3|\x30\x26\xb2\x75|.{4}(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx))/s
 
@@ -188,5 +190,5 @@ const hasManySteps = (source: RandomAccessSource): boolean =>
   manyStepsStart.test(source.read(0, 8).toString('latin1')) ||
   source.read(Math.max(0, source.size - 65_557), 65_557).includes('PK\x05\x06')
 
-// The blank check reads such a content to its end.
+// The blank check reads the whole content of such a file.
 const startsBlank = (source: RandomAccessSource): boolean => !/[^\s\0]/.test(source.read(0, 4096).toString('latin1'))

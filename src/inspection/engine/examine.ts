@@ -18,10 +18,10 @@ import {
 } from '@assay/formats'
 import type { Findings, Job } from '../report.js'
 
-/** Replaces the reader of an extension. Only tests provide any. */
+/** Replaces the reader of an extension. Used only by tests. */
 export type ReaderOverrides = Record<string, FormatReader>
 
-/** Examines one file in the order of the checks, and stops at the first that will fail. */
+/** Examines one file in the order of the checks, and stops at the first check that will fail. */
 export async function examine(
   source: RandomAccessSource,
   job: Job,
@@ -35,8 +35,9 @@ export async function examine(
 }
 
 /**
- * Returns a function that is true if no reader opens a file with this extension and, if known, this detected type. With `lenient`, the context rejects neither
- * damage nor anything else that readers find. Text then needs no reader: the text readers find no malicious constructions.
+ * Returns a function that is true if no reader opens files with this extension and, if known, this detected type. With `lenient`, the
+ * context rejects neither damage nor other findings of readers. Text then needs no reader, because the text readers find no malicious
+ * constructions.
  */
 export const needsNoReader =
   ({ extension, lenient }: { extension: string; lenient: boolean }) =>
@@ -46,7 +47,7 @@ export const needsNoReader =
     return name === undefined || (lenient && name === 'txt' && !isPage(extension))
   }
 
-/** Examines a file without a reader. Undefined if a reader is needed after all. */
+/** Examines a file without a reader. Returns undefined if it needs a reader after all. */
 export async function examineWithoutReader(
   source: RandomAccessSource,
   job: Job,

@@ -17,7 +17,7 @@ export interface Inspector {
 
 export interface InspectorOptions extends Partial<ContentReaderOptions>, Partial<WorkerPoolOptions> {
   scanner: VirusScanner
-  /** A pool that others use too, and that they close. Without it, the inspector opens its own pool. */
+  /** A shared pool, which the inspector does not close. Without it, the inspector opens its own pool. */
   pool?: WorkerPool
 }
 
@@ -86,13 +86,13 @@ function startChecks(
   }
 }
 
-/** After the last dot, in lower case. A name with a dot at its start only has none. */
+/** Returns the part after the last dot, in lower case. A name whose only dot is the first character has no extension. */
 export function getExtension(filename: string): string {
   const dot = filename.lastIndexOf('.')
   return dot > 0 ? filename.slice(dot + 1).toLowerCase() : ''
 }
 
-/** The scan of the worker that read the file. */
+/** Returns the result of a scan by the worker that read the file. */
 async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   scanner.scanInWorker?.took?.(durationMs)
   // The worker's scan is incomplete if it met an unsupported container.
@@ -107,7 +107,7 @@ async function scanContent(scanner: VirusScanner, content: Content, options: Sca
   return { engine: await scanner.identity(), verdict, unsupportedContainers, durationMs: performance.now() - start }
 }
 
-/** Runs the checks in their order. The first failure skips the rest. */
+/** Runs the checks in order. All checks after the first failure are skipped. */
 async function runChecks(file: FileChecks): Promise<{ reports: CheckReport[]; rejected: RejectionReason | undefined }> {
   const { earlier, rules } = file.submission
   const reports: CheckReport[] = []
@@ -141,7 +141,7 @@ async function describeContent(file: StartedChecks) {
 
 const identityTimeoutMs = 1000
 
-/** The engine that would have scanned the file. Null if the scanner is unavailable: the report does not wait for it. */
+/** Returns the engine that would have scanned the file, or null if the scanner is unavailable, because the report does not wait for it. */
 async function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null> {
   let timer: NodeJS.Timeout | undefined
   const timedOut = new Promise<null>((resolve) => {
@@ -159,13 +159,13 @@ async function getIdentity(scanner: VirusScanner): Promise<EngineIdentity | null
 interface StoredFile {
   originalFilename: string
   content: Content
-  /** Its latest report. */
+  /** Latest report on the file. */
   report: ValidationReport
   signal: AbortSignal
   owner: string
 }
 
-/** A rescan of an accepted file. Only a virus rejects it: an incomplete scan does not. */
+/** Rescan of an accepted file. Only a virus rejects it. An incomplete scan does not. */
 export const toRescan = ({ originalFilename, content, report, signal, owner }: StoredFile): Submission => ({
   originalFilename,
   content,
@@ -186,7 +186,10 @@ export const toRescan = ({ originalFilename, content, report, signal, owner }: S
   },
 })
 
-/** The report on a file that no attempt could scan. `scan_failed` distinguishes it from a scan that a password or a limit made incomplete. */
+/**
+ * Report on a file that could not be scanned in any attempt. `scan_failed` distinguishes it from a scan that was incomplete because of a
+ * password or a limit.
+ */
 export function reportUnscanned(
   earlier: ValidationReport,
   { reason, attempts, engine }: { reason: string; attempts: number; engine: EngineIdentity },

@@ -19,7 +19,7 @@ decodeImagesWith(async () => {
 
 export interface ReadResult {
   findings: Findings
-  /** The file contains an image that needs native code, which a thread does not run. */
+  /** Set if the file contains an image that needs native code, which a thread does not run. */
   image: boolean
 }
 
@@ -50,7 +50,7 @@ async function openScan(source: RandomAccessSource, { scan }: Job, call: WorkerC
   return openScan(source, scan.setup, call)
 }
 
-/** Adds the time of the scan to the reader's deadline: the scan runs while the reader unpacks. */
+/** Extends the reader's deadline by the time of the scan, which runs while the reader unpacks. */
 function limitsDuring({ search }: OpenScan, deadlineMs: number): ReaderLimits {
   const { deadline, ...limits } = defaultLimits(deadlineMs)
   return {

@@ -2,7 +2,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner } from './virus-scanner.js'
 
-/** Scans every file with two scanners: clamd and the operator's own rules. A file is clean if both report it clean. */
+/** Scans every file with two scanners: ClamAV, and the operator's own rules. A file is clean only if both report it clean. */
 export class CombinedScanner implements VirusScanner {
   readonly #first: VirusScanner
   readonly #second: VirusScanner
@@ -12,7 +12,10 @@ export class CombinedScanner implements VirusScanner {
     this.#second = second
   }
 
-  /** In this order: a virus, a failed scan (the file may be infected, and the client can retry), an incomplete scan. */
+  /**
+   * Priority of the results: first a virus, then a failed scan (the file may be infected, and the client can retry), then an incomplete
+   * scan.
+   */
   async scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     const settled = await Promise.allSettled([this.#first.scan(content, options), this.#second.scan(content, options)])
     const verdicts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
@@ -29,12 +32,12 @@ export class CombinedScanner implements VirusScanner {
       name: `${first.name} + ${second.name}`,
       version: `${first.version} + ${second.version}`,
       signaturesVersion: `${first.signaturesVersion} + ${second.signaturesVersion}`,
-      // The signatures of the engine expire; an operator's rules need not.
+      // Identity of the engine, because its signatures expire and an operator's rules need not.
       signaturesDate: first.signaturesDate ?? second.signaturesDate,
     }
   }
 
-  /** Containers that one of the two does not unpack. */
+  /** Returns the containers that at least one of the two scanners does not unpack. */
   async unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]> {
     const passed = await Promise.all([
       this.#first.unsupportedContainers(kinds, options),
@@ -54,7 +57,7 @@ export class CombinedScanner implements VirusScanner {
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
-/** The verdict of the first scanner, with the older of both proofs. */
+/** Combines two clean verdicts: the first scanner's, with the older of both proofs. */
 function bothClean([first, second]: Clean[]): ScanVerdict {
   return { ...first!, provedAt: new Date(Math.min(first!.provedAt.getTime(), second!.provedAt.getTime())) }
 }

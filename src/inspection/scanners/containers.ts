@@ -4,7 +4,7 @@ import { containerKinds } from '@assay/formats/walk'
 /** The component that unpacks a container for the scan: a reader of Assay, the engine itself, or none. */
 export type Unpacker = 'reader' | 'engine' | 'no one'
 
-/** ClamAV reports OK for containers that it does not unpack. */
+/** ClamAV reports OK even for containers that it does not unpack. */
 const unpackedByClamav: ReadonlySet<Container> = new Set<Container>([
   ...(['zip', 'gzip', '7z', 'xz', 'bzip2', 'cab', 'rar', 'rar5', 'arj', 'lzh', 'cpio', 'xar', 'iso', 'swf', 'szdd'] as const),
   ...(['ole', 'tnef', 'onenote', 'alz', 'egg', 'rtf', 'pdf', 'mail', 'dmg', 'tar'] as const),
@@ -17,7 +17,7 @@ export interface ContainerRow {
   sevenZipType?: string
 }
 
-/** The unpacker of each container, by scanner. A scan of a container that nothing unpacks is incomplete, never clean. */
+/** The unpacker of each container, by scanner. If nothing unpacks a container, its scan is incomplete, never clean. */
 export const containers = Object.fromEntries(
   Object.entries(containerKinds).map(([container, { name, open, sevenZipType }]) => [
     container,

@@ -19,9 +19,9 @@ export interface ScannerOptions {
 }
 
 /**
- * The scanner that `SCANNER_URL` names: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `clamscan:`, `yara:`, `none:`.
- * The service starts without a working clamd, which may start later; readiness reports it. Throws an error for the operator if the URL or the
- * rules are invalid.
+ * Opens the scanner that `SCANNER_URL` selects: `clamd://host:3310` and `clamd:///path/to.sock` (several, comma-separated), `clamscan:`,
+ * `yara:`, or `none:`. If clamd is not running, the service starts anyway and reports it in the readiness check. Throws an error for the
+ * operator if the URL or the rules are invalid.
  */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
   const logger = options.logger && { logger: options.logger }

@@ -7,7 +7,8 @@ const notConfigured = () =>
   )
 
 /**
- * The scanner of `none:`. Uploads to contexts that scan files get 503; other contexts work. A verdict "clean" without a scan would be false.
+ * The scanner of `none:`. Uploads to contexts that scan files get 503. All other contexts work. Reporting "clean" without a scan would be
+ * wrong.
  */
 export class NoScanner implements VirusScanner {
   async scan(): Promise<never> {

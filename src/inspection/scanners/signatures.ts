@@ -1,6 +1,6 @@
 import type { EngineIdentity } from './virus-scanner.js'
 
-/** Name and version of a scanner's signatures. The engine's own version does not count. */
+/** Name and version of a scanner's signatures. The version of the engine is not part of them. */
 export const signaturesOf = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
   `${name} ${signaturesVersion}`
 
@@ -15,7 +15,10 @@ export interface Signatures {
 export const signaturesIn = (report: string): string =>
   `(${report}->'engine'->>'name') || ' ' || (${report}->'engine'->>'signaturesVersion')`
 
-/** True if the version shows every change. ClamAV's version is that of its daily database: other databases may change without it. */
+/**
+ * True if the version changes with every change of the signatures. ClamAV reports only the version of its daily database. Other databases
+ * may change without it.
+ */
 export const isExact = (signatures: string): boolean => !signatures.includes('ClamAV')
 
 /** True if there is a version. ClamAV reports none if all databases are the operator's own. */

@@ -3,7 +3,7 @@ import type { Content } from '../../platform/spool/content.js'
 import type { ScanVerdict } from './verdict.js'
 import type { EngineSetup, Scanned } from './yara/scanning.js'
 
-/** The engine and its signatures: part of every validation report. */
+/** The engine and its signatures, as shown in every validation report. */
 export interface EngineIdentity {
   name: string
   version: string
@@ -13,7 +13,7 @@ export interface EngineIdentity {
 
 export interface ScanOptions {
   signal: AbortSignal
-  /** Owner of the file. Waiting scans are started by owner, in rotation. */
+  /** Owner of the file. Waiting scans of different owners start in rotation. */
   owner?: string | undefined
 }
 
@@ -35,7 +35,7 @@ export interface VirusScanner {
   close(): Promise<void>
   /** Set if the worker that reads a file can scan it too. */
   readonly scanInWorker?: WorkerScan | undefined
-  /** True if scans run in a sandbox, which can read only files of the spool. */
+  /** True if scans run in a sandbox that can read only files of the spool. */
   readonly isSandboxed?: boolean
 }
 

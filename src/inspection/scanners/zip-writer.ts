@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 
-/** A member of a probe, as its directory describes it. Without `stored`, it is compressed with deflate. */
+/** A member of a probe as described in its directory. Unless `stored` is set, it is compressed with deflate. */
 export interface ZipMember {
   name: string
   offset: number
@@ -9,7 +9,10 @@ export interface ZipMember {
   stored?: Buffer
 }
 
-/** Zip records of the scanners' probes. No library writes them: they declare sizes without content, and members of repeated blocks. */
+/**
+ * Writes zip records for the scanners' probes. No library can write them, because they declare sizes without content and repeat blocks
+ * within members.
+ */
 export function localHeader(member: ZipMember): Buffer {
   const header = Buffer.alloc(30)
   header.writeUInt32LE(0x04034b50, 0)
@@ -17,7 +20,7 @@ export function localHeader(member: ZipMember): Buffer {
   return Buffer.concat([header, Buffer.from(member.name)])
 }
 
-/** The directory and its end record. `offset`: position of the directory. */
+/** Returns the directory and its end record. `offset`: position of the directory. */
 export function directoryOf(members: ZipMember[], offset: number): Buffer {
   const directory = Buffer.concat(members.map(directoryRecord))
   return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])

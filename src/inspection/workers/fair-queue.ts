@@ -1,6 +1,6 @@
 import { megabyte } from '../../platform/units.js'
 
-/** Owner of the background work of the service. It waits for all other owners and leaves them a worker. */
+/** Owner of background work. It waits for all other owners and leaves one worker free for them. */
 export const background = 'background'
 
 export interface Queued {
@@ -8,20 +8,20 @@ export interface Queued {
   size: number
 }
 
-// Large files leave one worker to small files, so that a small file never waits for a gigabyte.
+// Large files leave one worker free for small files, so that a small file never waits for a gigabyte.
 const minLargeBytes = 16 * megabyte
 const rememberedStarts = 31
 
-/** A queue that is fair between owners. If it is full, it drops the latest work of the owner with the longest queue. */
+/** A queue that is fair to all owners. If it is full, it drops the latest task of the owner with the most waiting tasks. */
 export class FairQueue<T extends Queued> {
   readonly #options: { workers: number; maxLength: number }
   #waiting: T[] = []
-  /** Retried works, which are never dropped. */
+  /** Retried tasks, which are never dropped. */
   readonly #retried = new Set<T>()
   readonly #running = new Set<T>()
-  /** Owners of the latest started works, in order. */
+  /** Owners of the most recently started tasks, in order. */
   readonly #recentOwners: T['owner'][] = []
-  /** Positions of the last start of each owner and of the arrival of each work, from one counter. */
+  /** Positions of the last start of each owner and of the arrival of each task, from one counter. */
   readonly #lastStart = new Map<T['owner'], number>()
   readonly #addedAt = new WeakMap<T, number>()
   #counter = 0
@@ -34,7 +34,7 @@ export class FairQueue<T extends Queued> {
     return this.#waiting.length
   }
 
-  /** Adds a work. Returns the dropped work if the queue is full: the latest of another owner, or the new one. */
+  /** Adds a task. If the queue is full, returns the dropped task: the latest of another owner, or the new one. */
   add(newcomer: T): T | undefined {
     const displaced = this.#waiting.length >= this.#options.maxLength ? this.#chooseDisplaced(newcomer) : undefined
     if (displaced === newcomer) return newcomer
@@ -44,7 +44,7 @@ export class FairQueue<T extends Queued> {
     return displaced
   }
 
-  /** Puts a retried work first in the queue, even if the queue is full. */
+  /** Puts a retried task at the front of the queue, even if the queue is full. */
   requeue(work: T): void {
     this.#retried.add(work)
     this.#waiting.unshift(work)
@@ -55,7 +55,7 @@ export class FairQueue<T extends Queued> {
     this.#waiting = this.#waiting.filter((each) => each !== work)
   }
 
-  /** Takes the work to start now, of the owner with the fewest running works and recent starts. Undefined if none may start. */
+  /** Removes the task to start now: of the owner with the fewest running tasks and recent starts. Undefined if none may start. */
   next(): T | undefined {
     const { workers } = this.#options
     if (this.#running.size >= workers) return undefined
@@ -102,7 +102,7 @@ export class FairQueue<T extends Queued> {
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
     this.#lastStart.delete(work.owner)
     this.#lastStart.set(work.owner, ++this.#counter)
-    // More entries than works: some owners have nothing waiting. The oldest is removed.
+    // More entries than tasks: some owners have no waiting task. Remove the oldest entry.
     const [oldest] = this.#lastStart.keys()
     if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
   }
@@ -111,7 +111,7 @@ export class FairQueue<T extends Queued> {
     return this.#share(one) - this.#share(other) || this.#waitingSince(one) - this.#waitingSince(other)
   }
 
-  /** A running work counts more than all recent starts. */
+  /** A running task counts more than all recent starts. */
   #share({ owner }: T): number {
     const running = [...this.#running].filter((each) => each.owner === owner).length
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length

@@ -3,7 +3,7 @@ import { totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
 interface CgroupPaths {
-  /** File with one line for each control group of this process: `0::/path` (version 2) or `5:memory:/path` (version 1). */
+  /** File with one line per control group of this process: `0::/path` (version 2) or `5:memory:/path` (version 1). */
   groups?: string
   root?: string
 }
@@ -19,7 +19,7 @@ export function memoryLimit({ groups = '/proc/self/cgroup', root = '/sys/fs/cgro
   return Math.min(totalmem(), ...limits)
 }
 
-/** Limits of the group and of all groups that contain it. In a container, its own group is the root. */
+/** Limits of the group and of all its parent groups. In a container, its own group is the root. */
 function readLimits(root: string, path: string, file: string): number[] {
   const limit = Number(readText(join(root, path, file)) ?? Number.NaN)
   const rest = path === '/' ? [] : readLimits(root, dirname(path), file)

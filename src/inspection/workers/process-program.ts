@@ -7,14 +7,14 @@ export type ToProcess =
   | { module: string; run: string; data: unknown; contentBytes: number | undefined; settings?: Uint8Array | undefined }
   | { cancel: true }
 
-/** Messages from a process. `prepares`: it reports when the preparation of a work has ended. */
+/** Messages from a process. `prepares`: it reports the end of the preparation of a task. */
 export type FromProcess = { ready: true; prepares: boolean } | { started: true } | Answer
 
 const send = (message: FromProcess) => process.send?.(message)
 let cancelled = false
 let settings: Uint8Array | undefined
 
-// The service has ended. `process.exit` would wait for running native code.
+// The service has ended. `process.exit` would wait for native code that is still running.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 // Native code may block this thread forever. Therefore another thread detects the end of the service.
 const watch = `const { ppid } = process; setInterval(() => process.ppid === ppid || process.kill(process.pid, 'SIGKILL'), 500)`
@@ -23,11 +23,11 @@ new Worker(watch, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 8, max
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 try {
-  // If memory runs out, the kernel kills this process instead of the service.
+  // If memory is exhausted, the kernel kills this process instead of the service.
   writeFileSync('/proc/self/oom_score_adj', '800')
 } catch {}
 
-// Loaded before the first work: neither an error nor the time counts for a file.
+// Loaded before the first task, so that neither load errors nor load time are attributed to a file.
 const loaded = import(process.argv[2]!).then((module) => 'prepare' in module)
 
 process.on('message', async (message: ToProcess) => {

@@ -6,9 +6,12 @@ import { WorkerProcess } from './worker-process.js'
 
 export interface ProcessesOptions {
   maxProcesses: number
-  /** Memory of all processes. If they exceed it, the largest is killed and its work is retried while no other process works. */
+  /**
+   * Memory limit of all processes together. If they exceed it, the largest one is killed, and its task is retried while no other process
+   * works.
+   */
   memoryMb: number
-  /** Memory of each process. Both limits need Linux. On other systems only the deadline applies. */
+  /** Memory limit of each process. Both limits require Linux. On other systems, only the deadline applies. */
   memoryPerProcessMb: number
   idleMs: number
   sandbox: Promise<Sandbox | undefined>
@@ -18,8 +21,8 @@ export interface ProcessesOptions {
 const memoryCheckMs = 25
 
 /**
- * Processes for native code. Maintained pool libraries do not fit: they end a process by a signal that it can ignore, do not limit its
- * memory, and print its output.
+ * Processes for native code. Maintained pool libraries are not suitable: they end a process with a signal that it can ignore, do not limit
+ * its memory, and print its output.
  */
 export class Processes {
   readonly #options: ProcessesOptions
@@ -100,7 +103,7 @@ export class Processes {
     const held = [...this.#members].map((member) => ({ member, mb: member.memoryMb() })).sort((one, other) => other.mb - one.mb)
     const sum = held.reduce((total, { mb }) => total + mb, 0)
     const { memoryMb, memoryPerProcessMb: memoryEachMb } = this.#options
-    // An idle process is killed before one that works.
+    // Idle processes are killed before busy ones.
     const spare = sum > memoryMb ? held.find(({ member }) => member.isFree) : undefined
     const excess = spare ?? held.find(({ mb }) => mb > memoryEachMb || sum > memoryMb)
     void excess?.member.end('out_of_memory')

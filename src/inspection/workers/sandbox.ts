@@ -8,7 +8,7 @@ import { isOfEndedProcess, processFileName } from '../../platform/process-file-n
 
 export interface Sandbox {
   execPath: string
-  /** Arguments before the program and its arguments. `flags` are options of Node.js. */
+  /** Arguments that precede the program and its arguments. `flags` are options of Node.js. */
   execArgv(flags: string[]): string[]
   close(): void
 }
@@ -45,7 +45,7 @@ exec chroot "$root" /usr/bin/setpriv --pdeathsig KILL --no-new-privs --bounding-
 
 const sandboxPrefix = 'assay-box-'
 
-// Removes directories of killed services. The folder may be shared: only directories of this user with our prefix are removed.
+// Removes directories of killed services. The folder may be shared, so only directories of this user with our prefix are removed.
 function removeStaleSandboxes(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(sandboxPrefix) || !isOfEndedProcess(name.slice(sandboxPrefix.length))) continue
@@ -55,7 +55,10 @@ function removeStaleSandboxes(): void {
   }
 }
 
-/** A sandbox that can read `contents`. Throws if the machine cannot provide one: it needs Linux, unprivileged user namespaces and util-linux. */
+/**
+ * Opens a sandbox that can read `contents`. Throws if the machine cannot provide one: it requires Linux, unprivileged user namespaces and
+ * util-linux.
+ */
 export async function openSandbox(contents: string): Promise<Sandbox> {
   removeStaleSandboxes()
   const box = join(realpathSync(tmpdir()), `${sandboxPrefix}${processFileName()}`)
@@ -73,7 +76,7 @@ export async function openSandbox(contents: string): Promise<Sandbox> {
     close: () => rmSync(box, { recursive: true, force: true }),
   }
   try {
-    // Tests the purpose of the sandbox: it loads native code.
+    // Checks that native code can be loaded, which is the purpose of the sandbox.
     const decoder = join(home, 'packages', 'formats', 'dist', 'image', 'libvips.js')
     await promisify(execFile)(sandbox.execPath, [...sandbox.execArgv(['--no-warnings']), decoder], { env: {}, timeout: 20_000 })
     return sandbox

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { type Answer, minBlockBytes, runWork } from './work.js'
 
-/** Input of a thread. Both sides use `shared` while the work runs. */
+/** Input of a thread. Both sides use `shared` while the task runs. */
 export interface ThreadTask {
   module: string
   run: string
@@ -9,14 +9,14 @@ export interface ThreadTask {
   bytes?: Uint8Array | undefined
   settings?: SharedArrayBuffer | undefined
   sentAt: number
-  /** Index 0: milliseconds from `sentAt` to the start of the work, plus 1. Index 1: 1 if the work was cancelled. */
+  /** Index 0: milliseconds from `sentAt` to the start of the task, plus 1. Index 1: 1 if the task was cancelled. */
   shared: Int32Array
 }
 
-// Format readers print warnings with content of the files, which must not reach the log of the service.
+// Format readers print warnings that contain file content, which must not reach the service log.
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
-/** Runs in a thread of the pool and always resolves. If the caller gets a rejection, the thread has ended. */
+/** Runs in a thread of the pool and always resolves. A rejection means that the thread has ended. */
 export function runInThread({ bytes, settings, sentAt, shared, ...work }: ThreadTask): Promise<Answer> {
   const call = {
     bytes: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),

@@ -23,13 +23,13 @@ export interface ThreadsOptions {
 
 const endTimeoutMs = 2_000
 
-/** Threads for JavaScript and WebAssembly, which can be interrupted at any time. Each thread does one work at a time. */
+/** Threads for JavaScript and WebAssembly, which can be interrupted at any time. Each thread runs one task at a time. */
 export class Threads {
   readonly #maxThreads: number
   readonly #piscina: Piscina
   /** Threads that are being terminated. */
   readonly #ending = new Map<Worker, Promise<void>>()
-  /** At most one for each thread. See `#copyContent`. */
+  /** At most one per thread. See `#copyContent`. */
   readonly #blocks: ArrayBuffer[] = []
 
   constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
@@ -40,15 +40,15 @@ export class Threads {
       minThreads: 0,
       maxThreads,
       idleTimeout: idleMs,
-      // Work waits for timers and files. A thread that sleeps on an Atomic would delay them.
+      // Tasks wait for timers and files. A thread that sleeps on an Atomic would delay them.
       atomics: 'disabled',
       recordTiming: false,
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16 },
-      // A worker gets neither the secrets of the environment nor the options of Node.js.
+      // Workers receive neither the secrets in the environment nor the options of Node.js.
       env: { TMPDIR: tmpdir() },
       execArgv: [],
     })
-    // A thread that fails without work is replaced when the next work needs one.
+    // A thread that fails while idle is replaced when the next task needs one.
     this.#piscina.on('error', () => {})
     this.#piscina.on('message', (block: ArrayBuffer) => void (this.#blocks.length < maxThreads && this.#blocks.push(block)))
   }
@@ -94,8 +94,8 @@ export class Threads {
   }
 
   /**
-   * A copy in a block that the thread owns until it sends it back. With a new block for each content, V8 marked the heaps of both threads
-   * again and again. The block of a thread that dies is lost.
+   * Copies the content to a block that the thread owns until it sends it back. With a new block for each content, V8 would repeatedly mark
+   * the heaps of both threads. The block of a thread that dies is lost.
    */
   #copyContent(content: Uint8Array): Uint8Array<ArrayBuffer> {
     const spare = content.length < minBlockBytes ? undefined : this.#blocks.pop()

@@ -1,36 +1,36 @@
-/** A work for a worker: a function of a module and its arguments. */
+/** A task for a worker: a function of a module and its arguments. */
 export interface Work {
-  /** The compiled module and its export, called with `data` and a `WorkerCall`. */
+  /** Path of the compiled module and name of its export, which is called with `data` and a `WorkerCall`. */
   module: URL
   run: string
   data: unknown
   bytes?: Uint8Array | undefined
-  /** Large data that the module uses for each work. A process receives it only once. */
+  /** Large data that the module uses for every task. A process receives it only once. */
   settings?: SharedArrayBuffer | undefined
-  /** Native code that may crash or hang runs in a process of its own, everything else in a thread. */
+  /** Native code that may crash or hang runs in its own process, everything else in a thread. */
   inProcess: boolean
-  /** Size of the file in bytes. Large files leave one worker to small files. */
+  /** Size of the file in bytes. Large files leave one worker free for small files. */
   size: number
-  /** The queue is fair between owners. */
+  /** Owner of the task. The queue is fair to all owners. */
   owner?: string | undefined
-  /** Milliseconds from the start in the worker until the work counts as hung. */
+  /** Milliseconds from the start in the worker until the task counts as hung. */
   deadlineMs: number
-  /** True if the work is retried after it hung. */
+  /** True if the task is retried after it hung. */
   retryHung: boolean
-  /** Data and deadline of the second attempt, if it does less than the first. */
+  /** Data and deadline of the second attempt, if it does less than the first one. */
   retry?: { data: unknown; deadlineMs: number }
 }
 
 export interface WorkerCall {
   bytes: Buffer | undefined
   settings: Uint8Array | undefined
-  /** True if the result is no longer needed. The work calls this between its steps. */
+  /** True if the result is no longer needed. The task calls this between its steps. */
   cancelled(): boolean
 }
 
 type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
 
-/** Runs a work in the worker. Always resolves. Calls the export `prepare` of the module before the work starts. */
+/** Runs a task in the worker. Always resolves. Calls the export `prepare` of the module before the task starts. */
 export async function runWork(
   work: { module: string; run: string; data: unknown },
   call: WorkerCall,
@@ -47,7 +47,7 @@ export async function runWork(
 }
 
 export interface Attempt {
-  /** Rejects with `WorkerFailed` or `WorkerNotStarted` if the worker does not answer. */
+  /** Rejects with `WorkerFailed` or `WorkerNotStarted` if the worker does not respond. */
   readonly answer: Promise<Answer>
   startedAt(): number | undefined
   cancel(): void
@@ -65,12 +65,15 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
 }
 
 export const contentPipe = 4
-/** A thread returns the memory of contents of at least this size, to be reused. Smaller blocks cost the garbage collector nearly nothing. */
+/**
+ * A thread returns the memory of contents of at least this size, so that it can be reused. Smaller blocks cost the garbage collector almost
+ * nothing.
+ */
 export const minBlockBytes = 64 * 1024
 
 export type Answer = { result: unknown } | { fault: string }
 
-/** The function of the work threw: a defect of the service, not of the file. */
+/** The function of the task threw: a defect of the service, not of the file. */
 export class WorkError extends Error {
   override readonly name = 'WorkError'
 }

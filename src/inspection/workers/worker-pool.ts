@@ -9,21 +9,21 @@ import { Threads } from './threads.js'
 import { type Attempt, type Work, WorkError, WorkerFailed, WorkerNotStarted } from './work.js'
 
 export interface WorkerPoolOptions {
-  /** Maximum number of works that run at the same time, in threads and processes. Default: number of cores. */
+  /** Maximum number of tasks that run at the same time, in threads and processes. Default: number of cores. */
   workers: number
-  /** Maximum number of waiting works. If it is exceeded, the latest work of the owner with the longest queue is `overloaded`. */
+  /** Maximum number of waiting tasks. If it is exceeded, the latest task of the owner with the longest queue fails with `overloaded`. */
   maxQueue: number
   memoryMb: number
   /** Memory of all processes for native code. Default: half of the memory of the machine or container. */
   processMemoryMb: number
   idleMs: number
-  /** Sandbox of the processes, which they close. Without it they have the access of the service. */
+  /** Sandbox of the processes, which the pool closes. Without it, they have the same access as the service. */
   sandbox: Promise<Sandbox | undefined>
 }
 
 const startTimeoutMs = 30_000
 const startPollMs = 50
-/** Time that a cancelled work has to reach its next step. */
+/** Time that a cancelled task has to reach its next step. */
 const cancelTimeoutMs = 5_000
 const maxAttempts = 2
 /** Memory to decode the largest image that is not treated as a decompression bomb. */
@@ -36,7 +36,7 @@ interface Task {
   size: number
   attempts: number
   startedAt: number
-  /** True if it must run while no other process works, because it exceeded the memory limit beside others. */
+  /** True if the task must run while no other process works, because it exceeded the memory limit together with others. */
   exclusive: boolean
   signal: AbortSignal
   attempt?: Attempt
@@ -44,7 +44,7 @@ interface Task {
   reject(error: unknown): void
 }
 
-/** Threads, and processes for native code. If one dies or hangs, only its own work is affected. That work is retried once. */
+/** Threads, and processes for native code. If one dies or hangs, only its own task is affected and retried once. */
 export class WorkerPool {
   readonly #queue: FairQueue<Task>
   readonly #threads: Threads
@@ -142,7 +142,7 @@ export class WorkerPool {
     this.#queue.release(task)
   }
 
-  /** Ends a work that exceeds its deadline. The deadline does not include the start of a worker. */
+  /** Ends a task that exceeds its deadline. The start of a worker does not count. */
   #enforceDeadline(task: Task, attempt: Attempt): () => void {
     const startedAt = performance.now()
     let timer: NodeJS.Timeout
@@ -171,7 +171,7 @@ export class WorkerPool {
     task.reject(error instanceof WorkerFailed ? new WorkerFailed(error.failure, durationMs) : error)
   }
 
-  /** Rejects immediately. The worker stops at the next step of the work, or is ended. */
+  /** Rejects immediately. The worker stops at the next step of the task, or is terminated. */
   #abandon(task: Task): void {
     this.#queue.remove(task)
     task.attempt?.cancel()

@@ -81,7 +81,7 @@ export class IncomingFile {
 
 const maxBytesInMemory = 256 * 1024
 
-/** A file of this machine, as an upload of it would be: in memory if it is small. */
+/** Opens a local file in the same form as an upload: in memory if it is small. */
 export async function openLocalContent(path: string): Promise<Content> {
   const { size } = await stat(path)
   if (size <= maxBytesInMemory) return memoryContent(await readFile(path))

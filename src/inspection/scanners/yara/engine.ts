@@ -11,14 +11,15 @@ export interface YaraEngine {
   version: string
   rules: number
   find: MatchRules
-  /** When it last found the EICAR test string: within the last minute. Throws where it does not. */
+  /** Returns the time at which the engine last detected the EICAR test string, at most a minute ago. Throws if it does not detect it. */
   prove(): Date
 }
 
 /**
- * The signature of the first rule that matches: `meta: signature`, else the rule's name. Not `asText`: of our own rules only those
- * that may match anywhere, at many times the speed; an operator's rules are always all of them. `seen` is what other windows of the
- * same file have shown; an operator's rules are judged window by window, since an engine tells no more of them than that they match.
+ * Returns the signature of the first matching rule: `meta: signature`, or else the name of the rule. Without `asText`, searches only for
+ * those of our own rules that may match anywhere, which is many times faster. An operator's rules always apply. `seen` contains what
+ * earlier windows of the same file matched. An operator's rules are applied to each window separately, because engines do not report
+ * partial matches.
  */
 export type MatchRules = (bytes: Buffer, asText: boolean, seen?: Seen) => string | undefined
 
@@ -27,7 +28,7 @@ interface Match {
   rule: string
   signature: string
 }
-/** `most`: how often a pattern is heard; a rule that counts its matches needs them. */
+/** `most`: maximum number of reported matches per pattern. Rules that count matches need them. */
 type Compile = (text: string, most?: number) => Search
 
 export class FaultyRules extends Error {
@@ -36,9 +37,9 @@ export class FaultyRules extends Error {
 
 const require = createRequire(import.meta.url)
 
-// The native binding does not tell which YARA-X it was built from; this is what is written in the pinned version's binary.
+// The native binding does not report its YARA-X version. This is the version contained in the binary of the pinned release.
 const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
-// Matches of a pattern that the engine reports per window. The native binding creates an object for each.
+// Maximum number of matches of a pattern that the engine reports per window. The native binding creates an object for each.
 const maxMatches = 10_000
 const provedForMs = 60_000
 
@@ -52,13 +53,13 @@ export function hasNativeEngine(): boolean {
 }
 
 /**
- * Ours and the operator's rules are compiled apart: a `global rule` of theirs must not switch ours off.
- * Throws `FaultyRules`.
+ * Compiles our own rules and the operator's separately, because a `global rule` of the operator must not disable ours. Throws
+ * `FaultyRules`.
  */
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
   const anywhere = compile(ownRules.anywhere)
-  // That it matches once is all that is asked.
+  // One match is enough.
   const scripts = new ScriptSearch(ownRules.scripts, (text) => {
     const search = compile(text, 1)
     return (bytes) => search(bytes).length > 0
@@ -84,7 +85,9 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
   }
 }
 
-/** All texts are one namespace, as `yr scan` has it, so that files may use each other's rules; the fault names the file that has it. */
+/**
+ * Compiles all texts in one namespace, like `yr scan`, so that files can use each other's rules. An error names the file that caused it.
+ */
 function compileAll(compile: Compile, sources: RuleSource[]): Search {
   try {
     return compile(sources.map(({ text }) => text).join('\n'))
@@ -92,7 +95,7 @@ function compileAll(compile: Compile, sources: RuleSource[]): Search {
     let before = ''
     for (const { origin, text } of sources) {
       const fault = faultOf(compile, `${before}${text}`)
-      // Compiled alone, so that the message has the line numbers of this file.
+      // Compiled separately, so that the message contains the line numbers of this file.
       if (fault) throw new FaultyRules(`The YARA rules in '${origin}' do not compile: ${faultOf(compile, text) ?? fault}`)
       before += `${text}\n`
     }
@@ -112,7 +115,7 @@ function faultOf(compile: Compile, text: string): string | undefined {
 const messageOf = (error: unknown) =>
   (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
 
-// Counts rules in the source, because neither binding reports their number.
+// Counts the rules in the source, because neither binding reports their number.
 const countRules = (text: string) =>
   text.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, '').match(/^\s*(?:(?:private|global)\s+)*rule\s+\w+/gm)?.length ?? 0
 

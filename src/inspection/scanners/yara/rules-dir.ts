@@ -7,7 +7,10 @@ export interface OperatorRules {
   changedAt: Date | null
 }
 
-/** The operator's rules: every *.yar and *.yara of the folder and those below, in order of their paths. Throws a sentence that names the path. */
+/**
+ * Reads the operator's rules: every *.yar and *.yara file in the directory and its subdirectories, ordered by path. Throws an error that
+ * names the path.
+ */
 export async function readRulesDir(dir: string): Promise<OperatorRules> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch((error) => {
     throw new Error(

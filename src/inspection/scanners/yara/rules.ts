@@ -7,12 +7,12 @@ export interface RuleSource {
 
 export const ownRulesDate = new Date('2026-11-22T00:00:00Z')
 
-// A text in rules is written with two escapes.
+// The text is escaped twice in the rules.
 const eicarText = eicar.toString('latin1').replace(/[\\"]/g, '\\$&')
 
 /**
- * Patterns that may occur anywhere. There are few: a few patterns are searched at tens of GB/s, many at a fraction of that.
- * The EICAR string is found at any position, so that a padded one shows whether all of a file is scanned.
+ * Patterns that may occur anywhere. There are only a few, because a few patterns are searched at tens of GB/s, and many at a fraction of
+ * that. The EICAR string matches at any position, so a padded test file shows whether the whole file is scanned.
  */
 const anywhere = `
 rule assay_eicar {
@@ -21,20 +21,20 @@ rule assay_eicar {
   condition: $a
 }`
 
-/** A string that is cheap to find and without which a rule part cannot match. */
+/** A string that is cheap to find, and without which a rule part cannot match. */
 export interface Anchor {
   text: string
   nocase?: boolean
-  /** For a short string: it must begin within this number of bytes from the start. */
+  /** For a short string: maximum distance of its start from the start of the file. */
   within?: number
 }
 
 export interface RulePart {
-  /** None of the strings can match without one of these. Absent: the strings are searched once another part has matched. */
+  /** None of the strings can match without one of these anchors. If absent, the strings are searched for once another part has matched. */
   anchors?: Anchor[]
   strings: string
   condition?: string
-  /** Searched in the first window of a file only. Without a match, the rule does not match. */
+  /** Searched for only in the first window of a file. Without a match, the rule does not match. */
   atStart?: boolean
 }
 
@@ -47,8 +47,9 @@ const caseInsensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({
 const caseSensitive = (...texts: string[]): Anchor[] => texts.map((text) => ({ text }))
 
 /**
- * Well-known tricks, each of which nothing honest contains: what a pattern would have to guess at is left to operators' own rules and to
- * a real engine. They are made of text: looked for in what looks like text, and at both ends of what does not (a GIF with PHP behind it).
+ * Well-known evasion techniques that never occur in legitimate files. Heuristic patterns are left to operators' own rules and to a full
+ * virus scanner. The rules match text: they are applied to content that looks like text, and to both ends of all other content (for example
+ * a GIF followed by PHP).
  */
 const scripts: ScriptRule[] = [
   {
@@ -111,7 +112,7 @@ const scripts: ScriptRule[] = [
     $auto6 = "Sub Workbook_Open(" nocase`,
       },
       {
-        // `Shell` is too short and too usual a word for an anchor.
+        // `Shell` is too short and too common for an anchor.
         strings: String.raw`
     $shell = /\bShell[ \t]{0,4}\(?[ \t]{0,4}"[^"\r\n]{0,40}(powershell|cmd(\.exe)?[ \t]+\/[ck]|mshta|wscript|cscript|rundll32|regsvr32|certutil)/ nocase
     $object = /CreateObject[ \t]{0,4}\([ \t]{0,4}"(WScript\.Shell|Shell\.Application)"[ \t]{0,4}\)[ \t]{0,4}\.[ \t]{0,4}(Run|Exec|ShellExecute)/ nocase`,
@@ -160,7 +161,7 @@ export const ownRules = { anywhere, scripts }
 const document = 'pdf|docx?|xlsx?|pptx?|rtf|odt|txt|csv|jpe?g|png|gif|bmp|mp3|mp4|avi|zip'
 const program = 'exe|scr|com|pif|bat|cmd|vbs|vbe|jse|wsf|hta|lnk|cpl|msi'
 const disguised = new RegExp(`\\.(${document})[\\s_]*\\.(${program})$`, 'i')
-// A right-to-left override turns `gnp.exe` into `exe.png` on the screen.
+// A right-to-left override displays `gnp.exe` as `exe.png`.
 const reversed = new RegExp(`[\u202e\u2066\u2067\u202b].*\\.(${program})$`, 'i')
 
 /** Signature of an archive member with a deceptive name: a program that looks like a document. */
@@ -169,5 +170,5 @@ export function nameTrick(name: string): string | undefined {
   return reversed.test(name) ? 'Archive.ReversedName' : undefined
 }
 
-/** For the rules' version: the tricks that are no YARA rules are part of it. */
+/** Included in the version of the rules, because this detection is not a YARA rule. */
 export const ownRulesText = anywhere + JSON.stringify(scripts) + disguised.source + reversed.source

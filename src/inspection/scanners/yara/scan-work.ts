@@ -16,7 +16,7 @@ export interface ScanWorkOptions {
   operators: RuleSource[]
   limits: WalkLimits
   deadlineOf(size: number): number
-  /** Only for tests of what happens when a worker goes wrong. */
+  /** Replaces the module, only for tests of failing workers. */
   module?: URL | undefined
 }
 
@@ -35,20 +35,20 @@ export class ScanWork {
     this.#setup = { id: randomUUID(), kind, limits }
     this.#work = {
       module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
-      // Our own rules come to an end; an operator's may loop for ever, and only the end of its process stops native code.
+      // Our own rules always terminate. An operator's rule may loop forever, and native code can only be stopped by ending its process.
       inProcess: kind === 'native' && operators.length > 0,
       settings: operators.length > 0 ? shared(JSON.stringify(operators)) : undefined,
-      // A second attempt usually takes as long, and other uploads wait for the worker.
+      // A second attempt usually takes as long, while other uploads wait for the worker.
       retryHung: false,
     }
   }
 
-  /** Processes for native code run in the sandbox, where the system has one. */
+  /** Processes for native code run in the sandbox, if the system provides one. */
   get isSandboxed(): boolean {
     return this.#work.inProcess
   }
 
-  /** For workers of another's: undefined where scans want processes of their own, or another module. */
+  /** Parameters for workers of another pool. Undefined if scans need their own processes or another module. */
   scanInWorker(): WorkerScan | undefined {
     const { deadlineOf, module } = this.#options
     return this.#work.inProcess || module ? undefined : { setup: this.#setup, deadlineOf }

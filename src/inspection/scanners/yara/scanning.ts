@@ -7,7 +7,7 @@ import type { RuleSource } from './rules.js'
 import { Search } from './search.js'
 
 export interface EngineSetup {
-  /** Names this set of rules: compiled once for each worker. */
+  /** Identifies this set of rules, which each worker compiles once. */
   id: string
   kind: EngineKind
   limits: WalkLimits
@@ -15,7 +15,7 @@ export interface EngineSetup {
 
 export type ScanJob = EngineSetup & { path: string | undefined; size: number }
 
-/** A fault is ours, or the engine's. */
+/** `fault`: an error of the service or the engine, not of the file. */
 export type Scanned = ScanVerdict | { fault: string }
 
 export interface EngineFacts {
@@ -54,14 +54,14 @@ export async function scan(job: ScanJob, call: WorkerCall): Promise<Scanned> {
     file = job.path === undefined ? undefined : new FileSource(job.path, '')
     return await scanSource(file ?? new MemorySource(call.bytes ?? Buffer.alloc(0)), job, call)
   } catch (error) {
-    // Its message has the path of the file, which clients must not see.
+    // The message contains the path of the file, which clients must not see.
     return { fault: `the scan worker cannot open it (${(error as NodeJS.ErrnoException).code})` }
   } finally {
     file?.close()
   }
 }
 
-/** A scan of a file that is open. A reader of the same file may pass it the members that it unpacks. */
+/** A scan of an open file. A reader of the same file may pass it the members that it unpacks. */
 export interface OpenScan {
   search: Search
   finish(): Promise<Scanned>

@@ -31,7 +31,7 @@ export class ScriptSearch {
     }
   }
 
-  /** Signature of the first rule of which `bytes` and the earlier windows match all parts. */
+  /** Returns the signature of the first rule whose parts all match in `bytes` or in earlier windows. */
   find(bytes: Buffer, seen: Seen): string | undefined {
     const window = { bytes, seen, first: !seen.begun, anchors: this.#anchors.in(bytes) }
     seen.begun = true
@@ -57,7 +57,7 @@ function mayMatch({ anchors, atStart }: RulePart, parts: RulePart[], window: Win
 
 interface Sought {
   anchor: Anchor
-  /** The string in both cases. A byte that equals either of them matches. */
+  /** The string in both cases. A byte may equal either of them. */
   lower: Buffer
   upper: Buffer
 }
@@ -70,19 +70,19 @@ interface ShortAnchorGroup {
   pattern: RegExp
 }
 
-/** A string of at least this many bytes contains an aligned word of four bytes at any position. */
+/** A string of at least this length contains an aligned four-byte word at any position. */
 const minBytesWithWord = 7
 const wordBytes = 4
-/** Sets the bit in which upper and lower case differ. Other bytes that it makes equal are compared afterwards. */
+/** Sets the bit that distinguishes upper and lower case. Other bytes that this makes equal are compared afterwards. */
 const fold = 0x20202020
 const filterBits = 14
-/** After this many occurrences of a short start, one regular expression over the rest of the bytes is faster. */
+/** After this many occurrences of a short prefix, one regular expression over the remaining bytes is faster. */
 const maxOccurrences = 64
 const spread = 0x9e3779b1
 
 /**
- * Searches for all anchors in one pass, in any case, at some GB/s: long strings by aligned words, short ones (`<?`) by their start
- * before the first letter. Short strings with the same start are reported together if one of them occurs.
+ * Searches for all anchors in one case-insensitive pass at some GB/s: long strings by aligned words, short ones (`<?`) by their prefix
+ * before the first letter. Short strings with the same prefix are reported together if one of them occurs.
  */
 export class AnchorSearch {
   readonly #filter = new Uint8Array(1 << filterBits)
@@ -104,14 +104,14 @@ export class AnchorSearch {
 
   #addWords(sought: Sought): void {
     for (let offset = 0; offset < wordBytes; offset++) {
-      // In the byte order of the processor, like the words of the content.
+      // In the processor's byte order, like the words of the content.
       const word = (new Int32Array(Uint8Array.from(sought.lower.subarray(offset, offset + wordBytes)).buffer)[0] as number) | fold
       this.#filter[slotOf(word)] = 1
       this.#words.set(word, [...(this.#words.get(word) ?? []), { sought, offset }])
     }
   }
 
-  /** Tests four words together: nearly all of them are part of no string. */
+  /** Tests four words together, because nearly none of them are part of a string. */
   #searchWords(bytes: Buffer, found: Set<Anchor>): void {
     if (bytes.length < minBytesWithWord) return
     const filter = this.#filter

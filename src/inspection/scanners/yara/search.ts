@@ -22,11 +22,11 @@ class Cancelled extends WalkEnded {}
 
 class EngineFailed extends WalkEnded {}
 
-/** Searches a file, and everything that can be unpacked from it. */
+/** Searches a file and everything that can be unpacked from it. */
 export class Search implements Visitor {
-  /** For the reader of the same file. */
+  /** Passed to the reader of the same file. */
   readonly observer: MemberObserver
-  /** Time that the engine took, in milliseconds. */
+  /** Time used by the engine, in milliseconds. */
   spentMs = 0
   readonly #walk: Walk
   readonly #find: MatchRules
@@ -66,7 +66,7 @@ export class Search implements Visitor {
     try {
       return findInWindow(bytes, place, seen, this.#find) ?? findInMacros(bytes, this.#find)
     } catch (error) {
-      // Neither the reader nor the walk may treat a failure of the engine as damage of the file.
+      // Neither the reader nor the walk may treat an engine failure as damage of the file.
       throw new EngineFailed((error as Error).message, { cause: error })
     } finally {
       this.spentMs += performance.now() - start
@@ -85,7 +85,7 @@ export function findIn(bytes: Buffer, find: MatchRules): string | undefined {
 
 const endBytes = 256 * 1024
 
-/** Script rules cost a few ms per MiB. They apply to text, and to both ends of any other file. */
+/** Script rules cost a few ms per MiB. They are applied to text, and to both ends of any other file. */
 function findInWindow(bytes: Buffer, { first, last }: WindowPlace, seen: Seen, find: MatchRules): string | undefined {
   if (bytes.length <= 2 * endBytes || looksLikeText(bytes)) return find(bytes, true, seen)
   return (
@@ -109,7 +109,10 @@ function looksLikeText(bytes: Buffer): boolean {
   return true
 }
 
-/** Office documents contain the sources of macros in a compressed form ([MS-OVBA], 2.4.1). Each module begins with `Attribute VB_…`, compressed to this. */
+/**
+ * Office documents contain the source code of macros in compressed form ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`,
+ * compressed to these bytes.
+ */
 const marker = Buffer.from('Attribut\0e VB', 'latin1')
 // Node.js searches for up to six bytes many times faster than for more.
 const sought = marker.subarray(-6)
@@ -119,7 +122,7 @@ const maxModules = 200
 const maxMacroBytes = 1024 * 1024
 
 function* macroSources(bytes: Buffer): Iterable<Buffer> {
-  // Most text contains no zero byte. That search is many times faster than the search for the marker.
+  // Most text contains no zero byte, and that search is many times faster than the search for the marker.
   const zero = bytes.indexOf(0)
   if (zero < 0) return
   let count = 0
@@ -131,7 +134,7 @@ function* macroSources(bytes: Buffer): Iterable<Buffer> {
     const at = end - before
     if (at < 0 || bytes.compare(marker, 0, marker.length, at, at + marker.length) !== 0) continue
     if (++count > maxModules) return
-    // Before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
+    // Bytes before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
     if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield unpack(bytes.subarray(at - 3))
   }
 }
@@ -161,7 +164,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
       if (at + 2 > chunk.length) return
       const token = chunk.readUInt16LE(at)
       at += 2
-      // The number of unpacked bytes decides how many of the 16 bits are the distance.
+      // The number of unpacked bytes determines how many of the 16 bits are the distance.
       const distanceBits = Math.max(4, Math.ceil(Math.log2(Math.max(1, unpacked.length - start))))
       const length = (token & (0xffff >> distanceBits)) + 3
       const from = unpacked.length - (token >> (16 - distanceBits)) - 1

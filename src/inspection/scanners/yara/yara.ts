@@ -22,7 +22,7 @@ export interface YaraOptions {
   /** Default: native if its binding loads, otherwise WebAssembly. */
   kind?: EngineKind
   operators?: OperatorRules
-  /** A pool that others use too, and that they close. The WebAssembly engine has its own, because of its memory. */
+  /** A shared pool, which the scanner does not close. The WebAssembly engine has its own pool because of its memory. */
   pool?: WorkerPool | undefined
   workers?: number
   limits?: Partial<WalkLimits>
@@ -34,16 +34,18 @@ export interface YaraOptions {
 }
 
 /**
- * Size up to which the native engine scans a file on the event loop: 64 KiB take less than 0.2 ms, and the transfer to a worker takes longer.
- * With an operator's rules, whose cost is unknown, no file is scanned there.
+ * Maximum size that the native engine scans on the event loop: 64 KiB take less than 0.2 ms, and a transfer to a worker takes longer. With
+ * operator rules, whose cost is unknown, no file is scanned there.
  */
 const inlineBytes = 64 * 1024
 const provedMs = 5_000
 
-/** Includes slow disks and nested archives. A worker that takes longer hangs. */
+/** Long enough for slow disks and nested archives. A worker that takes longer has hung. */
 const defaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 
-/** VirusTotal's YARA-X in this process, with rules of our own. It does not have the signatures of a virus scanner, and reports that. */
+/**
+ * Scans with VirusTotal's YARA-X in this process, with our own rules. It does not have the signatures of a virus scanner, and reports that.
+ */
 export class YaraScanner implements VirusScanner {
   readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
@@ -51,7 +53,7 @@ export class YaraScanner implements VirusScanner {
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
-  /** Limits of archives that are scanned on the event loop. Undefined if none are. */
+  /** Limits for archives that are scanned on the event loop. Undefined if no archive is. */
   readonly #smallLimits: WalkLimits | undefined
   #provedUntil = 0
   #closed = false
@@ -110,7 +112,7 @@ export class YaraScanner implements VirusScanner {
     return this.#identity
   }
 
-  /** None: a scan that meets an unsupported container is incomplete. */
+  /** Returns no containers, because a scan that meets an unsupported container is already incomplete. */
   async unsupportedContainers(): Promise<string[]> {
     return []
   }
@@ -118,7 +120,7 @@ export class YaraScanner implements VirusScanner {
   async prove(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }
-    // Both paths of an upload: on the event loop and in a worker.
+    // Tests both paths of an upload: on the event loop and in a worker.
     const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(zippedEicar()), options)]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
