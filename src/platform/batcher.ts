@@ -11,7 +11,7 @@ interface BatcherOptions<Item, Result> {
   run(items: readonly Item[]): Promise<readonly Result[]>
   /** Batches of different groups run at the same time. */
   groupOf?(item: Item): string
-  /** Pause between a batch with these results and the next one. */
+  /** Pause between a batch with these results and the next batch. */
   pauseMs?(results: readonly Result[]): number
   maxBatch?: number
   maxWaiting?: number

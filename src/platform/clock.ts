@@ -1,14 +1,14 @@
 import type { Queries } from './db/queries.js'
 
-/** Database time minus `performance.now()`. Undefined until the first query. */
+/** Database time minus `performance.now()`. Undefined before the first query. */
 let offset: number | undefined
 
-/** Milliseconds since 1970 by the clock of the database, so that replicas agree. Without a database, the local clock is used. */
+/** Returns milliseconds since 1970 by the database's clock, so that replicas agree. Without a database, uses the local clock. */
 export const now = (): number => (offset === undefined ? Date.now() : Math.floor(performance.now() + offset))
 
 export const currentTime = (): Date => new Date(now())
 
-/** Reads the time of the database. Returns how far the clock of this machine is ahead, and the uncertainty of that value. */
+/** Reads the time of the database. Returns how far this machine's clock is ahead, and the uncertainty of that value. */
 export async function synchronizeClock(database: Queries): Promise<{ aheadMs: number; uncertainMs: number }> {
   const requestedAt = performance.now()
   const { rows } = await database.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms', [])
@@ -18,14 +18,16 @@ export async function synchronizeClock(database: Queries): Promise<{ aheadMs: nu
   return { aheadMs: Date.now() - uncertainMs - ms, uncertainMs }
 }
 
-/** Sets the clock to `ms` at the time `at` of `performance.now()`. */
+/** Sets the clock to `ms` as of the time `at` of `performance.now()`. */
 export function setClock(ms: number, at = performance.now()): void {
   offset = ms - at
 }
 
 const syncIntervalMs = 30_000
 
-/** Repeats the synchronization, because the machine may sleep and the database may move. Returns a function that stops it. */
+/**
+ * Repeats the synchronization, because the machine may sleep and the database may move to another host. Returns a function that stops it.
+ */
 export function startClockSync(database: Queries): () => void {
   const timer = setInterval(() => void synchronizeClock(database).catch(() => {}), syncIntervalMs).unref()
   return () => clearInterval(timer)

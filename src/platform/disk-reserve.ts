@@ -6,8 +6,8 @@ import { megabyte } from './units.js'
 const watchIntervalMs = 1000
 
 /**
- * A file that reserves disk space. It is deleted if the disk is full, so that deletes, a start or a recovery can free more space.
- * It is created again if twice its size is free. On a small disk, its size is an eighth of the disk.
+ * A file that reserves disk space. It is deleted when the disk is full, so that deletions, a start or a recovery can free more space. It is
+ * created again when twice its size is free. On a small disk, it takes an eighth of the disk.
  */
 export class DiskReserve {
   readonly #file: string
@@ -21,7 +21,7 @@ export class DiskReserve {
     this.#maxBytes = maxBytes
   }
 
-  /** True from a full disk until the reserve fits again. Do not write large data in the meantime. */
+  /** True from the time the disk is full until the reserve fits again. Do not write large data during that time. */
   get isFull(): boolean {
     return this.#isFull
   }

@@ -1,8 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
 
-/** Steps between which tests kill the process. After each of them, the service must recover without help. */
+/** Steps after which tests kill the process. The service must recover from each of them without help. */
 export const faultPoints = [
-  // Upload, in order. The prefixes are `store.` for the local store, `bucket.` for a bucket and `commit.` for the ledger.
+  // Upload steps in order. The prefixes are `store.` for the local store, `bucket.` for a bucket and `commit.` for the ledger.
   'upload.spooled',
   'upload.judged',
   'upload.journaling',
@@ -18,7 +18,7 @@ export const faultPoints = [
   'upload.committed',
   // Rejection of a file.
   'refusal.judged',
-  // Part of a resumable upload, and its verdict.
+  // A part of a resumable upload, and the verdict on the upload.
   'part.stored',
   'part.kept',
   'part.decided',
@@ -48,7 +48,7 @@ export type FaultPoint = (typeof faultPoints)[number]
 
 const passed = channel('assay:fault-point')
 
-/** Publishes a step. Production has no subscriber. test/support/fault-point.mjs kills the process at a step. */
+/** Publishes a step. Nothing subscribes in production. test/support/fault-point.mjs kills the process at a step. */
 export function faultPoint(name: FaultPoint): void {
   if (passed.hasSubscribers) passed.publish(name)
 }

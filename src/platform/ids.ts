@@ -21,7 +21,7 @@ export type IdPrefix =
   | 'dlv'
   | 'shr'
 
-// The library requests one random byte at a time. A pool needs one system call for hundreds of ids.
+// The library requests one random byte at a time. With a pool, hundreds of ids need only one system call.
 const pool = Buffer.alloc(4096)
 let used = pool.length
 
@@ -33,12 +33,15 @@ function random(): number {
   return pool[used++]! / 256
 }
 
-// If the clock is set back by more than this, ids follow it. Otherwise one wrong jump ahead would date all later ids.
+// If the clock is set back by more than this, ids follow it. Otherwise a single wrong jump ahead would give all later ids a future time.
 const absorbedMs = 5_000
 let next = monotonicFactory(random)
 let latest = 0
 
-/** A new id: the prefix and a lower-case ULID. Ids of one process ascend (unless the clock is set back), so that they order rows by age. */
+/**
+ * Creates an id: the prefix and a lower-case ULID. Ids of one process are ascending (unless the clock is set back), so that they order rows
+ * by age.
+ */
 export function newId(prefix: IdPrefix): string {
   const moment = now()
   if (moment < latest - absorbedMs) next = monotonicFactory(random)
@@ -46,24 +49,24 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}_${next(moment).toLowerCase()}`
 }
 
-/** Creation time of an id, in milliseconds. Rows use the time of their id, so that the two orders cannot differ. */
+/** Returns the creation time of an id, in milliseconds. Rows use the time of their id, so that both orders agree. */
 export const idTime = (id: string): Date => new Date(decodeTime(id.slice(id.indexOf('_') + 1).toUpperCase()))
 
-/** True for a well-formed id of that kind. A malformed id is treated as an unknown one and is never sent to the database. */
+/** True for a well-formed id of that kind. A malformed id is treated like an unknown one and is never sent to the database. */
 export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   typeof value === 'string' &&
   value.length === prefix.length + 27 &&
   value.startsWith(`${prefix}_`) &&
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
-/** The smallest possible id of that time: a bound for periods on columns that are ordered by id. */
+/** Returns the smallest possible id of that time, as a bound for periods on columns that are ordered by id. */
 export const firstIdAt = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
 /** Highest page number. */
 export const maxPages = 2_147_483_647
 
-/** The cursor of an item: its id and, if the list is not sorted by id, its sort key. */
+/** Creates the cursor of an item: its id and, if the list is not sorted by id, its sort key. */
 export const createCursor = (id: string, by?: { sort: string; key: string } | undefined): string =>
   Buffer.from(by ? `${id} ${by.sort} ${by.key}` : id).toString('base64url')
 
@@ -76,18 +79,18 @@ export function idAt(prefix: IdPrefix, cursor: string, field = 'after'): string 
   return id
 }
 
-/** The sort key in a cursor. Undefined if the cursor belongs to a list in another order. */
+/** Returns the sort key in a cursor. Undefined if the cursor belongs to a list in another order. */
 export const keyAt = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
 
-/** The number in a cursor of a list whose items have no id. */
+/** Returns the number in a cursor of a list whose items have no id. */
 export function numberAt(cursor: string, field = 'after'): number {
   const text = cursorText(cursor)
   if (!/^\d{1,9}$/.test(text)) throw badCursor(field)
   return Number(text)
 }
 
-/** The time in a cursor of a list that is sorted by time. */
+/** Returns the time in a cursor of a list that is sorted by time. */
 export function momentAt(cursor: string, sort: string, field = 'after'): Date {
   const moment = new Date(keyAt(cursor, sort) ?? '')
   if (Number.isNaN(moment.getTime())) throw badCursor(field)

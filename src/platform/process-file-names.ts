@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { isAlive } from './is-alive.js'
 
-// A file name contains the host and the process, so that the next start recognizes files of a killed process.
+// A file name contains the host and the process, so that the next start recognizes the files of a killed process.
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 const run = randomBytes(6).toString('hex')
 let count = 0

@@ -4,12 +4,12 @@ import { badUserInput } from './errors/errors.js'
 const invisible = /[\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u206f\ufeff\ufff9-\ufffb\u202a-\u202e\u{e0000}-\u{e007f}]/gu
 const lineBreaks = /[\t-\r\u0085\u2028\u2029]+/g
 
-/** Removes invisible characters, which can make a name look like another one. */
+/** Removes invisible characters, which can make one name look like another. */
 export const withoutInvisible = (text: string): string => text.replace(invisible, '')
 
 export const toSingleLine = (text: string): string => withoutInvisible(text).replace(lineBreaks, ' ').trim()
 
-/** Normalizes an email address for storage and lookup. Keyboards compose accented letters differently. */
+/** Normalizes an email address for storage and lookup, because keyboards compose accented letters differently. */
 export const normalizeEmail = (email: string): string => email.normalize('NFC').toLowerCase()
 
 const maxNameBytes = 255
@@ -17,7 +17,7 @@ const maxNameBytes = 255
 /** Returns the last path segment in NFC, with at most 255 bytes and without control and invisible characters. */
 export function cleanFilename(name: string): string {
   const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
-  // Normalize last. A removed character may have separated a letter from its accent.
+  // Normalize last, because a removed character may have separated a letter from its accent.
   const clean = withoutInvisible(segment)
     .replace(/[\p{Cc}\u2028\u2029\ufffd]/gu, '')
     .normalize('NFC')

@@ -9,7 +9,7 @@ export class EnvReader {
   readonly #invalid = new Set<string>()
   readonly #fromFiles = new Map<string, string>()
 
-  /** `secrets` are the variables that may come from a file, which `<name>_FILE` names. */
+  /** `secrets` are the variables whose value may be in a file, which `<name>_FILE` names. */
   constructor(env: NodeJS.ProcessEnv, secrets: readonly string[]) {
     this.#env = env
     for (const name of secrets) this.#readFile(name)
@@ -33,7 +33,7 @@ export class EnvReader {
       } catch (error) {
         this.addError(variable, path, `the path of a readable file (${(error as Error).message})`)
       }
-    // The error about the file is sufficient. A second error about the missing value would be confusing.
+    // The error about the file is enough. A second error about the missing value would be confusing.
     this.#invalid.add(name)
   }
 
@@ -41,7 +41,7 @@ export class EnvReader {
     return this.#invalid.has(name)
   }
 
-  /** Adds the error `<name> is '<value>'. It must be <expected>.` Shows only the length of a secret. */
+  /** Adds the error `<name> is '<value>'. It must be <expected>.` For a secret, shows only the length of the value. */
   addError(name: string, value: string | undefined, expected: string, secret?: 'secret'): undefined {
     const shownValue =
       value === undefined ? 'not set' : secret ? `a value of ${value.length} characters` : `'${printable(value)}'`
@@ -80,7 +80,7 @@ export class EnvReader {
     return this.addError(name, value, `a URL such as ${example}`, secret ? 'secret' : undefined)
   }
 
-  /** HTTP URL without query, fragment, credentials and final slash. */
+  /** HTTP URL without query, fragment, credentials and trailing slash. */
   baseUrl(name: string): string | undefined {
     const value = this.text(name)
     if (value === undefined) return undefined

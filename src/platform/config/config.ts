@@ -72,7 +72,7 @@ export interface Config extends IdentityConfig {
   readonly webhookAllowPrivate: boolean
 }
 
-/** All errors of the environment, one sentence each. */
+/** All errors in the environment, one sentence each. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   constructor(readonly errors: string[]) {
@@ -83,7 +83,7 @@ export class ConfigError extends Error {
 const week = 7 * 24
 const century = 36_500
 
-/** Reads the environment. No other module does. Throws a `ConfigError` that lists all errors. */
+/** Reads the environment. No other module reads it. Throws a `ConfigError` that lists all errors. */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const read = new EnvReader(env, secretVariables)
   const port = read.integer('PORT', { from: 0, to: 65_535, fallback: 8080 })

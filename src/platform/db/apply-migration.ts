@@ -4,7 +4,7 @@ import type { Client, DatabaseError } from 'pg'
 import type { Migration, MigrationMode } from './migrations.js'
 import { inTransactionOn } from './transaction.js'
 
-// A statement that waits for a lock blocks all later ones. Therefore it waits shortly, and tries again.
+// A statement that waits for a lock blocks all later ones. Therefore it waits only briefly and is retried.
 const lockTimeoutMs = 2_000
 const lockRetries = 100
 const batchRows = 5_000
@@ -25,7 +25,7 @@ export async function createMigrationTable(client: Client): Promise<void> {
 /** Applies one migration, or continues an interrupted one. */
 export async function applyMigration(client: Client, migration: Migration): Promise<void> {
   try {
-    // The statement of a killed process keeps the lock on all migrations until the server notices the lost connection.
+    // The statement of a killed process keeps the lock on all migrations until the server detects the lost connection.
     await client.query('SET client_connection_check_interval = 1000').catch(() => {})
     await retryLocks(() => run[migration.mode](client, migration))
   } catch (error) {
@@ -70,7 +70,7 @@ export async function recordMigration(client: Client, { name, checksum }: Migrat
   )
 }
 
-/** An interrupted CREATE INDEX CONCURRENTLY leaves an index that no plan uses, and that IF NOT EXISTS accepts. */
+/** Drops the invalid index left by an interrupted CREATE INDEX CONCURRENTLY. No plan uses it, but IF NOT EXISTS treats it as existing. */
 async function dropInvalidIndexes(client: Client, { sql }: Migration): Promise<void> {
   const { rows } = await client.query<{ index: string; name: string }>(
     `SELECT i.indexrelid::regclass::text AS index, c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

@@ -10,20 +10,20 @@ import { statementNames } from './statement-names.js'
 import { TenantShares } from './tenant-shares.js'
 
 export interface Database {
-  /** For reading, and for small writes that wait for no lock; one tenant's hold half of it at most. */
+  /** For reads, and for small writes that wait for no lock. One tenant's statements use at most half of it. */
   readonly pool: pg.Pool
-  /** The ledger's own connections: whatever its transactions wait for, readers do not. */
+  /** Separate connections of the ledger, so that its waiting transactions do not delay readers. */
   readonly writes: pg.Pool
-  /** For lists, logs, statistics and exports, which a replica may serve; without one it is `pool`. */
+  /** For lists, logs, statistics and exports, which a replica may serve. Without a replica, the same as `pool`. */
   readonly reads: Queries
   readonly replica: ReadReplica | undefined
-  /** Reports whether rows that `pool` reads can still be lost in a crash. */
+  /** Reports whether rows that `pool` reads could still be lost in a crash. */
   readonly durability: Durability
-  /** Reads use the pool of readers, transactions the pool of writers. */
+  /** Uses the reader pool for reads, and the writer pool for transactions. */
   readonly prisma: PrismaClient
   /**
-   * Opens a connection outside of the pool, without a statement time-out: for LISTEN, exports and recounts. The caller must end it,
-   * and must handle its 'error' events if it stays open.
+   * Opens a connection outside of the pool, without a statement time-out: for LISTEN, exports and recounts. The caller must close it, and
+   * must handle its 'error' events if it stays open.
    */
   dedicated(applicationName: string): Promise<pg.Client>
   /** Like `dedicated`, but connects to a read replica if one has the required data. */
@@ -34,26 +34,26 @@ export interface Database {
 export interface DatabaseOptions {
   poolSize: number
   logger: PoolLogger
-  /** PostgreSQL itself, where `url` is a pooler in transaction mode. */
+  /** Direct URL of PostgreSQL if `url` is a pooler in transaction mode. */
   directUrl?: string
-  /** A streaming replica. */
+  /** URL of a streaming replica. */
   readUrl?: string | undefined
-  /** Longest time for one statement, before both sides give it up. */
+  /** Statement time-out, which both the server and the client enforce. */
   statementTimeoutMs?: number
 }
 
 const prismaNames = statementNames('prisma')
-// PostgreSQL by default plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
+// By default, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
 // If a replica is unavailable, the primary serves its reads.
 const replicaConnectMs = 1000
-// Five groups or changes of different tenants, two more of tenants that are locked, two that only add, and the fold.
+// Five groups or changes of different tenants, two more for locked tenants, two for appends, and one for the fold.
 const maxWriters = 10
 // In milliseconds. A transaction that waits longer for a lock is rolled back and retried.
 const lockTimeoutMs = 1000
 
-/** Opens nothing yet: connections are made when they are wanted, and a database that is down fails each call within 5 s. */
+/** Opens no connection yet. Connections are opened on demand, and if the database is down, each call fails within 5 s. */
 export function createDatabase(
   url: string,
   { poolSize, logger, directUrl = url, readUrl, statementTimeoutMs = 30_000 }: DatabaseOptions,
@@ -61,16 +61,15 @@ export function createDatabase(
   const behindPooler = directUrl !== url
   const limits = {
     statement_timeout: statementTimeoutMs,
-    // A transaction that its process forgot must not hold its locks.
+    // A transaction that its process has abandoned must not keep its locks.
     idle_in_transaction_session_timeout: 60_000,
   }
   const pooled = { url, limits, behindPooler }
   const pool = new pg.Pool(poolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }))
   new TenantShares(poolSize).limit(pool)
   const writes = new pg.Pool(poolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
-  // Without a listener, losing an idle connection would end the process.
-  // Not the error itself: pg hangs the whole client on it, with every statement that it has prepared.
-  // At the end they are not waited for: PostgreSQL may end first.
+  // Without a listener, losing an idle connection would end the process. Logs only the message, because pg attaches the whole client with
+  // all its prepared statements to the error. During shutdown, such errors are ignored, because PostgreSQL may stop first.
   let isClosing = false
   const lost = ({ message, code }: Error & { code?: string }) =>
     isClosing || logger.warn({ reason: message, code }, 'A database connection was lost.')
@@ -107,7 +106,7 @@ export function createDatabase(
 
 interface PoolOptions {
   url: string
-  /** True if `url` is a pooler in transaction mode. */
+  /** True if `url` points to a pooler in transaction mode. */
   behindPooler: boolean
   limits: { statement_timeout: number; idle_in_transaction_session_timeout: number }
   max: number
@@ -119,7 +118,7 @@ function poolConfig(applicationName: string, { url, behindPooler, limits, ...own
   return {
     ...connection(url, applicationName),
     idleTimeoutMillis: 60_000,
-    // A frozen server cannot time out. The client does, a little later than the server would.
+    // A frozen server cannot enforce its time-out, so the client does, slightly later than the server would.
     query_timeout: limits.statement_timeout + 2000,
     max: own.max,
     ...(behindPooler
@@ -162,7 +161,7 @@ async function dedicatedToReplica(replica: ReadReplica, url: string, name: strin
   return undefined
 }
 
-/** For Prisma, which queries the pool itself and takes a connection out of it for a transaction alone. */
+/** For Prisma, which queries the pool directly and takes a connection from it only for a transaction. */
 function withTransactionsOn(pool: pg.Pool, writes: pg.Pool): pg.Pool {
   return new Proxy(pool, {
     get(target, name) {
@@ -199,12 +198,12 @@ const timestamptz = 1184
 
 const bigints = pg.types.getTypeParser(textArray as number) as (value: string) => (string | null)[]
 
-// Only for our own statements: Prisma brings parsers of its own with each query.
+// Applies only to our own statements. Prisma passes its own parsers with each query.
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (oid: number, format?: string) => {
   if (format !== 'binary') {
     if (oid === int8) return exactNumber
     if (oid === int8Array) return (value: string) => bigints(value).map((item) => (item === null ? null : exactNumber(item)))
-    // pg would read a timestamp without a zone in the machine's own; all of ours are UTC.
+    // pg would interpret a timestamp without a zone in the machine's time zone. All our timestamps are UTC.
     if (oid === timestamp) return (value: string) => new Date(`${value.replace(' ', 'T')}Z`)
     if (oid === timestamptz) return moment
   }
@@ -219,7 +218,7 @@ const digits = (text: string, at: number, count: number): number => {
   return number
 }
 
-// Format of a session in UTC, such as 2026-01-31 12:00:00.5+00. Reading its digits takes a fifth of the time of a date parser.
+// Timestamp format of a session in UTC, such as 2026-01-31 12:00:00.5+00. Reading its digits takes a fifth of the time of a date parser.
 const moment = (value: string): Date => {
   // Date.UTC maps the years 0 to 99 to 1900 to 1999.
   if (value.length > 29 || value[10] !== ' ' || value[0] === '0' || !value.endsWith('+00')) return anyMoment(value) as Date
@@ -238,10 +237,10 @@ const moment = (value: string): Date => {
   )
 }
 
-// Dates as parameters go out as UTC, whatever the machine's time zone.
+// Sends date parameters as UTC, whatever the machine's time zone.
 pg.defaults.parseInputDatesAsUTC = true
 
-/** Counts are exact. A number beyond 2^53 would be rounded, so it is an error. */
+/** Counts are exact. A number beyond 2^53 would be rounded, so it causes an error. */
 function exactNumber(value: string): number {
   const number = Number(value)
   if (!Number.isSafeInteger(number))

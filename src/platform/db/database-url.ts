@@ -1,4 +1,4 @@
-/** URLs of a database. They differ only behind a pooler in transaction mode. */
+/** URLs of a database. They differ only for a pooler in transaction mode. */
 export interface DatabaseUrls {
   url: string
   /** URL for uses that need a session: LISTEN, advisory locks, migrations and exports. */

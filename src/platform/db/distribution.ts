@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Small, and looked up before the tenant is known: a copy on every node. */
+/** Small tables that are read before the tenant is known. Each node has a copy. */
 export const referenceTables = [
   'tenants',
   'users',

@@ -3,8 +3,8 @@ import { Batcher } from '../batcher.js'
 import type { PoolLogger } from './queries.js'
 
 /**
- * Tells whether visible rows are already safe from a crash of the database, and waits until they are. A move is visible shortly before
- * that (see `ledger_groups` in prisma/migrations), but nothing may be signed or sent to others that a crash could still undo.
+ * Reports whether visible rows can still be lost in a crash of the database, and waits until they cannot. A move becomes visible shortly
+ * before it is durable (see `ledger_groups` in prisma/migrations). Nothing may be signed or sent to others that a crash could still undo.
  */
 export class Durability {
   readonly #pool: Pool
@@ -23,7 +23,9 @@ export class Durability {
     })
   }
 
-  /** A SQL expression that is true if everything that its statement sees is durable. Tested on the database once, at start. */
+  /**
+   * Returns a SQL expression that is true if everything that its statement sees is durable. It is tested once on the database, at startup.
+   */
   expression(): Promise<string> {
     this.#expression ??= this.#test().catch((error) => {
       this.#expression = undefined
@@ -42,7 +44,7 @@ export class Durability {
       await this.#pool.query(`SELECT ${byLogPosition}`)
       return byLogPosition
     } catch (error) {
-      // Without a SQLSTATE, the database did not answer at all.
+      // An error without a SQLSTATE means that the database did not respond at all.
       if (!(error as { code?: string; severity?: string }).severity) throw error
       const { message } = error as Error
       this.#logger.warn(
@@ -54,10 +56,10 @@ export class Durability {
   }
 }
 
-// Commits become durable in the order of the log, so this one waits for all before it. setval writes to the log each time, and holds
-// no lock until the commit. Amazon Aurora rejects pg_logical_emit_message under some settings, and the functions below under most.
+// Commits become durable in log order, so this commit waits for all earlier ones. setval always writes to the log, and holds no lock until
+// the commit. Amazon Aurora rejects pg_logical_emit_message under some settings, and the functions below under most settings.
 const waitedCommit = { name: 'flush', text: `SELECT setval('wal_flush', 1)` }
 
-// A standby has only what is durable on the primary. If commits wait for a standby, the local position says too little.
+// A standby contains only changes that are durable on the primary. If commits wait for a standby, the local position is not sufficient.
 const byLogPosition = `CASE WHEN pg_is_in_recovery() THEN true ELSE current_setting('synchronous_standby_names') = '' AND pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() END`
 const unknown = 'pg_is_in_recovery()'

@@ -1,4 +1,4 @@
-/** Does something for the rows of each tenant, one after the other: a distributed database changes those of one tenant in a statement. */
+/** Processes the rows of one tenant after another, because a distributed database can change only one tenant's rows in a statement. */
 export async function eachTenant<Row extends { tenant_id: string }, Done>(
   rows: readonly Row[],
   work: (tenantId: string, rows: Row[]) => Promise<readonly Done[]>,

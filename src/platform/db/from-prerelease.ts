@@ -45,7 +45,7 @@ export async function convertPrerelease(client: pg.Client, applied: readonly str
   })
 }
 
-/** A running service would call functions that no longer exist. */
+/** Throws if a service is running, because it would call functions that no longer exist. */
 async function assertNotInUse(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ connections: number }>(
     `SELECT count(*)::int AS connections FROM pg_stat_activity
@@ -60,7 +60,7 @@ async function assertNotInUse(client: pg.Client): Promise<void> {
 
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8')
 
-/** The baseline's last section: functions, each of which replaces a function of the same name. */
+/** Returns the last section of the baseline, whose functions replace existing functions of the same name. */
 function getFunctions({ sql }: Migration): string {
   const section = /^-- =+ Functions =+$(.*)/ms.exec(sql)?.[1]
   if (section === undefined) throw new Error('The baseline migration contains no functions.')

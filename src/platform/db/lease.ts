@@ -3,19 +3,19 @@ import type { Queries } from './queries.js'
 const renewalsPerLease = 5
 
 /**
- * A lease of rows, in their columns `lease_token` and `leased_until`. The token is new for each acquisition, and every statement that
- * writes for the holder requires it. Therefore a process that was suspended until its lease expired cannot write any more. Only the
+ * A lease on rows, stored in their columns `lease_token` and `leased_until`. Each acquisition creates a new token, and every statement that
+ * writes for the holder requires it. Therefore, a process that was suspended until its lease expired can no longer write. Only the
  * database's clock counts. A row whose token was removed stays leased until its holder releases it or the lease expires.
  */
 export interface Lease {
   table: 'idempotency_keys' | 'rescan_queue' | 'resumable_uploads' | 'webhook_positions'
-  /** Columns and values that select the rows, the tenant first. */
+  /** Columns and values that select the rows, with the tenant first. */
   key: { tenant_id: string } & Record<string, string>
   token: string
   seconds: number
 }
 
-/** SQL condition: the row has no valid lease. */
+/** SQL condition: the row is not leased. */
 export const isLeaseFree = 'leased_until <= now()'
 
 /** SQL expression: end of a lease that begins now. */
@@ -24,7 +24,7 @@ export const leaseEnd = (seconds: number | string): string => `now() + make_inte
 /** SQL assignments that end a lease. The rows cannot be leased again before `seconds` have passed. */
 export const leaseReleased = (seconds: number | string = 0): string => `lease_token = NULL, leased_until = ${leaseEnd(seconds)}`
 
-/** Extends the lease. Returns `returning` of the first row, or undefined if the lease was lost. */
+/** Extends the lease. Returns the columns `returning` of the first row, or undefined if the lease was lost. */
 export async function renewLease<Row extends object>(
   database: Queries,
   lease: Lease,
@@ -38,7 +38,7 @@ export async function renewLease<Row extends object>(
   return rows[0]
 }
 
-/** Calls `renew` until the timer is cleared. If it fails, the next call tries again before the lease expires. */
+/** Calls `renew` periodically until the timer is cleared. If a call fails, the next one retries before the lease expires. */
 export const keepLease = ({ seconds }: Pick<Lease, 'seconds'>, renew: () => Promise<unknown>): NodeJS.Timeout =>
   setInterval(() => void renew().catch(() => {}), (seconds * 1000) / renewalsPerLease).unref()
 

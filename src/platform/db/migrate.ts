@@ -8,19 +8,18 @@ import { unreached } from './prove-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
-// The one that `prisma migrate deploy` takes, so that neither runs beside the other.
+// The lock of `prisma migrate deploy`, so that the two never run at the same time.
 const lockKey = 72_707_369
 const lockPollMs = 200
 
 /**
- * Brings the database to the newest migration; files and table are those of `prisma migrate deploy`. Of several replicas
- * that start at once, one does it and the others wait. Killed anywhere, the next start goes on from there.
- * Gives the names of the migrations that it applied.
+ * Applies all pending migrations. The files and the table are those of `prisma migrate deploy`. If several replicas start together, one of
+ * them migrates and the others wait. If it is killed at any point, the next start continues. Returns the names of the applied migrations.
  */
 export async function migrate(url: string, folder = ours): Promise<string[]> {
   const migrations = readMigrations(folder)
   return withClient(url, async (client) => {
-    // Before the lock, so that an ordinary start waits for no other.
+    // Checked before the lock, so that an ordinary start does not wait for others.
     if ((await pending(client, migrations)).length === 0) return []
     await lock(client)
     await createMigrationTable(client)
@@ -54,7 +53,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   }
 }
 
-// Asked again and again: a session that waits inside pg_advisory_lock holds a snapshot, which CREATE INDEX CONCURRENTLY waits for.
+// Polls for the lock. A session that waits in pg_advisory_lock holds a snapshot, and CREATE INDEX CONCURRENTLY waits for that snapshot.
 async function lock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [lockKey])
@@ -78,7 +77,7 @@ async function appliedMigrations(client: pg.Client): Promise<Known[]> {
   return known.rows
 }
 
-/** Migrations that the database lacks. Throws if the database does not belong to this version. */
+/** Returns the migrations that the database lacks. Throws if the database does not belong to this version. */
 async function pending(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
   const known = await appliedMigrations(client)
   if (isPrerelease(known.map(({ migration_name }) => migration_name)))
@@ -92,7 +91,7 @@ async function pending(client: pg.Client, migrations: Migration[]): Promise<Migr
       `A newer version of Assay created or migrated this database (migration '${newer.migration_name}' is unknown). Start that version, or restore a backup from before the upgrade.`,
     )
   const finished = new Map(known.filter((row) => row.finished_at).map((row) => [row.migration_name, row.checksum]))
-  // Migrations only go forward: an edited one would leave this database different from every new one.
+  // An edited migration would make this database different from every new one.
   for (const { name, checksum } of migrations)
     if (finished.has(name) && finished.get(name) !== checksum)
       throw new Error(

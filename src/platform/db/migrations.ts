@@ -3,8 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Execution of a migration. `transaction`: all statements and its row in one transaction. `alone`: one statement that PostgreSQL rejects
- * in a transaction. `batches`: one statement, repeated and committed until it changes no row.
+ * How a migration is executed. `transaction`: all statements and its own row in one transaction. `alone`: one statement that PostgreSQL
+ * does not allow in a transaction. `batches`: one statement that is repeated and committed until it changes no row.
  */
 export type MigrationMode = 'transaction' | 'alone' | 'batches'
 

@@ -3,7 +3,7 @@ import { type EmbeddedDatabase, type EmbeddedUse, openEmbedded } from './embedde
 import { diskFull } from './embedded/server.js'
 import { proveDatabase } from './prove-database.js'
 
-/** An external database is neither stopped nor lost. */
+/** True for an external database, which the service does not stop and whose loss it does not detect. */
 export interface OpenDatabase extends EmbeddedDatabase, DatabaseUrls {
   /** Throws one sentence if an external database lacks a feature that the service needs. */
   prove(): Promise<void>
@@ -14,7 +14,7 @@ export interface DatabasePlace {
   databaseUrl: string | undefined
   /** Required if `databaseUrl` is a pooler in transaction mode. */
   databaseDirectUrl?: string | undefined
-  /** Number of connections that the service may open. The embedded server allows at least 100. */
+  /** Maximum number of connections that the service opens. The embedded server allows at least 100. */
   connections?: number
 }
 
@@ -23,7 +23,7 @@ type Say = (message: string) => void
 /** Opens the database of the service: the external one, or the embedded one in a DATA_DIR that no other service uses. */
 export const openDatabase = (place: DatabasePlace, say?: Say) => open(place, 'service', say)
 
-/** Opens the database for a command of the operator: that of the running service, or one that is started for the command. */
+/** Opens the database for an operator command: that of the running service, or one that is started for the command. */
 export const borrowDatabase = (place: DatabasePlace, say?: Say) => open(place, 'command', say)
 
 async function open(place: DatabasePlace, purpose: EmbeddedUse['purpose'], say: Say = () => {}): Promise<OpenDatabase> {

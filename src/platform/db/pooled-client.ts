@@ -4,7 +4,7 @@ import { StatementClient } from './statement-client.js'
 type Query = (statement: unknown, ...rest: unknown[]) => unknown
 
 /**
- * A client for a pooler in transaction mode. Each transaction may run on another connection of the server, so statements have no names.
+ * A client for a pooler in transaction mode. Each transaction may use another connection to the server, so statements have no names.
  * Poolers reject `limits` as start-up parameters, so each transaction sets them.
  */
 export function pooledClient(limits: Record<string, number | undefined>): typeof pg.Client {

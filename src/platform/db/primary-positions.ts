@@ -1,13 +1,13 @@
 import { Batcher } from '../batcher.js'
 
-/** Position of the primary's log at a time. */
+/** Position in the primary's log at a certain time. */
 export interface Position {
-  /** All that was committed before it is in the log up to there; by the process's own count. */
+  /** Everything committed before this time is in the log up to `lsn`. Measured by the monotonic clock of this process. */
   at: number
   lsn: bigint
 }
 
-// A minute, the most that a request may allow, in steps: of busy seconds not every position is kept.
+// Covers the last minute, the maximum age that a request may allow. During busy periods, not every position is stored.
 const maxKept = 256
 const stepMs = 250
 
@@ -23,19 +23,19 @@ export class PrimaryPositions {
     },
   })
 
-  /** `ask` gives the position that is durable now. */
+  /** `ask` returns the position that is durable now. */
   constructor(ask: () => Promise<string>) {
     this.#ask = ask
   }
 
-  /** One that has all that was committed before `moment`: the earliest known, else the present one. */
+  /** Returns a position that includes everything committed before `moment`: the earliest known one, or else the current one. */
   async since(moment: number): Promise<Position> {
     const latest = this.#known.at(-1)
     if (!latest || latest.at < moment) return this.#questions.add()
     return this.#known.find(({ at }) => at >= moment) ?? latest
   }
 
-  /** At least so old is what has come to `lsn`, in milliseconds: the age of the latest position before it. */
+  /** Returns the minimum age in milliseconds of data at `lsn`: the age of the latest known position before it. */
   getAge(lsn: bigint, now = performance.now()): number {
     const latest = this.#known.findLast((position) => position.lsn <= lsn)
     return latest ? now - latest.at : Number.POSITIVE_INFINITY
@@ -51,7 +51,7 @@ export class PrimaryPositions {
   }
 }
 
-/** PostgreSQL writes a position as two hexadecimal halves. */
+/** Parses a log position, which PostgreSQL writes as two hexadecimal halves. */
 export function parseLsn(text: string): bigint {
   const [high, low] = text.split('/')
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`)

@@ -5,8 +5,8 @@ const oldest = 15
 const supported = `Assay supports PostgreSQL ${oldest} or newer, including Amazon Aurora and Citus`
 
 /**
- * Throws one sentence where an outside database lacks what the service needs: a PostgreSQL new enough that takes writes, and sessions that
- * stay with their connection.
+ * Checks that an external database supports the service: a recent version of PostgreSQL that is writable, and sessions that stay on one
+ * connection. Throws one sentence if it does not.
  */
 export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
@@ -33,7 +33,7 @@ interface Server {
   place: string
 }
 
-/** Databases that speak PostgreSQL's protocol and report a recent version, but fail in a migration. */
+/** Databases that use PostgreSQL's protocol and report a recent version, but fail during a migration. */
 const unsupported: Record<string, RegExp> = {
   CockroachDB: /cockroach/i,
   YugabyteDB: /yugabyte|-YB-/i,
@@ -66,7 +66,7 @@ function proveServer({ version, encoding, standby }: Server, url: string): void 
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
-/** Two connections at once that meet on one of the server's are a pooler's, which gives each transaction another. */
+/** Throws if two clients share connections of the server. Then a pooler assigns a different connection to each transaction. */
 async function proveSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
   const seen = [await getProcessId(one), await getProcessId(other), await getProcessId(one), await getProcessId(other)]
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
@@ -107,7 +107,7 @@ async function using(
   }
 }
 
-/** The sentence for a connection that could not be had. */
+/** Creates the error message for a failed connection. */
 export function unreached(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused

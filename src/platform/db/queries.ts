@@ -6,7 +6,7 @@ export interface PoolLogger {
 
 export interface Queries {
   query<T extends pg.QueryResultRow>(text: string, values: unknown[]): Promise<{ rows: T[]; rowCount: number | null }>
-  /** Under a name: planned once on each connection. */
+  /** Named statements are planned only once per connection. */
   query<T extends pg.QueryResultRow>(statement: {
     name: string
     text: string

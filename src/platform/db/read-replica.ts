@@ -4,12 +4,12 @@ import { type Position, PrimaryPositions, parseLsn } from './primary-positions.j
 import type { PoolLogger, Queries } from './queries.js'
 import { replicaReadContext } from './replica-read-context.js'
 
-/** A replica that is a little behind is waited for, looking so often; together some 60 ms. */
+/** Pauses between checks of a replica that lags slightly, about 60 ms in total. */
 const looksMs = [0, 2, 4, 8, 16, 30]
-/** One that is further behind is not waited for again so soon. */
+/** Time for which requests do not wait again for a replica that lags further behind. */
 const restMs = 1_000
 const tickMs = 1_000
-/** For the questions about itself: one that is frozen must not hold requests. */
+/** Time-out of queries about the replica itself, so that a frozen replica does not delay requests. */
 const answerMs = 1_000
 const statementTimedOut = '57014'
 
@@ -31,8 +31,8 @@ const identityStatement = {
 
 /**
  * Reads from a streaming replica if it has every commit before the request, and otherwise from the primary. A request may allow older data.
- * The check compares positions in the primary's log, so that it covers the writes of all replicas of the service. It runs on the
- * connection that then reads, so that it also holds for an address with several database replicas.
+ * The check compares positions in the primary's log, so it covers the writes of all replicas of the service. It runs on the same connection
+ * as the read, so it is also valid if an address stands for several database replicas.
  */
 export class ReadReplica implements Queries {
   readonly #primary: pg.Pool
@@ -43,12 +43,12 @@ export class ReadReplica implements Queries {
   #identity: Promise<string> | undefined
   #ticking = false
   #behindUntil = 0
-  /** Why it is not asked at present. */
+  /** Error because of which the replica is not used at present. */
   #error: string | undefined
-  /** Statements by the server that answered them. */
+  /** Number of statements by the server that executed them. */
   readonly served = { replica: 0, primary: 0 }
 
-  /** `pool` makes the connections to the replica, each of which `verify` is asked about. */
+  /** `pool` opens the connections to the replica, and calls `verify` for each of them. */
   constructor(parts: { primary: pg.Pool; pool: (verify: Verify) => pg.Pool; logger: PoolLogger }) {
     this.#primary = parts.primary
     this.#pool = parts.pool((client, done) => void this.#verify(client).then(() => done(), done))
@@ -75,7 +75,7 @@ export class ReadReplica implements Queries {
       return answer
     } catch (error) {
       client.release(error as Error)
-      // It would only take as long again.
+      // The primary would probably take just as long.
       if ((error as { code?: string }).code === statementTimedOut) throw error
       this.#away(error)
       return askPrimary()
@@ -138,7 +138,7 @@ export class ReadReplica implements Queries {
     return false
   }
 
-  /** Another database's rows must never be given for ours. */
+  /** Checks that the replica belongs to this primary, so that rows of another database are never returned. */
   async #verify(client: pg.ClientBase): Promise<void> {
     this.#identity ??= this.#primary.query<{ id: string }>(identityStatement).then(({ rows }) => rows[0]!.id)
     const { rows } = await client.query<{ id: string }>(identityStatement)
@@ -158,7 +158,7 @@ export class ReadReplica implements Queries {
     this.#error = message
   }
 
-  /** So that no request has to find out that it is back, and positions are known that are some seconds old. */
+  /** Checks the replica periodically. Requests then do not have to detect its recovery, and older log positions are known. */
   async #look(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** One request, as far as a replica need know it. */
+/** The data of a request that is relevant for reads from a replica. */
 export interface ReplicaReadContext {
-  /** When it came, by the process's own count. */
+  /** Time at which the request arrived, by the monotonic clock of this process. */
   cameAt: number
   /** Maximum age of the data at the start of the request, in milliseconds. */
   maxAgeMs: number
@@ -10,5 +10,5 @@ export interface ReplicaReadContext {
   served(ageMs: number): void
 }
 
-/** The request that the current code reads for. Not set if no read replica is configured. */
+/** The request on whose behalf the current code reads. Not set if no read replica is configured. */
 export const replicaReadContext = new AsyncLocalStorage<ReplicaReadContext>()

@@ -1,13 +1,13 @@
 /**
- * Cause of a failed statement. `contention`: rolled back to end a deadlock, can be retried. `missing_partition`: the partition of the month
- * must be created. `duplicate`: violates a unique key. `hardship`: the server is running, but cannot execute it now. `unreachable`: no
- * connection to the server. `other`: the statement is invalid.
+ * Kind of a failed statement. `contention`: rolled back to resolve a deadlock, can be retried. `missing_partition`: the partition of the
+ * month must be created. `duplicate`: violates a unique key. `hardship`: the server is running, but cannot execute the statement now.
+ * `unreachable`: no connection to the server. `other`: the statement is invalid.
  */
 export type SqlErrorKind = 'contention' | 'missing_partition' | 'duplicate' | 'locked' | 'hardship' | 'unreachable' | 'other'
 
 // https://www.postgresql.org/docs/current/errcodes-appendix.html and https://www.prisma.io/docs/orm/reference/error-reference
 const patterns: [SqlErrorKind, RegExp][] = [
-  // Serialization failure, deadlock; Prisma's name for both.
+  // Serialization failure, deadlock, and Prisma's code for both.
   ['contention', /^(40001|40P01|P2034)$/],
   ['duplicate', /^(23505|P2002)$/],
   [
@@ -48,7 +48,7 @@ interface Failed {
 
 function classify({ code, routine, syscall, message, meta }: Failed): SqlErrorKind | undefined {
   const inner = meta?.driverAdapterError?.cause
-  // A raw statement that failed is P2010 to Prisma, whatever PostgreSQL said.
+  // Prisma reports P2010 for every failed raw statement, whatever PostgreSQL's error is.
   const codes = [inner?.originalCode, meta?.code, code].filter((known) => typeof known === 'string')
   if (codes.includes('23514') && routine === 'ExecFindPartition') return 'missing_partition'
   if (codes.includes('ENOENT') && syscall === 'connect') return 'unreachable'

@@ -3,11 +3,11 @@ import pg from 'pg'
 type Answer = (error: Error | null, result?: unknown) => void
 type Ask = (statement: unknown, values?: unknown, answer?: Answer) => unknown
 
-// Looked up for each statement: what traces pg puts its own in that place.
+// Reads the method for each statement, because tracing libraries for pg replace it.
 const ask = (client: pg.Client, ...asked: Parameters<Ask>): unknown => (pg.Client.prototype.query as Ask).apply(client, asked)
 
 /**
- * A client with its own promise and `query_timeout` per statement. V8 allocates a function that is assigned to a property, as in pg,
+ * A client with its own promise and `query_timeout` for each statement. V8 allocates a function that is assigned to a property, as in pg,
  * outside of the young generation. It would keep the whole call in memory until the next full garbage collection.
  */
 export class StatementClient extends pg.Client {
@@ -28,7 +28,7 @@ export class StatementClient extends pg.Client {
       return new Promise((resolve, reject) => {
         this.#within(statement, values, (error, result) => (error ? reject(error) : resolve(result)))
       }).catch((error: Error) => {
-        // With the lines that asked, and not those of the parser.
+        // Use the stack trace of the caller instead of that of the protocol parser.
         Error.captureStackTrace(error)
         throw error
       })
@@ -40,7 +40,7 @@ export class StatementClient extends pg.Client {
     if (!this.#timeoutMs) return void ask(this, statement, values, answer)
     const timer = setTimeout(() => {
       answer(new Error('Query read timeout'))
-      // A late response would belong to no statement, so the connection is closed.
+      // A late response could no longer be assigned to a statement, so the connection is closed.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
     }, this.#timeoutMs)

@@ -1,7 +1,7 @@
-// Prepared statements stay on the server for a connection's life, so that their number must have an end.
+// Prepared statements stay on the server as long as their connection, so their number must be limited.
 const maxStatements = 500
 
-/** Names for the statements of one kind: under a name, PostgreSQL need not parse and plan the same text again. */
+/** Assigns names to the statements of one kind. With a name, PostgreSQL does not parse and plan the same text again. */
 export function statementNames(kind: string): (text: string) => string {
   const names = new Map<string, string>()
   return (text) => {
@@ -10,7 +10,7 @@ export function statementNames(kind: string): (text: string) => string {
       name = `${kind}_${names.size}`
       names.set(text, name)
     }
-    // An empty name is PostgreSQL's unnamed statement: parsed each time, kept nowhere.
+    // An empty name means PostgreSQL's unnamed statement, which is parsed each time and not stored.
     return name ?? ''
   }
 }

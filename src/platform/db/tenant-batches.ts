@@ -2,12 +2,12 @@ import DataLoader from 'dataloader'
 
 const maxBatchSize = 64
 
-/** Combines the lookups that concurrent calls make in one turn of the event loop into one statement per tenant. Caches nothing. */
+/** Combines lookups from the same iteration of the event loop into one statement per tenant. Caches nothing. */
 export class TenantBatches<Item extends { tenantId: string }, Found> {
   readonly #load: (tenantId: string, items: readonly Item[]) => Promise<readonly (Found | null)[]>
   readonly #loaders = new Map<string, DataLoader<Item, Found | null>>()
 
-  /** `load` returns what it found in the order of the items. */
+  /** `load` returns its results in the order of the items. */
   constructor(load: (tenantId: string, items: readonly Item[]) => Promise<readonly (Found | null)[]>) {
     this.#load = load
   }

@@ -3,7 +3,7 @@ import { overloaded } from '../errors/errors.js'
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const maxWaiting = 1_000
 const maxWaitMs = 4_000
-// Lines that no statement stands in, kept: a Map that is emptied and filled with each statement makes its table anew.
+// Number of unused entries to keep, because a Map that is emptied and refilled with each statement reallocates its table.
 const maxIdle = 1_000
 
 interface Line {
@@ -12,8 +12,8 @@ interface Line {
 }
 
 /**
- * Limits the statements of one tenant to half of the connections of a pool, so that other tenants always have some. The tenant of a
- * statement is its first value that is a tenant ID.
+ * Limits the concurrent statements of one tenant to half of the connections of a pool, so that other tenants always get some. The tenant of
+ * a statement is its first parameter that is a tenant id.
  */
 export class TenantShares {
   readonly #most: number
@@ -23,7 +23,7 @@ export class TenantShares {
     this.#most = Math.max(1, Math.floor(poolSize / 2))
   }
 
-  /** Puts the limit in front of `query`. */
+  /** Wraps `query` with the limit. */
   limit(pool: { query: unknown }): void {
     const query = (pool.query as (...given: unknown[]) => Promise<unknown>).bind(pool)
     pool.query = ((...given: unknown[]) => {
@@ -47,7 +47,7 @@ export class TenantShares {
     }
   }
 
-  /** Until a statement that ends hands its place on. */
+  /** Waits until a finished statement of the tenant passes on its place. */
   #wait(line: Line): Promise<void> {
     return new Promise((resolve, reject) => {
       const refuse = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))

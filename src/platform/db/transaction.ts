@@ -1,6 +1,6 @@
 import type { ClientBase, Pool, PoolClient } from 'pg'
 
-/** Sees one state of the database in all statements. */
+/** All statements of the transaction see the same snapshot of the database. */
 export const readOnlySnapshot = 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
 /** Runs `work` in a transaction on a connection of the pool. */

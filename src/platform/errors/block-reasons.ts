@@ -6,8 +6,8 @@ interface BlockReasonRow {
 }
 
 /**
- * Reasons to reject a file, in the order of the checks. A new reason needs a row here, a check in src/inspection/checks.ts, and the
- * output of `npm run migration:reason`. Codes, statuses, schemas and statistics follow.
+ * Reasons to reject a file, in the order of the checks. A new reason needs a row here, a check in src/inspection/checks.ts, and the output
+ * of `npm run migration:reason`. Codes, statuses, schemas and statistics are derived from these rows.
  */
 const rows = {
   invalid_extension: { status: 422, meaning: 'the extension is not allowed, or the content has another type.' },
@@ -19,7 +19,7 @@ const rows = {
 
 export type BlockReason = keyof typeof rows
 
-/** Rejections that the policy of a context requests. Each has its own code, and is counted as the reason of its check. */
+/** Rejections required by the policy of a context. Each has its own code and counts as the reason of its check. */
 export const policyRejections = {
   encrypted_file: { countedAs: 'corrupt_file', status: 422, meaning: 'the file needs a password to open.' },
   active_content: {
@@ -31,13 +31,13 @@ export const policyRejections = {
 
 export type PolicyRejection = keyof typeof policyRejections
 
-/** Reason that a rejection is counted as. Undefined if the code is not a verdict on the file. */
+/** Reason that a rejection counts as. Undefined if the code is not a verdict on the file. */
 export const toBlockReason = (reason: string): BlockReason | undefined =>
   Object.hasOwn(rows, reason) ? (reason as BlockReason) : policyRejections[reason as PolicyRejection]?.countedAs
 
 export const blockReasonRows: Readonly<Record<BlockReason, BlockReasonRow>> = rows
 
-/** In the order of the checks. Also the names of the counter columns. */
+/** Names of the reasons in the order of the checks. They are also the names of the counter columns. */
 export const blockReasons = Object.keys(rows) as readonly BlockReason[]
 
 type CamelCase<Name extends string> = Name extends `${infer First}_${infer Rest}`

@@ -13,7 +13,7 @@ export const httpStatus = Object.fromEntries(errorCodes.map((code) => [code, err
 export interface FieldError {
   field: string
   message: string
-  /** The rejected value. It appears in the message of the error, not in its details. */
+  /** The rejected value. It is shown in the message of the error, but not in its details. */
   value?: string | number
 }
 
@@ -60,7 +60,7 @@ export const unauthenticated = (message: string) => new AssayError('unauthentica
 export const forbidden = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('forbidden', message, { details })
 
-/** `noun` is 'file', 'context' or 'API key', for example. The error is the same if the id belongs to another tenant. */
+/** `noun` is for example 'file', 'context' or 'API key'. The error is the same if the id belongs to another tenant. */
 export const notFound = (noun: string, id: string) =>
   new AssayError('not_found', `${noun[0]!.toUpperCase()}${noun.slice(1)} '${printable(id)}' was not found.`, {
     details: { [noun.toLowerCase().replace(' ', '_')]: printable(id) },
@@ -73,7 +73,7 @@ export const conflict = (message: string, details: Record<string, unknown> = {})
 export const methodNotAllowed = (method: string | undefined, allowed: readonly string[]) =>
   new AssayError('method_not_allowed', `${method} is not allowed here. Allowed: ${allowed.join(', ')}.`, { details: { allowed } })
 
-/** Handler for all other methods of a read-only path. */
+/** Handler for all unsupported methods of a read-only path. */
 export function rejectMethod({ method }: { method: string }): never {
   throw methodNotAllowed(method, ['GET', 'HEAD'])
 }
@@ -129,7 +129,7 @@ export const outcomeUnknown = (cause: unknown) =>
     { retryAfter: 5, cause, details: { outcome: 'unknown' } },
   )
 
-/** Prepares a value of a client for a message: at most 100 characters, without control characters. */
+/** Prepares a client's value for a message: at most 100 characters, without control characters. */
 export function printable(value: string): string {
   const clean = value.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '�')
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean

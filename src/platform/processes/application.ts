@@ -16,7 +16,7 @@ export interface AppParts {
   siblings?: Siblings
 }
 
-/** Credentials that the first start creates. They are printed only once. */
+/** Credentials created by the first start. They are printed only once. */
 export interface FirstRun {
   /** Undefined if the operator set BOOTSTRAP_API_KEY. */
   apiKey: string | undefined

@@ -2,11 +2,11 @@ import { type Config, secretSource } from '../config/config.js'
 import type { FirstRun } from './application.js'
 import type { Started } from './messages.js'
 
-/** Last output of a start. It contains the generated secrets of a first start, but never a secret of the operator. */
+/** The last output of a start. It contains the generated secrets of a first start, but never a secret set by the operator. */
 export function banner({ config, database, started }: { config: Config; database: string; started: Started<FirstRun> }): string {
   const { port, descriptions } = started
   const processes = config.processes > 1 ? ` with ${config.processes} processes` : ''
-  // PUBLIC_URL contains port 0 if PORT is 0. The real port is known only now.
+  // PUBLIC_URL contains port 0 if PORT is 0. The actual port is known only now.
   const url = config.publicUrl.replace(/:0$/, `:${port}`)
   const lines = [
     '',
@@ -41,7 +41,7 @@ function firstRun({ apiKey, adminEmail, adminPassword, welcome }: FirstRun, url:
   ]
 }
 
-/** Header for a shell that has the variable. */
+/** Authorization header for a shell in which the variable is set. */
 function headerFromVariable(): string {
   const source = secretSource('BOOTSTRAP_API_KEY')
   const value = source.endsWith('_FILE') ? `$(cat "$${source}")` : `$${source}`

@@ -3,7 +3,7 @@ import { Server as NetServer } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 export interface DrainOptions {
-  /** Maximum time for calls in progress. Then the server closes their connections. */
+  /** Maximum time for calls in progress. After that, the server closes their connections. */
   graceMs: number
   /** Idle connections stay open for this time after their last response, in case a client is about to send a request. */
   lingerMs: number
@@ -12,7 +12,7 @@ export interface DrainOptions {
 const maxTurns = 200
 const idleTurnMs = 0.5
 
-/** Waits until the event loop has accepted all pending connections. Closing the server would reset them. */
+/** Waits until the event loop has accepted all pending connections, which would otherwise be reset when the server closes. */
 async function acceptPendingConnections(): Promise<void> {
   for (let turn = 0; turn < maxTurns; turn++) {
     const from = performance.now()
@@ -22,8 +22,8 @@ async function acceptPendingConnections(): Promise<void> {
 }
 
 /**
- * Returns a function that shuts the server down without failing a call. The server stops accepting connections. It closes each
- * connection after its response, and idle connections too.
+ * Returns a function that shuts the server down without failing a call. The server stops accepting connections, closes each connection
+ * after its response, and closes idle connections.
  */
 export function makeDrainable(server: Server): (options: DrainOptions) => Promise<void> {
   const activeResponses = new Set<ServerResponse>()
@@ -42,7 +42,7 @@ export function makeDrainable(server: Server): (options: DrainOptions) => Promis
     for (const response of activeResponses) if (!response.headersSent) response.shouldKeepAlive = false
     await acceptPendingConnections()
     const from = performance.now()
-    // The close of the HTTP server would immediately close idle connections, even if a request is on its way.
+    // Closing the HTTP server would immediately close idle connections, even if a request is already on its way.
     const closed = new Promise<boolean>((resolve) => NetServer.prototype.close.call(server, () => resolve(true)))
     for (;;) {
       if (performance.now() - Math.max(from, lastKeptAliveAt) >= lingerMs) server.closeIdleConnections()

@@ -1,4 +1,4 @@
-/** Closes everything once, in reverse order. If `close` is called while something opens, it waits for that. */
+/** Closes all components once, in reverse order. If `close` is called while a component is being opened, it waits for that. */
 export class Lifecycle {
   readonly #closers: (() => Promise<unknown>)[] = []
   #opening: Promise<unknown> = Promise.resolve()
@@ -25,7 +25,7 @@ export class Lifecycle {
     if (this.isClosing) throw new Error('Stopped during start-up.')
   }
 
-  /** Closes everything, even if one `close` fails. Then throws the first error. */
+  /** Closes all components, even if one `close` fails. Then throws the first error. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed

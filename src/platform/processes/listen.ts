@@ -16,7 +16,7 @@ export async function listen(server: Server, address: Address): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-// A stopped or killed service frees its port only after a moment. A restart must not fail because of that.
+// A stopped or killed service frees its port with a short delay. A restart must not fail because of that.
 const portTimeoutMs = 2000
 
 export async function assertPortIsFree(address: Address): Promise<void> {

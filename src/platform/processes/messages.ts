@@ -27,7 +27,7 @@ export type ToProcess =
   | { kind: 'all metrics'; id: number; text: string }
 
 export type FromProcess =
-  /** The process receives messages from now on. Node.js drops earlier ones. */
+  /** The process is ready to receive messages. Node.js drops earlier ones. */
   | { kind: 'listening' }
   | ({ kind: 'started' } & Started)
   | { kind: 'metrics'; id: number; text: string }

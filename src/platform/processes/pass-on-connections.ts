@@ -8,9 +8,9 @@ interface ConnectionMessage {
 }
 
 /**
- * Passes on connections that an ended process received but did not accept. Round robin in Node.js leaves them open, and their
- * clients would wait forever. node:cluster has no documented event for this. Therefore this file replaces `process.send` and reads
- * internal messages. test/faults/processes.test.ts fails if Node.js changes either.
+ * Passes on connections that a process received but did not accept before it ended. The round robin of Node.js leaves them open, and their
+ * clients would wait forever. node:cluster has no documented event for this. Therefore this file replaces `process.send` and reads internal
+ * messages. test/faults/processes.test.ts fails if Node.js changes either.
  */
 export function passOnConnections(worker: Worker, doOthersServe: () => boolean): void {
   const pending = new Map<number, { close: () => void }>()
@@ -21,9 +21,9 @@ export function passOnConnections(worker: Worker, doOthersServe: () => boolean):
     return send(message, handle, ...rest)
   }
   process.on('internalMessage', ({ ack }: ConnectionMessage) => pending.delete(ack!))
-  // All acknowledgements of the process were read by then.
+  // All acknowledgements of the process have been read by now.
   process.once('close', () => {
-    // Node.js does not emit this event if a process ends while it receives a connection. It would then send it more connections.
+    // Node.js does not emit this event if a process ends while it receives a connection. It would then keep sending connections to it.
     process.emit('disconnect')
     for (const [ack, handle] of pending) {
       if (doOthersServe()) process.emit('internalMessage', { cmd: 'NODE_CLUSTER', ack, accepted: false }, undefined)

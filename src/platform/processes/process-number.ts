@@ -1,4 +1,4 @@
-/** Number of this process and of all processes. */
+/** Number of this process, and total number of processes. */
 export interface ProcessNumber {
   /** Starts at 1. */
   number: number
@@ -7,11 +7,11 @@ export interface ProcessNumber {
 
 export const singleProcess: ProcessNumber = { number: 1, of: 1 }
 
-/** Share of one process in a limit that all processes share. At least 1. Otherwise the shares add up to the total. */
+/** Returns the share of one process in a limit for all processes. It is at least 1. Otherwise the shares add up to the total. */
 export const getShare = (total: number, { number, of }: ProcessNumber): number =>
   Math.max(1, Math.floor(total / of) + (number <= total % of ? 1 : 0))
 
-/** Argument of the processes that the supervisor starts. */
+/** Argument that the supervisor passes to the processes. */
 export const servingProcessArgument = 'serving-process'
 
 /** True in a process that the supervisor started. */

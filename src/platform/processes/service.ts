@@ -54,7 +54,7 @@ async function start(service: Service): Promise<void> {
     () => openDatabase(location, print),
     (database) => database.stop(),
   )
-  // Loading the modules takes half a second. PostgreSQL starts in the meantime.
+  // Loading the modules takes half a second, during which PostgreSQL starts.
   const [database, run] = await Promise.all([
     opening,
     processes === 1 ? serveInThisProcess(service) : serveInProcesses(service, processes),
@@ -76,7 +76,7 @@ async function start(service: Service): Promise<void> {
 }
 
 async function stop({ lifecycle, config, prepareShutdown }: Service, signal: NodeJS.Signals): Promise<void> {
-  // A load balancer sends requests until its next readiness check fails. A terminal has no load balancer.
+  // A load balancer sends requests until its next readiness check fails. A service in a terminal has no load balancer.
   const delayMs = prepareShutdown && config ? shutdownDelayMs(signal, config) : 0
   if (delayMs > 0) print(`${signal}: not ready any more. Calls are accepted for another ${delayMs / 1000} s…`)
   await prepareShutdown?.(signal)
@@ -93,7 +93,7 @@ interface StartOptions {
 }
 type Run = (options: StartOptions) => Promise<Started<FirstRun>>
 
-// Connections of each process outside its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
+// Connections of each process outside of its pool: ten for the ledger, and ten for notifications, exports and the reconciler.
 const extraConnections = 20
 
 /** Loads the modules of a serving process. */
@@ -113,7 +113,7 @@ async function serveInProcesses(service: Service, processes: number): Promise<Ru
     const { url, directUrl, isDiskFull } = database
     const stopTimeoutMs = (config.shutdownDelaySeconds + config.shutdownGraceSeconds + closeTimeoutSeconds) * 1000
     const startParameters = { database: { url, directUrl } }
-    // Register the supervisor before it starts, so that a signal during the start ends the processes that already run.
+    // Register the supervisor before starting it, so that a signal during the start also ends processes that are already running.
     const supervisor = await service.lifecycle.open(
       async () => new Supervisor({ processes, startParameters, isDiskFull, stopTimeoutMs, logger }),
       (opened) => opened.close(),

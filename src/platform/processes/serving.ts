@@ -4,10 +4,10 @@ import type { Started } from './messages.js'
 
 /** The running service, in this process or in several. */
 export interface Serving extends Started<FirstRun> {
-  /** Makes readiness fail. Resolves when load balancers had time to notice. */
+  /** Makes readiness fail. Resolves after load balancers have had time to notice. */
   prepareShutdown(signal: NodeJS.Signals): Promise<void>
 }
 
-/** Time to serve after a signal. A load balancer sends requests until its next readiness check fails. */
+/** Time to continue serving after a signal. A load balancer sends requests until its next readiness check fails. */
 export const shutdownDelayMs = (signal: NodeJS.Signals, { shutdownDelaySeconds }: Config): number =>
   signal === 'SIGTERM' ? shutdownDelaySeconds * 1000 : 0

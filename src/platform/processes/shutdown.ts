@@ -1,10 +1,10 @@
 import type { Logger } from 'pino'
 import { ConfigError } from '../config/config.js'
 
-// npm forwards Ctrl-C of a terminal, which the process also receives directly. Two signals within a second are therefore one.
+// npm forwards Ctrl-C, which the process also receives directly from the terminal. Two signals within a second therefore count as one.
 const sameSignalMs = 1000
 
-/** Exits on SIGTERM and SIGINT when `end` is done, and immediately on a second signal. */
+/** Exits on SIGTERM and SIGINT after `end` has finished, and immediately on a second signal. */
 export function exitOnSignals(end: (signal: NodeJS.Signals) => Promise<void>): void {
   let firstSignal = 0
   const onSignal = (signal: NodeJS.Signals) => {

@@ -36,7 +36,7 @@ export class Siblings {
     send({ kind: 'started', ...started })
   }
 
-  /** Metrics of all processes. If the supervisor does not respond, only of this one. */
+  /** Metrics of all processes, or only of this one if the supervisor does not respond. */
   async allMetrics(): Promise<string> {
     const id = this.#nextRequestId++
     const text = await new Promise<string | undefined>((resolve) => {
@@ -59,5 +59,5 @@ export class Siblings {
   }
 }
 
-// The process exits with its supervisor, so errors do not matter.
+// The process exits together with its supervisor, so errors are irrelevant.
 const send = (message: FromProcess) => process.send?.(message, undefined, undefined, () => {})

@@ -54,7 +54,7 @@ export class SupervisorMetrics {
   }
 }
 
-/** Merges texts in the format of Prometheus. Each metric is described once, followed by the samples of all processes. */
+/** Merges texts in the Prometheus format. Each metric is described once, followed by the samples of all processes. */
 export function mergeMetrics(texts: readonly string[]): string {
   const samples = new Map<string, string[]>()
   for (const block of texts.flatMap((text) => text.split(/^(?=# HELP )/m))) {

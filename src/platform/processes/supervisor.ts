@@ -13,14 +13,14 @@ interface SupervisorOptions {
   processes: number
   startParameters: StartParameters
   isDiskFull: () => boolean
-  /** Time between a signal and SIGKILL. */
+  /** Time between a termination signal and SIGKILL. */
   stopTimeoutMs: number
   logger: Logger
 }
 
 const minRestartDelayMs = 100
 const maxRestartDelayMs = 10_000
-/** A process that ran for this long did not fail during its start. */
+/** A process that has run for this long did not fail during its start. */
 const stableAfterMs = 60_000
 const stateIntervalMs = 1_000
 
@@ -50,7 +50,7 @@ export class Supervisor {
     cluster.setupPrimary({ exec: fileURLToPath(new URL('../../main.js', import.meta.url)), args: [servingProcessArgument] })
   }
 
-  /** Resolves when all processes are ready. The first one creates shared data, such as keys. Then the others start together. */
+  /** Resolves when all processes are ready. The first one creates shared data, such as keys. The others then start together. */
   async start(): Promise<Started> {
     const first = await this.#fork(1)
     const numbers = Array.from({ length: this.#options.processes - 1 }, (_, at) => at + 2)
@@ -86,7 +86,7 @@ export class Supervisor {
     return [...this.#members.values()].filter(({ isReady }) => isReady).length
   }
 
-  /** Starts one process. Resolves when it is ready. Rejects if it exits before. */
+  /** Starts one process. Resolves when it is ready. Rejects if it exits before that. */
   #fork(number: number): Promise<Started> {
     const worker = cluster.fork()
     passOnConnections(worker, () => [...this.#members.values()].some((each) => each.isReady && each.worker !== worker))
@@ -111,7 +111,7 @@ export class Supervisor {
         if (this.#isStarted && !this.#stopping) this.#replace(member, { cause, isExpected })
       }
       worker.once('exit', (code, signal) => onEnd(signal ?? `exit status ${code}`, code === 0))
-      // A process that cannot be started emits no 'exit'.
+      // A process that could not be started emits no 'exit' event.
       worker.on('error', (error) => worker.process.pid === undefined && onEnd(error.message, false))
     })
   }
@@ -126,7 +126,7 @@ export class Supervisor {
     else this.#options.logger.error(fields, 'A process exited unexpectedly. A new process replaces it.')
     this.#metrics.countReplacement()
     void sleep(delayMs).then(() => {
-      // If the process fails again, its exit starts the next one.
+      // If the process fails again, its exit event starts the next one.
       if (!this.#stopping) this.#fork(number).catch(() => {})
     })
   }

@@ -10,9 +10,9 @@ export interface Content {
   /** Hexadecimal. */
   readonly sha256: string
   readonly bytes?: Buffer
-  /** The temporary file. A local store may use it as the blob by a hard link or a rename. */
+  /** The temporary file. A local store may turn it into the blob by a hard link or a rename. */
   readonly path?: string
-  /** Opens a stream of all bytes, or of those from `start` to `end`, both inclusive. */
+  /** Opens a stream of all bytes, or of the bytes from `start` to `end`, both inclusive. */
   stream(range?: { start: number; end: number }): Readable
 }
 
@@ -45,9 +45,12 @@ export interface Spooled {
   content?: Content
   /** Number of received bytes. */
   sizeBytes: number
-  /** Releases the memory or deletes the temporary file. Safe to call twice, and after a store took the file. */
+  /** Releases the memory or deletes the temporary file. It can be called twice, and after a store has taken the file. */
   dispose(): Promise<void>
-  /** Lets the next upload overwrite the memory. Do not call it if a scanner or a store may still read the content. */
+  /**
+   * Makes the memory available to the next upload, which overwrites it. Do not call this if a scanner or a store may still read the
+   * content.
+   */
   recycle?(): void
 }
 
@@ -64,12 +67,12 @@ export class IncomingFile {
     this.#receive = receive
   }
 
-  /** Name from the client. Do not trust it. See `cleanFilename`. */
+  /** Untrusted name from the client. See `cleanFilename`. */
   async name(): Promise<string> {
     return this.#name
   }
 
-  /** Receives up to `limit()` bytes. The caller disposes of the result. */
+  /** Receives up to `limit()` bytes. The caller must dispose of the result. */
   async receive(limit: () => number): Promise<Spooled> {
     // The first field has already disposed of the content.
     if (this.#isReceived)

@@ -12,7 +12,7 @@ const minReusedBytes = 64 * 1024
  * reuse, it marked the whole heap for every 16 uploads of 1 MiB, which took half of the CPU time.
  */
 export class UploadMemory {
-  /** Budget that is not in use by a block, in bytes. */
+  /** Part of the budget that no block uses, in bytes. */
   #free: number
   readonly #idle: Buffer[] = []
 
@@ -31,12 +31,12 @@ export class UploadMemory {
     return Buffer.allocUnsafeSlow(bytes)
   }
 
-  /** Frees the memory of a block that may still be read. */
+  /** Frees a block that may still be read. It is not reused. */
   release(block: Buffer): void {
     this.#free += block.length
   }
 
-  /** Returns a block that is not read any more. The next upload overwrites it. */
+  /** Returns a block that is no longer read. The next upload overwrites it. */
   reuse(block: Buffer): void {
     if (block.length >= minReusedBytes) this.#idle.push(block)
     else this.release(block)
@@ -46,7 +46,7 @@ export class UploadMemory {
 interface IntakeOptions {
   /** Called with every chunk, because the limit may become known only while the body arrives. */
   limit(): number
-  /** Size that the client announced, or 0. The block has that size from the start. */
+  /** Size that the client announced, or 0. The block is allocated with that size. */
   expected: number
   /** An upload with more bytes goes to a temporary file. */
   memoryLimit: number
@@ -58,15 +58,15 @@ interface IntakeOptions {
 const fileBlockBytes = 128 * 1024
 
 /**
- * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block. Otherwise pending
- * chunks would reach the old generation, and V8 would mark the whole heap for them.
+ * Counts and hashes one upload, and stores it in memory or in a temporary file. Chunks are copied into one block, because pending chunks
+ * would be promoted to the old generation and cause V8 to mark the whole heap.
  */
 export class Intake {
   readonly #options: IntakeOptions
   #size = 0
   #block: Buffer = Buffer.alloc(0)
   #used = 0
-  /** True if the block is part of the upload memory. The block of a file is not. */
+  /** True if the block belongs to the upload memory. The block of a file does not. */
   #isCounted = false
   #handle: FileHandle | undefined
   #hash: Hash | undefined
@@ -185,7 +185,7 @@ export class Intake {
   }
 }
 
-// `rm` would read the attributes of the file first.
+// `rm` would read the attributes of the file before deleting it.
 const deleteFile = (file: string): Promise<void> =>
   unlink(file).catch((error) => {
     if (error.code !== 'ENOENT') throw error

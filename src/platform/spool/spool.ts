@@ -8,16 +8,16 @@ import { megabyte } from '../units.js'
 import type { Spooled } from './content.js'
 import { Intake, toIntakeError, UploadMemory } from './intake.js'
 
-// Maximum size of a multipart form without its file.
+// Maximum size of a multipart form without the file.
 const formBytes = 64 * 1024
 // Uploads up to this announced size stay in memory.
 const maxAnnouncedBytes = 4 * megabyte
 
 export interface SpoolOptions {
   directory: string
-  /** Limit for uploads in memory if the client announces no size. */
+  /** Size limit of an upload in memory if the client announces no size. */
   memoryLimit?: number
-  /** Limit for all uploads in memory together. Beyond it, small uploads go to files too. */
+  /** Limit of all uploads in memory together. Beyond it, small uploads also go to files. */
   memoryBudget?: number
 }
 
@@ -37,7 +37,7 @@ export class Spool {
   static async open(options: SpoolOptions): Promise<Spool> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 })
     for (const name of await readdir(options.directory)) {
-      // Other names may belong to another program.
+      // Files with other names may belong to another program.
       const pid = Number(/^(\d+)-[0-9a-z]{26}$/.exec(name)?.[1])
       if (pid && (pid === process.pid || !isAlive(pid))) await rm(join(options.directory, name), { recursive: true, force: true })
     }
@@ -59,7 +59,7 @@ export class Spool {
     }
   }
 
-  /** Creates a hard link to a file, which the caller removes. Undefined if the file systems do not support it. */
+  /** Creates a hard link to a file. The caller removes it. Returns undefined if the file systems do not support hard links. */
   async link(source: string): Promise<string | undefined> {
     const file = join(this.directory, newId('req'))
     try {
@@ -75,7 +75,7 @@ export class Spool {
     return this.#inDirectory(() => open(file, 'wx', 0o600))
   }
 
-  // A cleaner of temporary files may have deleted the directory.
+  // A cleanup of temporary files may have deleted the directory.
   async #inDirectory<T>(work: () => Promise<T>): Promise<T> {
     return work().catch(async (error) => {
       if (error.code !== 'ENOENT') throw error

@@ -1,5 +1,8 @@
 import contentDisposition from 'content-disposition'
 
-/** `Content-Disposition` for a download (RFC 6266). `filename` is in ASCII, because clients decode other bytes differently. */
+/**
+ * Returns the `Content-Disposition` header of a download (RFC 6266). `filename` is in ASCII, because clients decode other bytes
+ * differently.
+ */
 export const attachmentHeader = (filename: string): string =>
   contentDisposition(filename, { type: 'attachment', fallback: filename.replace(/[^\x20-\x7e]/gu, '?') })

@@ -2,9 +2,8 @@
 export const reservedPrefix = '.assay/'
 
 /**
- * Throws if a store cannot use `path`. The limits are the smaller ones of buckets
- * (https://cloud.google.com/storage/docs/objects#naming) and file systems. An invalid path is a bug, because clients do not choose
- * paths.
+ * Throws if a store cannot use `path`. The limits are the stricter ones of buckets (https://cloud.google.com/storage/docs/objects#naming)
+ * and file systems. An invalid path is a bug, because clients do not choose paths.
  */
 export function assertBlobPath(path: string): void {
   const problem = pathProblem(path)
@@ -24,7 +23,7 @@ function pathProblem(path: string): string | undefined {
   return undefined
 }
 
-/** Orders paths by UTF-8 bytes, like buckets and the collation "C" of PostgreSQL. The operator `<` differs above U+FFFF. */
+/** Compares paths by UTF-8 bytes, like buckets and PostgreSQL's collation "C". The operator `<` gives a different order above U+FFFF. */
 export function comparePaths(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let at = 0; at < length; at++) {

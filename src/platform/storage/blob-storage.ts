@@ -6,7 +6,7 @@ import type { Content } from '../spool/content.js'
 export interface DownloadGrant {
   tenantId: string
   fileId: string
-  /** API key or user. If it is revoked, the URL of a local store is too. */
+  /** API key or user. If it is revoked, the URL of a local store becomes invalid too. */
   by: string
   /** Single use. Only a local store supports it. */
   once?: boolean
@@ -43,13 +43,16 @@ export class BlobExistsError extends AssayError {
 
 /**
  * Stores blobs. Paths have forward slashes, are valid in any bucket, and never come from clients. Errors of the store become
- * `storageUnavailable` in bounded time. `blobStorageContract` in test/contract defines the behaviour.
+ * `storageUnavailable` within a bounded time. `blobStorageContract` in test/contract defines the behaviour.
  */
 export interface BlobStorage {
   readonly kind: 'local' | 'gcs'
   /** Location of the blobs for the banner, without secrets. */
   readonly description: string
-  /** Durable when it resolves. Throws `BlobExistsError`. May use `content.path` as the blob: do not write to it afterwards. */
+  /**
+   * The blob is durable when it resolves. Throws `BlobExistsError`. May turn `content.path` into the blob, so do not write to it
+   * afterwards.
+   */
   put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void>
   /** Opens the blob, or its bytes from `start` to `end`, inclusive. Throws `notFound`. A truncated stream ends with an error. */
   open(path: string, range?: { start: number; end: number }): Promise<Readable>

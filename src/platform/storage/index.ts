@@ -6,7 +6,7 @@ import { LocalStorage } from './local/local.js'
 import { DownloadUrls } from './signed-url.js'
 
 export interface OpenStorageOptions {
-  /** URL of the service for clients. Local download URLs use it. */
+  /** Public URL of the service, which local download URLs use. */
   publicUrl: string
   signingSecrets: SigningSecrets
   emulatorHost?: string
@@ -25,7 +25,7 @@ export async function openStorage(url: string, options: OpenStorageOptions): Pro
   throw new Error(`STORAGE_URL is '${url}'. It must be gs://bucket or file:///directory.`)
 }
 
-// https://cloud.google.com/storage/docs/buckets#naming. The class URL would decode the name and change it to lower case.
+// https://cloud.google.com/storage/docs/buckets#naming. The class URL would decode the name and convert it to lower case.
 async function openBucket(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
   if (!parts?.[1])

@@ -4,10 +4,10 @@ import { isId } from '../ids.js'
 import type { SigningSecret, SigningSecrets } from '../signing-keys.js'
 import type { DownloadGrant } from './blob-storage.js'
 
-/** Query of a download URL. Nothing in it is trusted. */
+/** Query parameters of a download URL. They are untrusted. */
 type DownloadQuery = Record<string, unknown>
 
-/** Content of a valid URL. It allows the download while the credential `by` is valid. */
+/** Content of a valid URL. It allows the download as long as the credential `by` is valid. */
 export interface SignedDownload {
   tenantId: string
   fileId: string
@@ -42,7 +42,7 @@ export class DownloadUrls {
     return `${this.#base}${fileId}?${new URLSearchParams({ ...fields, signature: sign(key, fileId, fields) })}`
   }
 
-  /** The URL names its signing key, so that URLs of a retired key remain valid until they expire. */
+  /** The URL names its signing key, so that URLs signed with a retired key stay valid until they expire. */
   async verify(fileId: string, { expires, tenant, by, once, key: keyId, signature }: DownloadQuery): Promise<DownloadVerdict> {
     if (!isId('file', fileId) || !isId('ten', tenant) || !(isId('key', by) || isId('usr', by))) return 'invalid'
     if (typeof keyId !== 'string' || keyId.length > 100) return 'invalid'
@@ -58,7 +58,7 @@ export class DownloadUrls {
   }
 }
 
-// Compared as text, because decoding ignores some bits of the last letter. The first line distinguishes this format from others.
+// Compared as text, because decoding ignores some bits of the last character. The first line distinguishes this format from others.
 function sign(key: SigningSecret, fileId: string, fields: Record<string, string>): string {
   const lines = ['assay-download-2', fileId, ...Object.entries(fields).map(([name, value]) => `${name}=${value}`)]
   return createHmac('sha256', key.secret).update(lines.join('\n')).digest('base64url')

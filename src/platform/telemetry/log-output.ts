@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { megabyte } from '../units.js'
 
-// Lines within this time become one write. At 1000 calls per second, these are ten lines.
+// Lines within this time are combined into one write. At 1000 calls per second, that is ten lines.
 const flushDelayMs = 10
 const maxBatchBytes = 64 * 1024
 // PIPE_BUF of Linux. A longer line is written separately.
@@ -10,8 +10,8 @@ const retryDelayMs = 50
 const finalFlushTimeoutMs = 500
 
 /**
- * Writes log lines to a descriptor in batches, on another thread. Beyond `maxBytes` of pending lines it drops new ones, and writes
- * their number before the next line. It ignores errors of the descriptor, because it cannot report them.
+ * Writes log lines to a descriptor in batches, on another thread. If more than `maxBytes` are pending, drops new lines, and writes their
+ * number before the next line. Ignores errors of the descriptor, because it cannot report them.
  */
 export class LogOutput {
   readonly #descriptor: number
@@ -23,7 +23,7 @@ export class LogOutput {
   #timer: NodeJS.Timeout | undefined
   #isWriting = false
 
-  /** `isShared`: other processes write to the same descriptor. Each write is then small enough to be atomic in a pipe. */
+  /** `isShared`: other processes write to the same descriptor. Each write is then small enough to be atomic on a pipe. */
   constructor(descriptor: number, { maxBytes = megabyte, isShared = false } = {}) {
     this.#maxWriteBytes = isShared ? atomicPipeWriteBytes : Number.POSITIVE_INFINITY
     this.#descriptor = descriptor
@@ -94,7 +94,7 @@ export class LogOutput {
     return Buffer.from(notice + lines.join(''))
   }
 
-  /** Takes lines of at most `maxLength` bytes in total, but at least one. */
+  /** Takes lines of at most `maxLength` bytes in total, but at least one line. */
   #takeLines(maxLength: number): string[] {
     let size = 0
     const end = this.#lines.findIndex((line, at) => (size += Buffer.byteLength(line)) > maxLength && at > 0)

@@ -39,8 +39,8 @@ export function openOtlp(endpoint: string): Tracing {
 }
 
 /**
- * Ends exports that the time-out of the exporter does not end, such as after a response with status 101. The exporter would count
- * them as running forever and reject all exports after thirty of them. Therefore this function replaces the exporter.
+ * Ends exports that the exporter's own time-out does not end, such as after a response with status 101. Otherwise the exporter would count
+ * them as running forever, and reject all exports after thirty of them. Therefore this function replaces the exporter.
  */
 export function timedExporter(open: () => SpanExporter, timeoutMs = exportTimeoutMs): SpanExporter {
   let current = open()
@@ -100,7 +100,7 @@ class TracedSpan implements Span {
 
 const traceparentPattern = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
 
-// The flag of the caller decides whether its trace is sampled. An invalid traceparent is ignored.
+// The caller's flag decides whether its trace is sampled. An invalid traceparent is ignored.
 function remoteContext(traceparent: string | undefined): Context {
   const [, traceId, spanId, flags] = traceparentPattern.exec(traceparent ?? '') ?? []
   if (traceId === undefined || spanId === undefined) return ROOT_CONTEXT

@@ -29,7 +29,7 @@ export function traceHeaders(): { traceparent?: string } {
   return span ? { traceparent: span.traceparent } : {}
 }
 
-/** Opens the connection to the collector. Without an endpoint, it loads no tracing modules. */
+/** Opens the connection to the collector. Without an endpoint, loads no tracing modules. */
 export async function openTracing(endpoint: string | undefined): Promise<Tracing | undefined> {
   if (endpoint === undefined) return undefined
   const { openOtlp } = await import('./otlp.js')

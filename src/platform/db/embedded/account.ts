@@ -10,7 +10,7 @@ export interface Account {
   options: Pick<SpawnOptions, 'uid' | 'gid' | 'cwd' | 'env'>
 }
 
-// Variables of the operator, such as PGDATA, PGPORT and LD_PRELOAD, must not reach the server.
+// Variables of the operator's environment, such as PGDATA, PGPORT and LD_PRELOAD, must not reach the server.
 const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 const options = { cwd: '/', env }
 
@@ -19,7 +19,8 @@ const nobody = 65534
 
 const asUser = (uid: number, gid: number): Account => ({ prefix: [], options: { ...options, uid, gid } })
 
-// The server runs as the user `nobody`, but as root for the kernel. No file changes its owner, and folders below /root are accessible.
+// The server sees itself as the user `nobody`, but the kernel treats it as root. No file changes its owner, and directories below /root are
+// accessible.
 const userNamespace = { prefix: ['unshare', '--user', `--map-user=${nobody}`, `--map-group=${nobody}`, '--'], options }
 
 /** Returns the first account that can run `program` and enter `folder`. */

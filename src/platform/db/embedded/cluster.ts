@@ -30,7 +30,7 @@ const locale = ['--encoding=UTF8', '--locale-provider=builtin', '--builtin-local
 
 /** Creates the database cluster in the folder `data`. */
 export async function createCluster(data: string, { initdb }: Programs, account: Account): Promise<void> {
-  // Created under another name, so that a crash leaves no incomplete cluster.
+  // Created under another name, so that a crash leaves no incomplete cluster behind.
   const incomplete = `${data}.new`
   rmSync(incomplete, { recursive: true, force: true })
   makeFolder(incomplete, account)
@@ -42,7 +42,7 @@ export async function createCluster(data: string, { initdb }: Programs, account:
   syncFolder(join(data, '..'))
 }
 
-/** Makes a folder that only the server's account can enter. */
+/** Creates a directory that only the server's account can enter. */
 export function makeFolder(path: string, { options: { uid, gid } }: Account): void {
   mkdirSync(path, { recursive: true, mode: 0o700 })
   if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid)

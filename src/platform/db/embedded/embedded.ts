@@ -14,9 +14,9 @@ export interface EmbeddedDatabase {
   description: string
   /** Stops the server if this process started it. */
   stop(): Promise<void>
-  /** Resolves when the server ended and could not be restarted. */
+  /** Resolves if the server stopped and could not be restarted. */
   lost: Promise<void>
-  /** True while the disk of the server is full. Deletes work, but nothing must use more space. */
+  /** True while the server's disk is full. Deletions work, but nothing may use additional space. */
   isDiskFull(): boolean
 }
 
@@ -30,9 +30,9 @@ export interface EmbeddedUse {
 // For the operator's commands and for PostgreSQL itself.
 const spareConnections = 20
 
-/** Starts the server in `dataDir`. A command uses the server of the running service instead, if there is one. */
+/** Starts the server in `dataDir`. A command uses the server of a running service instead, if there is one. */
 export async function openEmbedded({ dataDir, purpose, connections, say }: EmbeddedUse): Promise<EmbeddedDatabase> {
-  // Two segments of PostgreSQL's log. On a full disk, they make room for the lock, a recovery and many deletes.
+  // Two segments of PostgreSQL's log. When the disk is full, they make room for the lock file, a recovery and many deletions.
   const reserve = new DiskReserve({ file: join(dataDir, 'postgres.reserve'), maxBytes: 32 * megabyte })
   await reserve.check()
   makeDataDir(dataDir)
@@ -76,7 +76,7 @@ async function waitForLock(dataDir: string, purpose: LockHolder['purpose'], say:
     const { holder } = lock
     const url = purpose === 'command' && holder?.purpose === 'service' && !isKilled(holder) ? holder.url : undefined
     if (url !== undefined && (await isReady(url))) return { held: false as const, url }
-    // A command ends within seconds, and so does the server of a killed service. A service may have been asked to stop just now.
+    // A command ends within seconds, and so does the server of a killed service. A service may have just received a stop signal.
     const waits = purpose === 'command' || holder?.purpose === 'command' || isKilled(holder)
     if (Date.now() - startedAt > (waits ? 60_000 : 2000)) throw inUse(dataDir, holder)
     if (waits && !isReported) say(`Waiting for process ${holder?.pid}, which uses the database in '${dataDir}'…`)

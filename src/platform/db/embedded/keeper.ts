@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EmbeddedServer } from './server.js'
 
-// After this many restarts that failed or that led to a short run, another one would not help.
+// After this many failed restarts or short runs, another restart would not help.
 const maxFailures = 5
 const shortRunMs = 30_000
-// Doubled each time. The processes of a killed server prevent a start until they notice its end.
+// Doubled each time. The remaining processes of a killed server prevent a start until they detect its end.
 const pauseMs = 1000
 
 /** Starts a server, and restarts it at the same address if it ends unexpectedly, for example if the kernel kills it for its memory. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { closeSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
 
-/** Content of a lock file. It only describes the lock, which the kernel holds. */
+/** Content of a lock file. It only describes the lock itself, which the kernel holds. */
 export interface LockHolder {
   host: string
   pid: number
@@ -12,8 +12,8 @@ export interface LockHolder {
 }
 
 /**
- * Locks the file at `path`, also against other containers. The lock ends with `release`, or when this process and all that inherited
- * `descriptor` have ended.
+ * Locks the file at `path`, also against other containers. The lock ends with `release`, or when this process and all processes that
+ * inherited `descriptor` have ended.
  */
 export function tryLock(path: string, purpose: LockHolder['purpose']) {
   const descriptor = openSync(path, 'a', 0o600)

@@ -14,7 +14,7 @@ export interface EmbeddedServer {
   socketFolder: string
   /** Resolves when the server has ended. */
   exited: Promise<unknown>
-  /** Closes all connections. Keeps everything that was committed. */
+  /** Closes all connections and keeps everything that was committed. */
   stop(): Promise<void>
 }
 
@@ -24,24 +24,24 @@ export interface EmbeddedOptions {
   settings?: Record<string, string>
   /** Keeps the URL of an earlier server. */
   socketFolder?: string | undefined
-  /** The open lock file of the folder. The server inherits it, so that the lock stays until the last of its processes has ended. */
+  /** The open lock file of the directory. The server inherits it, so that the lock lasts until the last server process has ended. */
   lock?: number | undefined
   say?: (message: string) => void
 }
 
-// Suitable for a laptop and safe for data: fsync and synchronous_commit stay on.
+// Settings suitable for a laptop and safe for data: fsync and synchronous_commit stay on.
 const defaultSettings = {
   listen_addresses: '',
   effective_cache_size: '1GB',
   checkpoint_timeout: '15min',
   wal_compression: 'on',
   random_page_cost: '1.1',
-  // Clients receive their errors. Statements do not belong in a log.
+  // Clients receive their errors. SQL statements do not belong in a log.
   log_min_messages: 'log',
   log_checkpoints: 'off',
 }
 
-// Runs its arguments. If this process ends, which closes the pipe, they receive the signal for a fast shutdown.
+// Runs its arguments as a program. If this process ends, which closes the pipe, sends it the signal for a fast shutdown.
 const endWithParent = 'exec 4<&0; ((read -r _ <&4 || kill -INT $$ 2> /dev/null) 3<&- &); exec "$@" 4<&- < /dev/null'
 
 /** Starts PostgreSQL in `folder`. The caller holds the lock of the folder. */
@@ -63,7 +63,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
   }
   const flags = Object.entries(parameters).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const [program, ...args] = [...account.prefix, 'sh', '-c', endWithParent, 'sh', programs.postgres, '-D', data, ...flags]
-  // The process id in the file may belong to another program by now. PostgreSQL would treat that as a running server.
+  // The process id in the file may meanwhile belong to another program, which PostgreSQL would mistake for a running server.
   if (lock !== undefined) rmSync(join(data, 'postmaster.pid'), { force: true })
   const log = openLog(join(folder, 'postgres.log'))
   // Detached: Ctrl-C in a terminal must not end the server before the service has finished.
@@ -97,7 +97,7 @@ export async function startServer(options: EmbeddedOptions): Promise<EmbeddedSer
 
 function chooseSocketFolder(folder: string): string {
   const path = join(folder, 'postgres.socket')
-  // The address of a unix socket has at most 107 bytes.
+  // The path of a unix socket has at most 107 bytes.
   return Buffer.byteLength(join(path, '.s.PGSQL.5432')) <= 107 ? path : mkdtempSync('/tmp/assay-pg-')
 }
 
@@ -123,7 +123,7 @@ export const diskFull = (folder: string, reason: string) =>
 /** True if the server at `url` accepts connections. */
 export const isReady = (url: string): Promise<boolean> => succeeds(query(url, 'SELECT 1'))
 
-/** Runs a statement in the database that initdb creates. */
+/** Runs a statement in the default database of initdb. */
 async function query(url: string, statement: string): Promise<pg.QueryResult> {
   const connectionString = url.replace('/assay?', '/postgres?')
   const client = new pg.Client({ connectionString, connectionTimeoutMillis: 5000, query_timeout: 60_000 })

@@ -5,7 +5,7 @@ import { BucketError, defaultLimits, type GcsLimits, type RetryOptions, retry, t
 
 type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: GcsLimits }
 
-/** Access to one bucket. The Google client provides credentials and signs URLs. All requests to the bucket use `connection`. */
+/** Access to one bucket. The Google client provides credentials and signs URLs. All requests to the bucket go through `connection`. */
 export class GcsAccess {
   readonly limits: GcsLimits
   readonly connection: BucketConnection
@@ -39,7 +39,7 @@ export class GcsAccess {
   call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
     let client = this.#client
     return retry({ limits: this.limits, ...options, onTimeout: () => this.#renew(client) }, async (signal) => {
-      // An earlier attempt may have replaced it.
+      // Another call may have already replaced it.
       client = this.#client
       if (!this.emulated) await setTokenTimeout(client, this.limits)
       return attempt(signal)
@@ -71,7 +71,7 @@ export class GcsAccess {
     this.connection.close()
   }
 
-  // All calls of a client wait for one token request, which may never end. A new client sends a new token request.
+  // All calls of a client wait for the same token request, which may never end. A new client sends a new token request.
   #renew(client: Storage): void {
     if (this.emulated || client !== this.#client) return
     this.#client = createClient(this.#options)

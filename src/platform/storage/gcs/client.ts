@@ -7,11 +7,11 @@ export interface GcsOptions {
   prefix?: string
   /** Address of an emulator, as in STORAGE_EMULATOR_HOST. It receives no credentials. */
   emulatorHost?: string
-  /** Another address of the Google API, which receives credentials (Private Service Connect). */
+  /** Alternative address of the Google API, which receives credentials (Private Service Connect). */
   endpoint?: string
   /** Key file of a service account. If unset, the client uses application default credentials. */
   keyFile?: string
-  /** Another address of `…/serviceAccounts/` of IAM, which signs URLs if there is no key. */
+  /** Alternative address of the IAM endpoint `…/serviceAccounts/`, which signs URLs if there is no key. */
   signingEndpoint?: string
   /** HMAC key that signs URLs without a key file and without IAM. */
   hmac?: HmacKey
@@ -24,13 +24,13 @@ export function createClient({ emulatorHost, endpoint, keyFile, limits }: GcsOpt
     ...(keyFile === undefined ? {} : { keyFilename: keyFile }),
     ...(emulatorHost === undefined ? {} : { apiEndpoint: emulatorHost }),
     ...(endpoint === undefined ? {} : { apiEndpoint: endpoint, useAuthWithCustomEndpoint: true }),
-    // Otherwise the library searches for a project (gcloud, metadata server, resource manager), which no call needs.
+    // Otherwise the library searches for a project id (gcloud, metadata server, resource manager), which no call needs.
     projectId: 'none',
     clientOptions: { transporterOptions: { timeout: limits?.requestMs ?? defaultLimits.requestMs } },
   })
 }
 
-/** Sets a time-out for the token exchange. Its transporter accepts no options and would wait forever. */
+/** Sets a time-out for the token exchange. Its transporter accepts no options and would otherwise wait forever. */
 export async function setTokenTimeout(client: Storage, { requestMs }: GcsLimits): Promise<void> {
   const { stsCredential } = (await client.authClient.getClient()) as unknown as StsClient
   if (stsCredential && stsCredential.transporter.defaults.timeout === undefined)

@@ -10,11 +10,11 @@ export interface BucketRequest {
   headers: Record<string, string | number>
   body?: Buffer | StreamedBody
   signal?: AbortSignal
-  /** Time without data after which the request fails. The default is that of the connection. */
+  /** Time without data after which the request fails. By default, that of the connection. */
   idleMs?: number
 }
 
-/** A body that is read while it is sent, so that it needs no memory. */
+/** A body that is produced while it is sent, so that it needs no memory. */
 export interface StreamedBody {
   byteLength: number
   read(): Readable
@@ -30,7 +30,7 @@ export interface BucketResponse {
 }
 
 /**
- * Replaces the requests of the library, which hang on truncated downloads, cannot cancel uploads, and close connections of other
+ * Replaces the HTTP requests of the library, which hang on truncated downloads, cannot cancel uploads, and close connections of other
  * calls.
  */
 export class BucketConnection {
@@ -58,7 +58,7 @@ export class BucketConnection {
         outgoing.destroy(Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' })),
       )
       outgoing.on('error', reject)
-      // The only event after a response with status 101, which also removes the time-out and the signal.
+      // The only event after a response with status 101. It also removes the time-out and the signal.
       outgoing.on('close', () =>
         reject(Object.assign(new Error('the connection was closed without a response'), { code: 'ECONNRESET' })),
       )

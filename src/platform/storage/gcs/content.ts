@@ -9,7 +9,7 @@ export interface ObjectMetadata {
   size: number
   crc32c: string
   generation: string
-  /** Id that `put` gave to the upload. */
+  /** Id that `put` assigned to the upload. */
   upload?: unknown
 }
 

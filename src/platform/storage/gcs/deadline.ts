@@ -5,7 +5,7 @@ import { BlobExistsError } from '../blob-storage.js'
 
 /** Time-outs of the bucket. */
 export interface GcsLimits {
-  /** One request with a small response, up to its last byte. */
+  /** Limit for one request with a small response, up to its last byte. */
   requestMs: number
   /** Time without data on a connection that transfers content. */
   idleMs: number
@@ -41,7 +41,7 @@ export const toBucketError = ({ status, headers }: { status: number; headers: In
   new BucketError(status, `${status}: ${text}`, headers['retry-after'])
 
 export interface RetryOptions {
-  /** Completes the error message, such as "store 'path'". */
+  /** Completes the error message, for example "store 'path'". */
   action: string
   limits: GcsLimits
   attemptMs?: number
@@ -50,7 +50,7 @@ export interface RetryOptions {
   onTimeout?: () => void
 }
 
-/** Runs `attempt` until it succeeds, fails permanently, or the call times out. Then it throws `storageUnavailable`. */
+/** Runs `attempt` until it succeeds, fails permanently, or the call times out. In the last two cases, throws `storageUnavailable`. */
 export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const { limits, signal, action } = attempts
   const deadline = Date.now() + limits.callMs
@@ -64,7 +64,7 @@ export async function retry<T>(attempts: RetryOptions, attempt: (signal: AbortSi
     } catch (caught) {
       if (signal?.aborted) throw signal.reason
       if (isServiceError(caught)) throw caught
-      // The last attempt may have had too little time. Then the previous error states the cause.
+      // The last attempt may have had too little time, so the previous error states the actual cause.
       const error = caught instanceof TimeoutError && ms < attemptMs && previousError !== undefined ? previousError : caught
       previousError = error
       const pause = Math.max(limits.retryDelayMs * 2 ** Math.min(count, 4) * (0.5 + Math.random()), retryAfterMs(error))
@@ -93,7 +93,7 @@ async function withTimeout<T>(
   return Promise.race([work.attempt(signal), timeout]).finally(() => clearTimeout(timer))
 }
 
-/** Value of Retry-After, which is in seconds or a date. If it exceeds the time-out of the call, the call fails. */
+/** Parses Retry-After, which is a number of seconds or a date. If it exceeds the time-out of the call, the call fails. */
 function retryAfterMs(error: unknown): number {
   const { retryAfter, response } = error as { retryAfter?: string; response?: { headers?: IncomingHttpHeaders } }
   const value = retryAfter ?? response?.headers?.['retry-after']

@@ -75,7 +75,7 @@ export class GcsStorage implements BlobStorage {
     return this.#read(this.#name(path), { path, range })
   }
 
-  /** The bucket copies the content, so that the service transfers nothing. */
+  /** The bucket copies the content itself, so the service transfers nothing. */
   async copy(from: string, to: string): Promise<void> {
     assertBlobPath(from)
     assertBlobPath(to)
@@ -89,7 +89,7 @@ export class GcsStorage implements BlobStorage {
           return body as { done?: boolean; rewriteToken?: string }
         } catch (error) {
           if (getStatus(error) === 404) throw notFound('blob', from)
-          // The response to an earlier attempt was lost. No other upload uses this leased path.
+          // The response to an earlier attempt was lost. No other upload uses this reserved path.
           if (getStatus(error) === 412) return { done: true }
           throw error
         }
@@ -118,7 +118,7 @@ export class GcsStorage implements BlobStorage {
       const page = await this.#page(after, pageToken)
       for (const { name, size, timeCreated } of page.items ?? []) {
         const path = name.slice(this.#prefix.length)
-        // The bucket also lists `startOffset` itself.
+        // The bucket also lists the object named `startOffset` itself.
         if (path === after || path.startsWith(reservedPrefix) || path.endsWith('/')) continue
         // Emulators in Go omit a size of 0.
         yield { path, size: Number(size ?? 0), storedAt: new Date(timeCreated) }
@@ -128,7 +128,7 @@ export class GcsStorage implements BlobStorage {
   }
 
   async signDownload(grant: BlobDownloadGrant): Promise<string> {
-    // Use one time for both. Rounding could otherwise shorten the lifetime by a second.
+    // Use the same time for both. Otherwise rounding could shorten the lifetime by a second.
     const now = Date.now()
     if (this.#hmac) return this.#signWithHmac(this.#hmac, grant, new Date(now))
     const [url] = await this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
@@ -163,13 +163,13 @@ export class GcsStorage implements BlobStorage {
       this.#probedAt = undefined
       const status = getCauseStatus(error)
       if (status === undefined || ![400, 401, 403, 404].includes(status)) throw error
-      // This is not temporary. The operator must fix it, so the error contains the message of the bucket.
+      // This error is permanent. The operator must fix it, so it contains the message of the bucket.
       const message = getMessage(((error as Error).cause as Error).cause)
       throw storageUnavailable(`The bucket '${this.#access.bucketName}' rejected the request: ${message}`, error)
     }
   }
 
-  /** Writes one object every ten minutes and reads it each time. Versioning would retain every object with another name. */
+  /** Writes one object every ten minutes and reads it each time. With versioning, every object with another name would be retained. */
   async #probe(): Promise<void> {
     const name = this.#name(`${reservedPrefix}ready`)
     const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
@@ -200,7 +200,7 @@ export class GcsStorage implements BlobStorage {
     const object = { name, bytes, resource: metadata, ifGenerationMatch: '0' }
     const { limits } = this.#access
     let isSecond = false
-    // Leave time for a retry. An aborted call waits for the response, because a cancelled request might still succeed.
+    // Leave time for a retry. An aborted call still waits for the response, because a cancelled request might succeed.
     const attempts = { action: `store '${path}'`, attemptMs: limits.callMs * 0.6 }
     return this.#access.call(attempts, async (signal) => {
       try {
@@ -212,7 +212,7 @@ export class GcsStorage implements BlobStorage {
           if (existing.upload !== upload.id) throw new BlobExistsError(path)
           return { ...existing, expectedCrc32c }
         }
-        // The object does not exist, or the bytes changed in transit. Retry once.
+        // The object does not exist, or the bytes changed during the transfer. Retry once.
         if (status !== 412 && status !== 400) throw error
         if (isSecond) throw unavailable(`store '${path}'`, error)
         isSecond = true
@@ -270,7 +270,7 @@ export class GcsStorage implements BlobStorage {
     })
   }
 
-  /** Succeeds if the blob does not exist. With `ifGenerationMatch`, fails if another upload has replaced it. */
+  /** Deletes a blob. Succeeds if the blob does not exist. With `ifGenerationMatch`, fails if another upload has replaced it. */
   async #delete(path: string, query: { ifGenerationMatch?: string } = {}): Promise<void> {
     const url = `${this.#access.objectPath(this.#name(path))}?${new URLSearchParams(query)}`
     await this.#access.call({ action: `remove '${path}'` }, async (signal) => {

@@ -52,7 +52,7 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   try {
     return await sendAll(upload, session)
   } catch (error) {
-    // An uncancelled session expires and never becomes an object.
+    // A session that is not cancelled expires and never becomes an object.
     await cancel(upload, session).catch(() => {})
     throw error
   }
@@ -67,7 +67,7 @@ async function openSession({ name, path, content, upload, access, signal, getMet
   }
   const body = Buffer.from(JSON.stringify({ metadata: { upload: upload.id } }))
   return access.call({ action: `store '${path}'`, signal }, async () => {
-    // The signal of the caller does not apply, because the session can be cancelled only if its URL is known.
+    // The caller's signal does not apply here, because a session can be cancelled only if its URL is known.
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
     const response = await access.send(`/upload/storage/v1/b/${access.bucketName}/o?${query}`, request)
     const text = await readText(response)
@@ -87,7 +87,7 @@ async function sendAll(upload: ResumableUpload, session: string): Promise<Stored
   let stalls = 0
   for (let offset = 0; ; ) {
     const end = Math.min(offset + chunkSize, content.size)
-    // Reads each chunk twice, because the header of the last chunk contains the checksum of all bytes.
+    // Reads each chunk twice, because the header of the last chunk must contain the checksum of all bytes.
     if (end > hashedBytes || end === 0) await updateChecksum(content, { start: hashedBytes, end }, crc32c)
     hashedBytes = Math.max(hashedBytes, end)
     const part = { session, offset, chunk: getPart(content, { start: offset, end }), crc32c: crc32c.toString() }

@@ -7,7 +7,7 @@ import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { isOfEndedProcess, processFileName } from '../../process-file-names.js'
 import { BlobExistsError } from '../blob-storage.js'
 
-/** Creates directories with entries that survive a power failure. Concurrent callers share one fsync of a directory. */
+/** Creates directories whose entries survive a power failure. Concurrent callers share one fsync of a directory. */
 export class DurableDirectories {
   readonly #syncs: Batcher<string, unknown>
   readonly #making = new Map<string, Promise<void>>()
@@ -30,7 +30,7 @@ export class DurableDirectories {
     await this.#syncs.add(directory)
   }
 
-  /** True if `directory` was created or found, and not forgotten since. */
+  /** True if `directory` was created or found, and not forgotten since then. */
   has(directory: string): boolean {
     return directory === this.#root || this.#durable.has(directory)
   }
@@ -43,7 +43,7 @@ export class DurableDirectories {
     return making
   }
 
-  /** Call it if a directory may have been deleted. */
+  /** Must be called if a directory may have been deleted. */
   forget(directory: string): void {
     for (let at = directory; at.length > this.#root.length; at = dirname(at)) this.#durable.delete(at)
   }
@@ -54,14 +54,14 @@ export class DurableDirectories {
     await mkdir(directory, { mode: 0o700 }).catch((error) => {
       if (error.code !== 'EEXIST') throw error
     })
-    // Sync an existing directory too. Another process may have created it without a sync so far.
+    // Sync an existing directory too, because another process may have created it and not synced it yet.
     await this.sync(parent)
     if (this.#durable.size >= 10_000) this.#durable.clear()
     this.#durable.add(directory)
   }
 }
 
-// A FileHandle costs twice as much as a descriptor, which matters because a small upload needs only six calls.
+// A FileHandle costs twice as much as a descriptor. This matters because a small upload needs only six calls.
 const [openFile, sync] = [promisify(fs.open), promisify(fs.fsync)]
 
 async function fsyncDirectory(directory: string): Promise<void> {
@@ -69,7 +69,7 @@ async function fsyncDirectory(directory: string): Promise<void> {
   try {
     await sync(descriptor)
   } finally {
-    // Synchronous, because it writes nothing. An asynchronous call would use another thread.
+    // Synchronous, because it writes nothing, and an asynchronous call would use another thread.
     fs.closeSync(descriptor)
   }
 }
@@ -95,16 +95,16 @@ const [write, datasync] = [promisify(fs.write), promisify(fs.fdatasync)]
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_DSYNC } = fs.constants
 const newFile = O_WRONLY | O_CREAT | O_EXCL
-// O_DSYNC writes and syncs in one call. On other systems it may guarantee less than `fdatasync`.
+// O_DSYNC writes and syncs in one call. On other systems, it may guarantee less than `fdatasync`.
 const synchronousWrite = process.platform === 'linux' ? O_DSYNC : 0
 
 interface WriteOptions {
   signal?: AbortSignal | undefined
-  /** Syncs the directory entry. Called when the file exists. */
+  /** Syncs the directory entry. Called as soon as the file exists. */
   syncName?: () => Promise<void>
 }
 
-/** Writes a new file at `path`. Resolves with its size when content and name are on disk. Removes the file on failure. */
+/** Writes a new file at `path`. Resolves to its size when its content and directory entry are on disk. Removes the file on failure. */
 export async function writeDurably(
   path: string,
   content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -121,7 +121,7 @@ export async function writeDurably(
   }
 }
 
-// Not awaited, because the data is already on disk. Must run once, because the system reuses descriptors.
+// Not awaited, because the data is already on disk. Must run only once, because the system reuses descriptors.
 const close = (file: number) => fs.close(file, () => {})
 
 async function writeAll(file: number, content: Uint8Array | AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<number> {
@@ -148,7 +148,7 @@ async function writeChunk(file: number, chunk: Uint8Array): Promise<void> {
 
 export const isDiskFull = ({ code }: NodeJS.ErrnoException) => code === 'ENOSPC' || code === 'EDQUOT'
 
-/** Handler for `catch` that ignores one error code. */
+/** Returns a handler for `catch` that ignores one error code. */
 export const ignore =
   (code: string) =>
   (error: NodeJS.ErrnoException): undefined => {
@@ -196,7 +196,7 @@ export async function linkWithoutOverwrite(source: string, target: string, path:
   }
 }
 
-// For file systems without hard links: reserves the name, then renames over it.
+// For file systems without hard links: reserves the name and then renames the file over it.
 async function reserveAndRename(source: string, target: string, path: string): Promise<void> {
   const reserved = await open(target, 'wx', 0o600).catch((error) => {
     throw error.code === 'EEXIST' ? new BlobExistsError(path) : error

@@ -4,24 +4,24 @@ import { join } from 'node:path'
 import { assertBlobPath, comparePaths } from '../blob-path.js'
 
 /**
- * Layout of the blobs on disk. The path of a blob is its path in the tree, with fan-out directories that repeat the start of a long
- * name. `ten_x/invoices/2026/11/file_01kagz3m8n…` is stored as
- * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a time, so that
- * these prefixes stand for 12 days, 17 minutes and one second. A directory therefore has at most 1,024 prefixes, or the files of
- * one second. Simultaneous uploads share a directory and its fsync. The order of the tree is the order of the paths, so listing
- * needs only the names of one branch. Sharding by a hash would require a sort of all names.
+ * Layout of the blobs on disk. The path of a blob is its path in the tree, with additional fan-out directories that repeat the start of a
+ * long name. `ten_x/invoices/2026/11/file_01kagz3m8n…` is stored as
+ * `ten_x/invoices/2026/11/+file_01ka/+file_01kagz/+file_01kagz3m/file_01kagz3m8n…`. Names are ids that start with a time, so these prefixes
+ * stand for 12 days, 17 minutes and one second. A directory therefore contains at most 1,024 prefixes, or the files of one second.
+ * Simultaneous uploads share a directory and its fsync. The order of the tree is the order of the paths, so listing needs only the names of
+ * one branch. Sharding by a hash would require sorting all names.
  */
 // The first 9, 11 and 13 characters of a longer name.
 const prefixes = /^(((.{9})..)..)./su
 
 /** Directory of temporary files. Its name is shorter than that of any fan-out directory. */
 export const temporaryDirectory = '+tmp'
-/** Shows that the store is mounted. The mount point of an unmounted disk is also an empty directory. */
+/** Marker file, which shows that the store is mounted. The mount point of an unmounted disk is an empty directory. */
 export const markerFile = '+assay-store'
-/** Disk space that is released if a deletion needs some. */
+/** File that reserves disk space, which is released if a deletion needs it. */
 export const reserveFile = '+reserve'
 
-/** Relative file path of a blob. Throws if the path is invalid, so that no file outside the store is used. */
+/** Returns the relative file path of a blob. Throws if the path is invalid, so that no file outside of the store is used. */
 export function toFilePath(path: string): string {
   assertBlobPath(path)
   const directories = path.split('/').map(escapeName)
@@ -35,11 +35,11 @@ function fanOut(name: string): string[] {
   return match ? [`+${match[3]}`, `+${match[2]}`, `+${match[1]}`] : []
 }
 
-// '+' marks internal names of the store. '!' escapes other names that start like them.
+// '+' marks internal names of the store. '!' escapes other names that start with either character.
 const escapeName = (name: string) => (name.startsWith('+') || name.startsWith('!') ? `!${name}` : name)
 const unescapeName = (name: string) => (name.startsWith('!') ? name.slice(1) : name)
 
-/** Lists the paths after `after`, ascending. Holds the names of one branch, never of the whole tree. */
+/** Lists the paths after `after`, ascending. Keeps only the names of one branch in memory. */
 export function listPaths(root: string, after = ''): AsyncGenerator<string> {
   return listDirectory(root, { prefix: '', after, top: true })
 }
@@ -81,7 +81,7 @@ async function* listOwn(directory: string, entries: Dirent[], at: Position): Asy
 }
 
 async function* listFanOut(directory: string, entries: Dirent[], at: Position): AsyncGenerator<string> {
-  // Internal directories without blobs exist only at the top. Their names are too short for fan-out.
+  // Internal directories without blobs exist only at the top level. Their names are too short for fan-out.
   const starts = entries.filter((entry) => entry.name !== temporaryDirectory).map((entry) => entry.name.slice(1))
   for (const start of starts.sort(comparePaths)) {
     if (mayContainAfter(at.prefix + start, at.after))
@@ -104,7 +104,7 @@ async function* merge(left: AsyncGenerator<string>, right: AsyncGenerator<string
   }
 }
 
-/** Fan-out directories that receive no new files after three hours, deepest first. */
+/** Returns the fan-out directories that receive no new files after three hours, deepest first. */
 export function getPrunableDirectories(path: string): string[] {
   const parts = path.split('/').slice(0, -1)
   if (!parts.at(-1)?.startsWith('+')) return []

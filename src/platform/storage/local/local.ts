@@ -23,7 +23,7 @@ import {
 import { getPrunableDirectories, listPaths, markerFile, reserveFile, temporaryDirectory, toFilePath } from './layout.js'
 
 const readBytes = 256 * 1024
-// Paths are leased for at most two hours. Directories of older files therefore receive no new ones.
+// Paths are reserved for at most two hours, so directories of older files receive no new ones.
 const pruneAfterMs = 3 * 3_600_000
 
 interface WriteOptions {
@@ -37,10 +37,10 @@ export class LocalStorage implements BlobStorage {
   readonly description: string
   readonly #directories: DurableDirectories
   readonly #temporary: string
-  // For each directory, the result of one attempt to link a file from it.
+  // For each directory, the result of a trial to link a file from it.
   readonly #linkable = new Map<string, Promise<boolean>>()
   readonly #root: string
-  // Copy-on-write file systems need space to delete a file.
+  // Copy-on-write file systems need free space even to delete a file.
   readonly #reserve: DiskReserve
   readonly #unlink: typeof unlink
 
@@ -176,9 +176,9 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
-  // Writes to the final path. After a crash, the sweep deletes the file, because the garbage journal contains its path.
+  // Writes directly to the final path. After a crash, the sweep deletes the file, because its path is in the garbage journal.
   async #write(content: Content, target: string, { path, signal }: WriteOptions): Promise<void> {
-    // Syncs the name while the content is written, so that there is only one wait.
+    // Syncs the directory entry while the content is written, so that there is only one wait.
     const syncName = () => this.#directories.sync(dirname(target))
     const written = await this.#createFile(target, () =>
       writeDurably(target, content.bytes ?? content.stream(), { signal, syncName: syncName }),
@@ -211,7 +211,7 @@ export class LocalStorage implements BlobStorage {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === 'EXDEV') return false
-      // Without hard links, rename has the same limit. Only the device number shows it.
+      // Without hard links, rename is used, which has the same limit. For rename, only the device number shows it.
       if (code === 'EPERM' || code === 'ENOTSUP') return (await stat(path)).dev === (await stat(this.#temporary)).dev
       throw error
     }
