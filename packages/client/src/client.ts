@@ -19,7 +19,7 @@ export interface UploadOptions {
   /** Called after each sent chunk. */
   onProgress?: (progress: Progress) => void
   signal?: AbortSignal
-  /** Key under which a repeated upload is stored only once. Default: a random UUID. */
+  /** Idempotency key: repeated uploads with the same key are stored only once. Default: a random UUID. */
   idempotencyKey?: string
   /** Uploads in several requests, so that the upload can be resumed. Default: true above 16 MB. Ignored for streams. */
   resumable?: boolean
@@ -49,7 +49,7 @@ export class AssayClient {
       this.#sendFile('/files/validate', await openSource(source, options.filename), options, {}),
     /** Returns one page of files, newest first. */
     list: (query: Query<'listFiles'> = {}) => this.#get<Page<Schemas['FileItem']>>('/files', query),
-    /** Iterates over all files that match the filters, newest first. Requests page after page. */
+    /** Iterates over all files that match the filters, newest first. Requests one page after another. */
     listAll: (query: Query<'listFiles'> = {}) => this.#listAll<Schemas['FileItem']>('/files', query),
     /** Returns the metadata of a file. */
     get: (fileId: string) => this.#get<Schemas['FileMetadata']>(`/files/${encodeSegment(fileId)}/metadata`),
@@ -149,7 +149,7 @@ export class AssayClient {
     return this.#transport.requestData<T>({ method: 'GET', path: withQuery(apiPath + path, query), isRepeatable: true })
   }
 
-  /** Creates an object under an idempotency key, so that a retry does not create it twice. */
+  /** Creates an object with an idempotency key, so that a retry does not create it twice. */
   #create<T>(path: string, body: object): Promise<T> {
     return this.#json<T>({ method: 'POST', path: apiPath + path, isRepeatable: true }, body, {
       'Idempotency-Key': crypto.randomUUID(),

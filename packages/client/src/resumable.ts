@@ -76,7 +76,7 @@ interface UploadOutcome {
   error: { code: AssayError['code']; message: string; details: unknown } | null
 }
 
-/** The upload was rejected, but the response was lost. The outcome can be read from the upload URL. */
+/** Returns the outcome of an upload that was rejected, but whose response was lost. It can be read from the upload URL. */
 class RejectedUpload extends Error {
   constructor(readonly url: string) {
     super('The upload was rejected.')

@@ -8,7 +8,7 @@ export interface OpenSource {
   size: number | undefined
 }
 
-/** Opens a source. Throws a TypeError if neither the source nor `filename` gives a name. */
+/** Opens a source. Throws a TypeError if neither the source nor `filename` provides a name. */
 export async function openSource(source: UploadSource, filename: string | undefined): Promise<OpenSource> {
   if (typeof source === 'string' || source instanceof URL) {
     // Imported on demand, so that bundles for browsers can exclude these modules.

@@ -57,7 +57,7 @@ export class Transport {
     }
   }
 
-  /** Fetches a signed URL without the credential, which the URL itself replaces. */
+  /** Fetches a signed URL. The URL itself replaces the credential. */
   async fetchSigned(url: string, signal?: AbortSignal): Promise<Response> {
     const response = await (this.#options.fetch ?? fetch)(url, signal && { signal }).catch((error: unknown) => {
       throw toNetworkError(error, signal)
@@ -108,7 +108,7 @@ function toNetworkError(error: unknown, signal: AbortSignal | undefined): AssayE
   return new AssayError('network_error', unreachableMessage(reason), { cause: error })
 }
 
-// A retry can succeed: no response, too many calls, or an unavailable dependency.
+// A retry may succeed: there was no response, the rate limit was exceeded, or a dependency was unavailable.
 const isTemporary = ({ status, code }: AssayError): boolean => status === 429 || status === 503 || code === 'network_error'
 
 function waitBeforeRetry({ retryAfter }: AssayError, attempt: number, signal: AbortSignal | undefined): Promise<void> {

@@ -17,7 +17,7 @@ const streams: [RegExp, string][] = [
 const zipDocuments = new Set('docx docm xlsx xlsm xlsb pptx pptm vsdx ooxml odt ods odp odg odf'.split(' '))
 const oleDocuments = new Set(['doc', 'xls', 'ppt', 'vsd', 'pub', 'msg', 'ole'])
 
-/** Lists active content that the reader does not report: macros, scripts, embedded programs. */
+/** Lists active content that the reader does not report: macros, scripts and embedded programs. */
 export function findActiveContent(
   source: RandomAccessSource,
   recognised: Recognition,

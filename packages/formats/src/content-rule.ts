@@ -3,18 +3,18 @@ import { binaryTypeFor } from './extensions.js'
 import type { RandomAccessSource } from './random-access-source.js'
 
 /**
- * Extensions of binary types that other formats share. They accept any content: DOS programs and CONFIG.SYS, SPICE libraries,
+ * Extensions of binary types that are shared with other formats. They accept any content: DOS programs and CONFIG.SYS, SPICE libraries,
  * linker scripts, other object files, ENVI headers, interface files, AutoCAD scripts, printer data, GNAT projects, databases.
  */
 export const sharedExtensions: ReadonlySet<string> = new Set('bin bundle com db gpr hdr lib nib o prn scr so spc sys'.split(' '))
 
-/** Types with variants that have no known signature, such as raw disk images. They accept unknown content, but no text. */
+/** Types with variants that have no known signature, such as raw disk images. They accept unknown content, but not text. */
 export const typesWithoutSignature: ReadonlySet<string> = new Set('dbf dmg iso mpg mts tga'.split(' '))
 
-/** Extensions whose files have a signature only in some versions of a program. They accept unknown content, but no text. */
+/** Extensions whose files have a signature only in some versions of a program. They accept unknown content, but not text. */
 export const extensionsWithoutSignature: ReadonlySet<string> = new Set('hwp msu qbw rev sldasm slddrw sldprt wps'.split(' '))
 
-/** Types and extensions whose files may be text. A .pub file is a document of Publisher or a public key. */
+/** Types and extensions whose files may be text. For example, a .pub file is a Publisher document or a public key. */
 const textForms: Record<string, RegExp> = {
   der: /-----BEGIN |^(?:MIME-Version|Content-Type):|^[A-Za-z0-9+/=\r\n]{64,}$/im,
   ps: /%!/,

@@ -19,7 +19,7 @@ const textTypesByExtension = mapExtensions(textTypes)
 
 export const textTypeFor = (extension: string): string | undefined => textTypesByExtension.get(extension)
 
-/** True if browsers open a text file with this extension and run its scripts. */
+/** True if browsers open a text file with this extension and run scripts in it. */
 export const isPage = (extension: string): boolean =>
   textTypeFor(extension) === 'html' || /^(xhtml|xht|mht|mhtml)$/.test(extension)
 
@@ -30,7 +30,7 @@ export function isExtensionFor(extension: string, type: string): boolean {
   if (genericExtensions.has(extension) || extension === type) return true
   if (types[type]?.extensions.includes(extension)) return true
   if (binaryTypeFor(extension) ?? textTypeFor(extension)) return false
-  // An operator who allows an unknown extension accepts any content, except for programs.
+  // An operator who allows an unknown extension accepts any content except programs.
   return !programTypes.has(type)
 }
 

@@ -55,7 +55,7 @@ export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
   if (Date.now() > limits.deadline) throw new DeadlineExceeded('the file takes too long to read')
 }
 
-/** Creates a deadline after a number of checks, which does not depend on the load of the machine. */
+/** Creates a deadline that expires after a number of checks, independent of the load of the machine. */
 export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINITY): Pick<ReaderLimits, 'deadline'> {
   let left = steps
   return {
@@ -66,8 +66,8 @@ export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINI
 }
 
 /**
- * Verdict on audio or video that ends early, or is damaged between intact parts. Players open it and play the intact parts, so
- * it passes (contract §6). The report states what is missing.
+ * Verdict on audio or video that ends early, or is damaged between intact parts. It passes, because players open it and play the intact
+ * parts (contract, section 6). The report states what is missing.
  */
 export const playsPartially = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
   sound([...notes, `${what}; players play what is there`], { ...evidence, incomplete: true })

@@ -19,7 +19,7 @@ import { loadReader, readerName } from './readers.js'
 
 const megabyte = 1024 * 1024
 
-/** Limits for files of unknown clients. A file beyond a limit is rejected. `deadlineMs` counts from now. */
+/** Limits for files from untrusted clients. A file that exceeds a limit is rejected. `deadlineMs` counts from now. */
 export function defaultLimits(deadlineMs = 30_000): ReaderLimits {
   return {
     maxUnpackedBytes: 4096 * megabyte,
@@ -50,7 +50,7 @@ export interface Inspection {
   reader: string | null
 }
 
-/** Detects the type of the content. The source's extension only decides between types that share a signature. */
+/** Detects the type of the content. The source's extension only decides between types with the same signature. */
 export async function detect(source: RandomAccessSource, limits: ReaderLimits = defaultLimits()): Promise<Detection> {
   const recognised = await recognise(source, limits)
   const { extension } = source
@@ -65,9 +65,9 @@ export async function detect(source: RandomAccessSource, limits: ReaderLimits = 
 }
 
 /**
- * Detects the type of a file and opens it as the common program for that type does. Never throws for a damaged file: the
- * verdict contains the problem. Images are decoded in this process, unless `decodeImagesWith` has set another decoder. `type`
- * is the expected extension. The default is the source's own extension.
+ * Detects the type of a file and opens it like the common program for that type. Never throws for a damaged file: the verdict contains the
+ * problem. Images are decoded in this process, unless `decodeImagesWith` has set another decoder. `type` is the expected extension. The
+ * default is the source's own extension.
  */
 export async function inspect(
   source: RandomAccessSource,
@@ -108,14 +108,14 @@ export async function openDetected(
 
 const volumeProblem = 'it is one part of several. Join the parts of the archive, or upload an archive that is not split'
 
-/** True if an archive that cannot be read is one of several volumes, by its extension (.7z.001, .z01) or its start. */
+/** True if an unreadable archive is one of several volumes, according to its extension (.7z.001, .z01) or its start. */
 function isVolume(source: RandomAccessSource, recognised: Recognition, verdict: { maliciousConstruction?: string }): boolean {
   if (recognised.kind !== 'binary' || !volumeTypes.has(recognised.type) || verdict.maliciousConstruction) return false
   return /^(\d{3}|[rz]\d\d)$/.test(source.extension) || source.read(0, 8).toString('latin1') === 'PK\x07\x08PK\x03\x04'
 }
 const volumeTypes = new Set(['zip', 'zip-damaged', '7z', 'rar', 'gz', 'bz2', 'xz', 'zst', 'tar'])
 
-/** Checks the signature of a file without a reader, and that it is no polyglot. */
+/** Checks the signature of a file without a reader, and that the file is not a polyglot. */
 export function checkWithoutReader(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Inspection {
   const ambiguity = findPolyglot(source, recognised, limits)
   const verdict = ambiguity

@@ -1,10 +1,12 @@
 import type { RandomAccessSource } from './random-access-source.js'
 
-/** Receives the members of one container while a reader unpacks them, so that a scan need not unpack them again. */
+/** Receives the members of one container while a reader unpacks them, so that a scan does not have to unpack them again. */
 export interface MemberObserver {
-  /** Receives a member of a zip archive, by the offset of its local header. It reads all of the content, or a part of it. */
+  /** Receives a member of a zip archive, identified by the offset of its local header. It reads the content completely or partly. */
   member(offset: number, content: RandomAccessSource | AsyncIterable<Buffer>): Promise<void>
-  /** Observes the reader of a member that is a container itself. The same member follows as a content. Undefined if nested too deep. */
+  /**
+   * Observes the reader of a member that is itself a container. The same member follows as a content. Undefined if it is nested too deep.
+   */
   inside(offset: number): MemberObserver | undefined
   /** Receives what 7-Zip unpacks. Undefined if the observer does not want it. */
   sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined
@@ -17,7 +19,7 @@ export interface PartSink {
 
 export interface SevenZipRun {
   exitCode: number
-  /** The first 20 lines of the standard error output, without the expected errors. */
+  /** The first 20 lines of standard error, without the expected errors. */
   errors: string[]
 }
 
@@ -28,7 +30,7 @@ export interface PackedMember {
   symlink: boolean
   encrypted: boolean
   folder?: boolean
-  /** Target of a link that the directory contains. 7-Zip has nothing to unpack then, and reports a data error. */
+  /** Target of a link stored in the directory. 7-Zip then has nothing to unpack, and reports a data error. */
   target?: string
 }
 

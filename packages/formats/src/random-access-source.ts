@@ -13,7 +13,7 @@ export class TooLarge extends Error {
   override readonly name = 'TooLarge'
 }
 
-/** Random access to a file, or to a part of one. Reads are synchronous, because a worker processes one file at a time. */
+/** Random access to a file or a part of a file. Reads are synchronous, because a worker processes one file at a time. */
 export abstract class RandomAccessSource {
   abstract readonly size: number
   readonly extension: string = ''
@@ -82,7 +82,7 @@ export class WindowSource extends RandomAccessSource {
 
 export class FileSource extends RandomAccessSource {
   readonly size: number
-  /** Content of a small file, as far as its pages were read. */
+  /** Content of a small file, up to the pages read so far. */
   #content: Buffer | undefined
   readonly #pages: Uint8Array
   #window: Buffer = Buffer.alloc(0)

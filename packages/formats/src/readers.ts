@@ -4,7 +4,7 @@ import type { FormatReader } from './format.js'
 
 type Load = () => Promise<FormatReader>
 
-// Types of each reader, which is named after the first. Loaded on demand: a worker for images needs no PDFium.
+// Types of each reader. A reader is named after the first one. Readers are loaded on demand, because a worker for images needs no PDFium.
 const table: [types: string, load: Load][] = [
   ['pdf', async () => (await import('./pdf/pdf.js')).readPdf],
 
@@ -74,7 +74,7 @@ export function readerName(extension: string, recognised: Recognition): string |
   const byName = textTypeFor(extension) ?? binaryTypeFor(extension)
   if (recognised.kind !== 'binary') return readerOf(byName)
   if (byName === undefined) return readerOf(recognised.type)
-  // An extension that text and a binary type share, such as .key.
+  // An extension shared by text and a binary type, such as .key.
   if (textTypeFor(extension)) return readerOf(recognised.type)
   // Flash projects are compound files or zip archives.
   if (byName === 'zip' && recognised.type === 'ole') return undefined

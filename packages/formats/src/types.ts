@@ -1,4 +1,4 @@
-/** Extensions and content type of each type, named after its usual extension. A docx may have the extension docx or zip. */
+/** Extensions and content type of each type. A type is named after its usual extension. A docx file may have the extension docx or zip. */
 export interface TypeRow {
   mime: string
   extensions: string[]
@@ -9,7 +9,7 @@ const row = (mime: string, extensions: string): TypeRow => ({ mime, extensions: 
 const ooxml = 'application/vnd.openxmlformats-officedocument'
 const odf = 'application/vnd.oasis.opendocument'
 
-// Extensions of formats that are stored in a zip, a compound file or a TIFF, and cannot be distinguished from it.
+// Extensions of formats that are stored in a zip, a compound file or a TIFF and cannot be distinguished from it.
 const zipBased =
   'zip zipx key cbz kmz sketch pages numbers nupkg whl vsix vsdx idml 3mf usdz mscz mxl hwpx xmind fla oxt xpi crx ipa aab mmap'
 export const rawPhotos = 'dng nef nrw arw sr2 cr2 pef srw 3fr iiq dcr kdc erf mef mos rwl orf rw2 gpr'
@@ -108,9 +108,9 @@ export const types: Record<string, TypeRow> = {
   'ogg-audio': row('audio/ogg', 'ogg oga spx'),
   'ogg-video': row('video/ogg', 'ogv ogg ogm ogx'),
   ogx: row('application/ogg', 'ogg oga ogv ogx ogm spx opus'),
-  // iTunes and ffmpeg write its brand into .mp4 files too.
+  // iTunes and ffmpeg also write its brand into .mp4 files.
   m4a: row('audio/mp4', 'm4a m4b m4p m4r aac mp4'),
-  // An MPEG-4 file with audio only. Players and shops use both extensions.
+  // MPEG-4 audio. Players and shops use both extensions.
   'mp4-audio': row('audio/mp4', 'm4a mp4 m4b m4p m4r mpg4 mp4a aax 3gp'),
   mp4: row('video/mp4', 'mp4 m4v mpg4 mp4v f4v f4p m4s'),
   // Cameras and phones write 3GPP brands into .mp4 files.

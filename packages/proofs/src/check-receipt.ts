@@ -11,13 +11,13 @@ function sanitize(value: string): string {
   return clean.length > 100 ? `${clean.slice(0, 100)}…` : clean
 }
 
-/** One checked statement of a receipt, whether it is proven, and a message for the user. */
+/** A checked statement of a receipt: whether it is proven, and a message for the user. */
 export interface Finding {
   proven: boolean
   message: string
 }
 
-/** Key of /.well-known/jwks.json that can verify receipts and log checkpoints. */
+/** A key in /.well-known/jwks.json that verifies receipts and log checkpoints. */
 export interface VerificationKey {
   kid: string
   publicKey: KeyObject
@@ -91,7 +91,7 @@ function checkFile({ sha256, size_bytes: size }: Receipt, { name, ...file }: Non
   return proven(`${sanitize(name)} is the validated file: ${size} bytes, SHA-256 ${sha256}.`)
 }
 
-/** Checks that the receipt and the log entry agree. */
+/** Checks that the receipt agrees with the log entry. */
 function checkEntry(receipt: Receipt): Finding {
   const entry = parseJson(receipt.log.entry) as
     | { sequence?: number; type?: string; event_id?: string; data?: Record<string, unknown> }

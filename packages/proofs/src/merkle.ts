@@ -11,7 +11,7 @@ interface Sibling extends Range {
   isLeft: boolean
 }
 
-/** Run of `count` adjacent stored hashes from index `place` on. Each is the root of 256^level leaves. */
+/** A run of `count` adjacent stored hashes, starting at index `place`. Each hash is the root of 256^level leaves. */
 export interface StoredHashes {
   level: number
   place: number
@@ -27,7 +27,7 @@ export const hashLeaf = (entry: string | Buffer): Buffer => createHash('sha256')
 const hashNode = (left: Buffer, right: Buffer): Buffer =>
   createHash('sha256').update(nodePrefix).update(left).update(right).digest()
 
-/** Returns the root over the roots of complete subtrees, largest first, such as the frontier of a log. */
+/** Computes the root from the roots of complete subtrees, largest first, such as the frontier of a log. */
 export function computeRoot(subtrees: readonly Buffer[]): Buffer {
   const last = subtrees.at(-1)
   if (!last) return createHash('sha256').digest()
@@ -63,7 +63,7 @@ export function computeRootFromProof(leaf: Buffer, { index, size }: { index: num
   return siblings.reduce((hash, { isLeft }, at) => (isLeft ? hashNode(proof[at]!, hash) : hashNode(hash, proof[at]!)), leaf)
 }
 
-/** Returns the stored hashes that determine the root of a range: one run for each complete subtree, largest first. */
+/** Returns the stored hashes that determine the root of a range: one run per complete subtree, largest first. */
 export function getStoredHashes({ from, to }: Range): StoredHashes[] {
   const runs: StoredHashes[] = []
   for (let at = from; at < to; ) {

@@ -5,7 +5,7 @@ import { CompactSign } from 'jose'
 export interface Receipt {
   iss: string
   iat: number
-  /** Id of the file. If the upload was rejected: id of the call, or of the event if a user uploaded it. */
+  /** Id of the file. For a rejected upload, the id of its call, or of the event if a user uploaded the file. */
   sub: string
   tenant_id: string
   filename: string | null
@@ -22,7 +22,10 @@ export interface Receipt {
   log: ReceiptProof
 }
 
-/** Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. Hashes are base64, and `proof` runs from the leaf to the root. */
+/**
+ * Inclusion proof of the verdict in the log. `leaf` is the hash of `entry`. Hashes are in base64, and `proof` lists them from the leaf to
+ * the root.
+ */
 export interface ReceiptProof {
   origin: string
   index: number
@@ -32,7 +35,7 @@ export interface ReceiptProof {
   proof: string[]
 }
 
-/** Value of the `typ` header. It prevents that a session token is accepted as a receipt, or a receipt as a token. */
+/** Value of the `typ` header. It prevents a session token from being accepted as a receipt, or a receipt as a token. */
 export const receiptType = 'receipt+jws'
 
 /** Returns the origin of a tenant's log, which is also the name of its key. */

@@ -47,7 +47,7 @@ function parseCommandLine({ usage, options: names, argumentCount: [min, max] }: 
   }
 }
 
-// The reader closed the pipe, as in `assay ls | head`. That is not an error.
+// The reader closed the pipe, as in `assay ls | head`. This is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 2))
 
 process.exitCode = await main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import type { Progress } from '../upload.js'
 
-/** Invalid arguments (exit status 2). The message says how to correct them. */
+/** Invalid arguments (exit status 2). The message explains how to correct them. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

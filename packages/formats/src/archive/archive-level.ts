@@ -6,7 +6,7 @@ import { type Container, recognise } from './containers.js'
 
 const maxNotes = 10
 
-// These signatures also occur by chance, or have a reader that checks more.
+// These signatures also occur by chance, or belong to types whose reader checks more.
 const weakSignatures = new Set<Container>(['z', 'pdf', 'mail', 'ole'])
 
 /** `offset` identifies a member of a zip archive for the observer. */
@@ -47,7 +47,7 @@ export class ArchiveLevel {
     if (kind && !weakSignatures.has(kind)) this.budget.containers.add(kind)
   }
 
-  /** If nesting is not allowed, the file needs a worker with higher limits. The error makes the caller use one. */
+  /** If nesting is not allowed, the file needs a worker with higher limits. The error tells the caller to use one. */
   skipSearch(name: string): void {
     if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is larger than is searched`)
     this.note(`the member ${quoted(name)} was not searched for active content`)

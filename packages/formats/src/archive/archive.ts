@@ -18,7 +18,7 @@ export const createArchiveLevel = (source: RandomAccessSource, limits: ReaderLim
 
 const maxNamed = 20
 
-/** Evidence for the scan: encrypted members and containers that are not unpacked here must not count as clean. */
+/** Evidence for the scan, because encrypted members and containers that are not unpacked here must not count as clean. */
 export const getScanEvidence = ({ budget: { encrypted, containers, activeContent } }: ArchiveLevel) => ({
   ...(activeContent.size > 0 && { active_content: [...activeContent].slice(0, maxNamed) }),
   ...(encrypted && { encrypted }),

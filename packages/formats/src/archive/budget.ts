@@ -49,7 +49,7 @@ export class ArchiveBudget {
     this.#searched += bytes
   }
 
-  /** A small unpacking limit also limits the search: searching a page costs more than inflating it. */
+  /** A low unpacking limit also limits the search, because searching a page costs more than inflating it. */
   get #maxSearchedBytes(): number {
     return Math.min(maxSearchedBytes.all, Math.floor(this.limits.maxUnpackedBytes / 8))
   }
@@ -59,7 +59,7 @@ export class ArchiveBudget {
     this.checkTotal(this.unpacked + bytes)
   }
 
-  /** Checks the ratio of one member, because incompressible members could hide a bomb. */
+  /** Checks the ratio of each member, because incompressible members could hide a bomb in the ratio of the whole archive. */
   checkMember(name: string, unpacked: number, packed: number): void {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
       throw malicious(

@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Sequential bytes of a file, where skipping costs nothing, or of an inflater. */
+/** Sequential bytes of a file or an inflater. In a file, skipping costs nothing. */
 export interface ByteStream {
   peek(length: number): Promise<Buffer>
   read(length: number): Promise<Buffer>

@@ -66,7 +66,7 @@ export function recognise(head: Buffer): Container | undefined {
   return known.find(([, matches]) => matches(head))?.[0]
 }
 
-/** Raw LZMA has no signature: checks common properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and the size. */
+/** Detects raw LZMA, which has no signature, by common properties, a dictionary of 2^n or 2^n + 2^(n-1) bytes, and the size. */
 function isLzma(head: Buffer): boolean {
   if (head.length < 14 || head[0] !== 0x5d || head[13] !== 0) return false
   const dictionary = head.readUInt32LE(1)
@@ -101,7 +101,7 @@ const isBootable = at(510, '\x55\xaa')
 const isVolume = anyOf(at(3, 'NTFS    '), at(54, 'FAT12   ', 'FAT16   '), at(82, 'FAT32   '))
 const isExt = at(1080, '\x53\xef')
 
-/** Checks the checksum of the header: old tar files have no signature, and text may start with any bytes. */
+/** Checks the checksum of the header, because old tar files have no signature and text may start with any bytes. */
 export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
 }

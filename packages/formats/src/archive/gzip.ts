@@ -58,7 +58,7 @@ async function* member(source: RandomAccessSource, start: number, handlers: Gzip
   return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)
 }
 
-/** Inflates a small member in one call. Files with 100,000 members exist, and an inflater for each would be too slow. */
+/** Inflates a small member in one call. Files with 100,000 members exist, and one inflater per member would be too slow. */
 function inflateSmall(source: RandomAccessSource, dataStart: number): { bytes: Buffer; consumed: number } | undefined {
   try {
     const packed = source.read(dataStart, smallMember)

@@ -23,7 +23,7 @@ const outputBytes = 64 * 1024
 /** Inflaters that the thread reuses. */
 const idle: Record<Kind, Inflater[]> = { raw: [], zlib: [], gzip: [] }
 
-/** Inflates in bounded memory. Each chunk is valid until the next one. `consumed` receives the size of the deflate data. */
+/** Inflates with bounded memory. Each chunk is valid until the next one. `consumed` receives the size of the deflate data. */
 export async function* inflateChunks(
   kind: Kind,
   chunks: Iterable<Buffer> | AsyncIterable<Buffer>,
@@ -50,8 +50,8 @@ interface ZlibHandle {
 }
 
 /**
- * Uses the zlib binding below Node's streams, as npm's `minizlib` does. A stream allocates its output and uses another thread
- * for every chunk, which takes longer than inflating most chunks.
+ * Uses the zlib binding below Node's streams, like npm's `minizlib`. A stream allocates its output and switches to another thread for every
+ * chunk, which takes longer than inflating most chunks.
  */
 class Inflater {
   consumed = 0
@@ -100,10 +100,10 @@ class Inflater {
 
 export const wholeLimits = { input: 256 * 1024, output: 1024 * 1024 }
 
-/** One buffer for the whole output and one more byte. Otherwise zlib would join chunks of 16 KiB. */
+/** Allocates one buffer for the whole output plus one byte. Otherwise zlib would join chunks of 16 KiB. */
 export const outputBufferSize = (bytes: number): number => Math.min(Math.max(bytes + 1, 64), wholeLimits.output + 1)
 
-/** Returns undefined if the data is damaged or larger than `maxBytes`. A stream returns the part that can be inflated. */
+/** Returns undefined if the data is damaged or larger than `maxBytes`. A stream would return the part that can be inflated. */
 export function inflateWhole(kind: 'raw' | 'zlib', packed: Buffer, maxBytes: number, announced = 0): Buffer | undefined {
   const options = { maxOutputLength: maxBytes, ...(announced > 0 && { chunkSize: outputBufferSize(announced) }) }
   try {

@@ -8,7 +8,7 @@ export function checkName(name: string): void {
   if (path.split('/').includes('..')) throw malicious('archive_path', `the member ${quoted(name)} points outside the archive`)
 }
 
-/** Links of one archive. They are checked together at its end, because a link may lead through another one. */
+/** Links of one archive. They are checked together at the end, because a link may lead through another link. */
 export class ArchiveLinks {
   private readonly links: { name: string; target: string; symbolic: boolean }[] = []
 

@@ -6,7 +6,10 @@ import { FileSource, MemorySource, type RandomAccessSource } from '../random-acc
 // Nested archives up to this size stay in memory.
 const maxMemoryBytes = 8 * 1024 * 1024
 
-/** Bytes that are written in order, then read at random. Many bytes move to a temporary file. The caller must call `close`. */
+/**
+ * Bytes that are written sequentially and then read at random positions. Large amounts are moved to a temporary file. The caller must call
+ * `close`.
+ */
 export class SpooledBytes {
   #parts: Buffer[] = []
   #size = 0
@@ -43,7 +46,7 @@ export async function withSpooled<T>(chunks: AsyncIterable<Buffer>, use: (source
   }
 }
 
-/** Opens a temporary file without a name, which disappears with its descriptor even if the worker is killed. */
+/** Opens an unnamed temporary file, which disappears with its descriptor even if the worker is killed. */
 function openUnnamedFile(): number {
   const folder = mkdtempSync(join(tmpdir(), 'assay-'))
   try {

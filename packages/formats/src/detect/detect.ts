@@ -44,7 +44,7 @@ export async function recognise(source: RandomAccessSource, limits: ReaderLimits
   return deeper ? binary(deeper) : { kind: 'unknown' }
 }
 
-/** Audio and images may look like text in an old encoding, except for their headers. UTF-16 text contains zeros everywhere. */
+/** Audio and images may look like text in an old encoding, except for their headers. UTF-16 text contains zero bytes everywhere. */
 function hasBinaryStart(source: RandomAccessSource): boolean {
   const start = source.read(0, 48)
   return start.some((byte) => byte < 7) && (start[0]! < 0xfe || start[1]! < 0xfe)
@@ -53,8 +53,8 @@ function hasBinaryStart(source: RandomAccessSource): boolean {
 const binary = (type: string, mime?: string): Recognition =>
   types[type] || !mime ? { kind: 'binary', type } : { kind: 'binary', type, mime }
 
-// zip, gzip and compound files have their own checks: file-type would inflate the first two, and returns one type for all
-// compound files.
+// zip, gzip and compound files have their own checks. file-type would inflate the first two, and returns the same type for all compound
+// files.
 function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string | undefined {
   const head = source.read(0, 8)
   if (head.length < 4) return undefined
@@ -64,7 +64,7 @@ function detectFamily(source: RandomAccessSource, limits: ReaderLimits): string 
   if (isDicomBehindTiff(source, head)) return 'dcm'
   return firstBox.test(head.toString('latin1', 4, 8)) ? isoMediaType(source, limits) : undefined
 }
-// First box of ISO base media files. Old QuickTime files have no `ftyp`.
+// First boxes of ISO base media files. Old QuickTime files have no `ftyp`.
 const firstBox = /^(ftyp|styp|moov|mdat|wide|free|skip|pnot|moof|sidx)$/
 
 /** DICOM images may contain a TIFF header in their preamble, so that TIFF readers open them too. DICOM PS3.10, 7.1 */
@@ -120,7 +120,7 @@ const typeAliases: Record<string, string> = {
 }
 
 const textualTypes = new Set(['pdf', 'rtf', 'ps', 'eps'])
-// Starts of textual formats, behind bytes that file-type skips. Other text need not be compared with its 150 signatures.
+// Starts of textual formats after bytes that file-type skips. Other text does not have to be compared with its 150 signatures.
 const mayBeTextual = (source: RandomAccessSource): boolean =>
   /^(\xef\xbb\xbf)?(%|\{\\rtf|\xc5\xd0\xd3\xc6|ID3|\xef\xbb\xbf)/.test(source.read(0, 8).toString('latin1'))
 const textOnly = new Set(['xml', 'vtt', 'vcf', 'ics', 'reg', 'pgp', 'stl', 'cpio'])
@@ -159,7 +159,7 @@ const confirmations: Record<string, (source: RandomAccessSource) => boolean> = {
   aif: (source) => /^FORM....AIF[FC]$/s.test(source.read(0, 12).toString('latin1')),
 }
 
-// file-type rejects these if the bytes after the signature are unusual. The reader of the type decides.
+// file-type does not detect these types if the bytes after the signature are unusual. The reader of the type decides.
 const signatures: Record<string, string> = { '89504e47': 'png', '49492a00': 'tif', '4d4d002a': 'tif' }
 
 /** Detects types that file-type does not find: by the end of the file, at other offsets, or by structure. */
@@ -191,7 +191,7 @@ function isOldTar(source: RandomAccessSource): boolean {
   return block.length === 512 && block[0] !== 0 && checksumHolds(block)
 }
 
-/** Content that is text and also opens as a PDF is a PDF. */
+/** Content that is text and can also be opened as a PDF is a PDF. */
 function asText(source: RandomAccessSource, sign: TextSign): Recognition {
   const at = findPdfHeader(source)
   return at >= 0 && at < 16 && pdfInside(source) ? { kind: 'binary', type: 'pdf' } : { kind: 'text', sign }

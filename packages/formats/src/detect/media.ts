@@ -24,7 +24,7 @@ export function isoMediaType(source: RandomAccessSource, limits: ReaderLimits): 
   return typeFromBrands(brands) ?? typeFromTracks(source, limits)
 }
 
-// "Buy free stuff" is text: its first letters would be a box of half a gigabyte.
+// "Buy free stuff" is text. Its first four bytes would be the length of a box of half a gigabyte.
 const plausibleSize = (source: RandomAccessSource, head: Buffer): boolean => head[0]! < 9 || head.readUInt32BE(0) <= source.size
 
 function typeFromBrands(brands: string[]): string | undefined {

@@ -48,7 +48,7 @@ function isDbf(source: RandomAccessSource): boolean {
   )
 }
 
-/** A sequence that spans the file, or has an indefinite length: certificates, keys, signatures. */
+/** A sequence that spans the whole file, or has an indefinite length: certificates, keys, signatures. */
 function isDer(source: RandomAccessSource): boolean {
   const head = source.read(0, 13)
   if (/^\x30\x80(\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07|\x02\x01\x03)/.test(head.toString('latin1'))) return true

@@ -25,7 +25,7 @@ const mainParts: [type: string, part: RegExp][] = [
   ['pptx', /^ppt\/presentation\d*\.xml$/],
   ['vsdx', /^visio\/document\d*\.xml$/],
 ]
-// A document with macros is another type. Office does not open it with the extension of a plain document.
+// A document with macros has a different type. Office does not open it with the extension of a document without macros.
 const withMacros: Record<string, string> = { docx: 'docm', xlsx: 'xlsm', pptx: 'pptm' }
 
 const folders: [type: string, folder: string][] = [
@@ -36,8 +36,8 @@ const folders: [type: string, folder: string][] = [
 ]
 
 /**
- * Detects the type of a zip-based file by the names in its directory. The type is `zip-damaged` if the directory cannot be
- * read: a truncated document is damaged, whatever its type was.
+ * Detects the type of a zip-based file by the names in its directory. If the directory cannot be read, the type is `zip-damaged`, because a
+ * truncated document is damaged whatever its original type was.
  */
 export function zipType(source: RandomAccessSource, limits: ReaderLimits): string {
   const entries = listZipEntries(source, limits)
@@ -46,7 +46,7 @@ export function zipType(source: RandomAccessSource, limits: ReaderLimits): strin
   const names = new Set(entries.map((entry) => entry.name.replaceAll('\\', '/').replace(/^\//, '').toLowerCase()))
   const type =
     typeFromParts(names) ?? typeFromMimetype(source, entries) ?? typeFromNames(names, (name) => readMember(source, limits, name))
-  // A truncated directory is not evidence of a plain archive.
+  // A truncated directory does not prove that the file is a plain archive.
   return type ?? (zipDirectoryIsWhole(source, limits) ? 'zip' : 'zip-damaged')
 }
 
@@ -84,7 +84,7 @@ function typeFromNames(names: Set<string>, read: (name: string) => string): stri
   return undefined
 }
 
-/** Returns the start of a member, or nothing if it cannot be read. The reader of the type reports damage. */
+/** Returns the start of a member, or nothing if it cannot be read. The reader of the type then reports damage. */
 function readMember(source: RandomAccessSource, limits: ReaderLimits, name: string): string {
   try {
     return new ZipPackage(source, limits).read(name)?.toString('latin1', 0, 64 * 1024) ?? ''
@@ -97,8 +97,8 @@ function readMember(source: RandomAccessSource, limits: ReaderLimits, name: stri
 const endOfArchive = Buffer.from('PK\x05\x06', 'latin1')
 
 /**
- * True if the file ends with a zip archive, whatever comes before it. The comment of the end record must reach the end of the
- * file. Otherwise the archive belongs to an attachment.
+ * True if the file ends with a zip archive, whatever comes before it. The comment of the end record must extend to the end of the file.
+ * Otherwise the archive belongs to an attachment.
  */
 export function endsWithZip(source: RandomAccessSource, limits: ReaderLimits): boolean {
   const tail = source.read(Math.max(0, source.size - 65_557), 65_557)

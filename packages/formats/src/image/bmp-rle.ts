@@ -17,7 +17,7 @@ export function checkRle(source: RandomAccessSource, limits: ReaderLimits, image
     if ((steps & 4095) === 0) checkDeadline(limits)
     const first = bytes.next()
     const second = bytes.next()
-    // Like readers, accepts the end of the file instead of the end mark after the last row.
+    // Like readers, accepts a missing end mark after the last row.
     if (first < 0 || second < 0)
       return row >= image.rows - 1 && (x >= image.width || row >= image.rows)
         ? undefined

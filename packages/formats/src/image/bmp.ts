@@ -15,7 +15,7 @@ interface Header {
 // BITMAPCOREHEADER, OS/2 2.x (16 to 64), and Windows versions 3, the two undocumented ones, 4 and 5.
 const knownHeaders = (size: number) => size === 12 || (size >= 16 && size <= 64) || size === 108 || size === 124
 
-/** Checks BMP headers, and that every row of pixels exists. The bundled libvips does not read BMP. */
+/** Checks the headers of a BMP, and that every row of pixels exists. The bundled libvips does not read BMP. */
 export const readBmp: FormatReader = (source, limits) => {
   const start = source.read(0, 18)
   if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM') return broken('does not start with a whole BMP header')
@@ -52,7 +52,7 @@ const infoHeader = (bytes: Buffer): Header => ({
   colours: bytes.length >= 36 ? bytes.readUInt32LE(32) : 0,
 })
 
-/** Compressions that viewers open. ImageMagick and ffmpeg also reject JPEG and PNG in a BMP (4, 5), and two bits per pixel. */
+/** Compressions that viewers support. ImageMagick and ffmpeg also reject JPEG and PNG in a BMP (4, 5), and two bits per pixel. */
 const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 2: [4], 3: [16, 24, 32], 6: [16, 24, 32] }
 
 function findProblem(header: Header): string | undefined {
@@ -80,7 +80,7 @@ function checkPixels(
     const problem = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
     return problem ? broken(problem, evidence) : sound([], evidence)
   }
-  // Rows are padded to four bytes. Some readers also open the few files without padding in all rows, or in the last one.
+  // Rows are padded to four bytes. Some readers also open the rare files without padding in all rows, or in the last one.
   const bare = Math.ceil((header.width * header.depth) / 8)
   const padding = -bare & 3
   const there = source.size - offset

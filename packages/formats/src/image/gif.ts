@@ -3,7 +3,7 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { GifFrameData } from './gif-lzw.js'
 import { checkImageSize } from './image-size.js'
 
-/** Checks GIF block by block. The reader of libvips hides damage that other programs reject. Codes are counted, not stored. */
+/** Checks GIF block by block, because libvips ignores damage that other programs reject. Codes are counted, not stored. */
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
@@ -44,7 +44,7 @@ class GifWalk {
       if (problem && typeof problem !== 'string') return problem
       if (problem) return this.broken(problem)
     }
-    // Like readers, accepts the end of the file after a whole image.
+    // Like readers, accepts a missing end mark after a complete image.
     return this.frames > 0
       ? sound(['the end mark is missing; readers do without it'], this.facts())
       : this.broken('the GIF has no picture in it')

@@ -14,9 +14,9 @@ export interface HeifItem {
   extents: Extent[] | undefined
   properties: Box[]
   sources: number[]
-  /** Images that this item belongs to, for example as their transparency. */
+  /** Images that this item belongs to, for example because it is their transparency. */
   belongsTo: number[]
-  /** Offset of the entry in the list of items: a version, then flags. The last flag hides the item. */
+  /** Offset of the entry in the list of items. It contains a version and then flags. The last flag hides the item. */
   entry: number
 }
 
@@ -47,7 +47,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     try {
       readReferences(source, limits, boxes.get('iref'), found)
     } catch (error) {
-      // Readers continue without it. An image that consists of others then has no sources, which is detected later.
+      // Readers continue without it. A derived image then has no sources, which is detected later.
       if (!(error instanceof RangeError)) throw error
     }
     return found

@@ -3,14 +3,14 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import type { HeifItem, HeifItems } from './heif-items.js'
 import { type BytePatch, decode } from './image-decoder.js'
 
-// Errors of libheif about the data. It may also miss properties that only an image has.
+// Errors of libheif about the data. libheif may also report missing properties that only an image has.
 const ofData = /corrupt|bitstream|no (compressed )?data|end of file/i
 
 const decodedTiles = 256
 
 /**
- * Checks the tiles of an image. libheif leaves a tile blank if it cannot decode it, without an error. Therefore each tile is
- * decoded as an image: named as the primary item, and visible.
+ * Checks the tiles of an image. If libheif cannot decode a tile, it leaves it blank without an error. Therefore each tile is decoded as an
+ * image of its own, by making it the primary item and visible.
  */
 export async function findTileProblem(
   source: RandomAccessSource,

@@ -68,7 +68,7 @@ function brandChanges(source: RandomAccessSource): BytePatch[] {
   return brand === 'avif' || brand === 'mif1' ? [] : [{ at: 8, bytes: Buffer.from('avif', 'latin1') }]
 }
 
-/** Returns the reason why the image was not decoded if the image is not at fault, otherwise a verdict. */
+/** Returns the reason why the image was not decoded if the decoder is the cause. Otherwise returns a verdict. */
 async function getUndecodedReason(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -92,7 +92,7 @@ function findProblem(source: RandomAccessSource, boxes: Box[], name: string, bra
   return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
 }
 
-/** Checks the image that a reader shows, and the images that it consists of. Thumbnails and descriptions are optional. */
+/** Checks the image that readers display, and the images that it is derived from. Thumbnails and descriptions are optional. */
 function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
   if (!first) return 'it does not say which of its items is the picture'
@@ -121,7 +121,7 @@ const getTransparency = (source: RandomAccessSource, { id }: HeifItem, items: He
       properties.some(({ type, start }) => type === 'auxC' && transparency.test(source.read(start + 4, 64).toString('latin1'))),
   )
 
-// Images that consist of others, and images that are coded themselves. ISO/IEC 23008-12 and its supplements.
+// Derived images, and coded images. ISO/IEC 23008-12 and its supplements.
 const derivedTypes = new Set(['grid', 'iovl', 'iden', 'tmap'])
 const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k1', 'vvc1', 'evc1', 'unci', 'mski'])
 
@@ -154,7 +154,7 @@ function findPropertyProblem(source: RandomAccessSource, item: HeifItem): string
   return odd && `a property of its picture ('${odd.type}') is damaged`
 }
 
-/** Detects an empty size, or a number of channels that differs from the number of depths. */
+/** Detects an empty size, or a number of channels that differs from the number of bit depths. */
 function isImpossible(source: RandomAccessSource, { type, start, end }: Box): boolean {
   const bytes = source.read(start + 4, 8)
   if (type === 'ispe') return bytes.length < 8 || end - start < 12 || bytes.readUInt32BE(0) === 0 || bytes.readUInt32BE(4) === 0

@@ -8,8 +8,8 @@ const [sequenceParameters, pictureParameters, firstNoSlice] = [33, 34, 32]
 const maxConfiguration = 1024 * 1024
 
 /**
- * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. Each unit needs a valid header,
- * and no sequences of zeros that the format excludes. Returns the problem.
+ * Checks an HEVC image without decoding it: its configuration, then units whose lengths add up. Each unit must have a valid header and must
+ * not contain the byte sequences that the format excludes. Returns the problem.
  */
 export function findHevcProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const box = item.properties.find(({ type }) => type === 'hvcC')
@@ -92,13 +92,16 @@ const chunk = 64 * 1024
 function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length: number): string | undefined {
   for (let at = 0; at < length; at += chunk) {
     checkDeadline(limits)
-    // Includes two bytes of the next chunk, so that a sequence across chunks is found.
+    // Includes two bytes of the next chunk, so that a sequence across the boundary is found.
     if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the data of its picture is damaged'
   }
   return undefined
 }
 
-/** Encoders insert a 3 after two zeros, so that data never looks like a start code. 0 0 0, 0 0 1 and 0 0 2 are damage. */
+/**
+ * Encoders insert a 3 after two zeros, so that data never looks like a start code. The sequences 0 0 0, 0 0 1 and 0 0 2 are therefore
+ * damage.
+ */
 function hasBareZeros(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(pair); at >= 0 && at + 2 < bytes.length; at = bytes.indexOf(pair, at + 1))
     if (bytes[at + 2]! < 3) return true

@@ -4,11 +4,11 @@ export interface PictureSize {
   width: number
   height: number
   bits: number
-  /** Factor for the usual limit, for decoders that never hold the whole image. */
+  /** Factor for the usual limit, for decoders that never hold the whole image in memory. */
   times?: number
 }
 
-/** Rejects an image that needs too much memory, by its header. File size is irrelevant, because padding is cheap. */
+/** Rejects an image that needs too much memory according to its header. The file size is irrelevant, because padding compresses well. */
 export function checkImageSize(format: string, size: PictureSize, limits: ReaderLimits): FormatVerdict | undefined {
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined

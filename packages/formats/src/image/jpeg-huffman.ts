@@ -1,7 +1,7 @@
 import { checkDeadline, type ReaderLimits } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Maps the next bits of data to the length of their code (high byte) and its symbol, or to 0 if no code matches. */
+/** Maps the next bits of the data to the length of their code (high byte) and its symbol. 0 means that no code matches. */
 export interface HuffmanTable {
   /** Indexed by ten bits, which fits into the processor cache. 0 for longer codes. */
   short: Uint16Array
@@ -62,8 +62,8 @@ class ScanBits {
   }
 
   /**
-   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like readers, treats an invalid code as 17
-   * bits that mean 0. Uses local variables in one function, because most time is spent here.
+   * Skips the codes of one block. Returns true if they exceed its 64 coefficients. Like readers, treats an invalid code as 17 bits with the
+   * value 0. One function with local variables, because most of the time is spent here.
    */
   skipBlock(dc: HuffmanTable, ac: HuffmanTable): boolean {
     let { window, index, held, count } = this
@@ -76,7 +76,7 @@ class ScanBits {
           index = 0
         }
         const byte = window[index]
-        // The common case. The rest handles the end and stuffed bytes.
+        // The common case. The remaining code handles the end of the data and stuffed bytes.
         if (byte !== undefined && byte !== 0xff) {
           held = (held << 8) | byte
           count += 8
@@ -98,7 +98,7 @@ class ScanBits {
         count -= found === 0 ? 17 : found >> 8
         break
       }
-      // The next bytes cover the missing bits.
+      // The next bytes provide the missing bits.
       count -= (found === 0 ? 17 : found >> 8) + size
       if (at === 0) ({ short, whole } = ac)
       else at += symbol >> 4
@@ -137,7 +137,7 @@ export interface FollowResult {
   displaced: boolean
 }
 
-/** Follows the codes of a sequential scan for some units, without computing pixels. Undefined if the data ends. */
+/** Follows the codes of a sequential scan for a number of units, without computing pixels. Undefined if the data ends early. */
 export function followCodes(
   source: RandomAccessSource,
   limits: ReaderLimits,

@@ -3,28 +3,28 @@ import type { RandomAccessSource } from '../random-access-source.js'
 import { type FrameComponent, type JpegFrame, readJpegFrame } from './jpeg-frame.js'
 import { type FollowResult, followCodes, type HuffmanTable, huffmanTable, type ScanComponent } from './jpeg-huffman.js'
 
-/** Result of following the scans. `plain` means that every code of a common image was followed. */
+/** Result of following the scans. `plain` means that every code of a common type of image was followed. */
 export interface ScanResult {
   problem?: string
   plain: boolean
 }
 
-/** Cameras leave a few bytes, or a run of equal bytes, before a marker. More bytes are codes that damage has displaced. */
+/** Cameras leave a few bytes, or a run of equal bytes, before a marker. More bytes are codes that were displaced by damage. */
 const paddingBytes = 16
-/** First and last coefficient of a sequential scan, without refinement. */
+/** First and last coefficient of a sequential scan without refinement. */
 const fullSpectrum = 0x003f00
 /** Maximum number of blocks per unit over all components. Readers support no more. */
 const maxBlocks = 10
 const noEnd = 'it ends without its end marker: it is truncated'
 
 /**
- * Follows the data of a sequential JPEG to its end, further than libvips does. Finds trailing codes and a missing end. Other
- * coding processes have neither an error nor the result `plain`.
+ * Follows the data of a sequential JPEG to its end, further than libvips does. Finds excess codes and a missing end. For other coding
+ * processes, returns neither an error nor `plain`.
  */
 export const followScans = (source: RandomAccessSource, limits: ReaderLimits): ScanResult =>
   new ScanFollower(source, limits).run()
 
-/** True if `count` bytes before a marker are displaced codes. No padding before such a marker is that long. */
+/** True if `count` bytes before a marker are displaced codes, because no padding before this marker is that long. */
 export function areCodes(source: RandomAccessSource, limits: ReaderLimits, count: number, code: number): boolean {
   if (count <= paddingBytes) return false
   let found = false

@@ -6,10 +6,11 @@ import { type BytePatch, type Decoded, type DecodeTask, nothingSaid } from './im
 sharp.cache(false)
 sharp.concurrency(1)
 
-// Up to this size, the rows are kept: creating the sink that discards them takes 0.3 ms, as long as decoding a thumbnail.
+// Up to this size, the rows are kept in memory. Creating the sink that discards them takes 0.3 ms, which is as long as decoding a
+// thumbnail.
 const maxKeptPixels = 1_048_576
 
-/** Decodes every row. Only a PNG to the null device requests all pixels in order and discards them. */
+/** Decodes every row. Only a PNG written to the null device requests all pixels in order and discards them. */
 export async function decodeImage(image: Buffer | string, task: DecodeTask): Promise<Decoded> {
   const { failOn, page, pages, maxPixels, seconds, changes } = task
   try {
@@ -17,7 +18,7 @@ export async function decodeImage(image: Buffer | string, task: DecodeTask): Pro
       failOn,
       sequentialRead: true,
       ignoreIcc: true,
-      // Readers have rejected oversized images by their header.
+      // Readers have already rejected oversized images by their header.
       limitInputPixels: maxPixels ?? false,
       ...(page === undefined ? {} : { page }),
       ...(pages === undefined ? {} : { pages }),
@@ -39,7 +40,7 @@ async function changed(image: Buffer | string, changes: BytePatch[]): Promise<Bu
   return copy
 }
 
-// libvips repeats the message for each row, adds one of the sink, and reports a search beyond the end as an error.
+// libvips repeats the message for each row, adds a message about the sink, and reports a seek beyond the end as an error.
 function firstWords(message: string): string {
   const lines = message
     .replace(/[^\x20-\x7e\n]/g, '?')

@@ -18,7 +18,7 @@ export interface DataPart {
 
 const maxSurplusBytes = 1024 * 1024
 
-/** Checks that rows can be inflated, exist and have a known filter, and the checksum. Like readers, accepts data after them. */
+/** Checks that all rows can be inflated, exist and use a known filter, and checks the checksum. Like readers, accepts data after them. */
 export async function findPixelProblem(
   source: RandomAccessSource,
   parts: DataPart[],
@@ -55,7 +55,7 @@ const adam7 = [
   [0, 1, 1, 2],
 ] as const
 
-/** Every row begins with the number of its filter. */
+/** Every row starts with the number of its filter. */
 class Rows {
   readonly #passes: { rows: number; rowBytes: number }[]
   readonly bytes: number

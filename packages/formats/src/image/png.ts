@@ -61,7 +61,7 @@ function readHeader(chunk: Buffer): Header | string {
   return { width, height, colourType, bits: depth * (channels[colourType] ?? 1), interlaced: interlace === 1 }
 }
 
-/** Returns the offset of the end of the image, or the problem. */
+/** Returns the offset of the end of the image, or an error. */
 function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: Header, { notes, data }: Walk): number | string {
   const seen = new Set<string>()
   let at = 8

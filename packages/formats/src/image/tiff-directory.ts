@@ -11,7 +11,7 @@ interface Field {
   entryAt: number
 }
 
-/** Byte order and integer widths of a TIFF or BigTIFF. No count from the file allocates memory. */
+/** Reads the byte order and integer widths of a TIFF or BigTIFF. Counts from the file never determine the size of an allocation. */
 export class TiffReader {
   private constructor(
     private readonly source: RandomAccessSource,

@@ -13,9 +13,9 @@ import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
 
-// Maps and scans are decoded by strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
+// Maps and scans are decoded in strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
 const stripFactor = 3
-/** Number of pages to decode. Of the others, only the directories and the offsets are checked. */
+/** Number of pages to decode. For the other pages, only the directories and the offsets are checked. */
 const maxDecodedPages = 32
 
 const tag = {
@@ -32,7 +32,7 @@ const tag = {
   oldJpeg: 513,
 }
 
-// Compressions that libtiff supports, or that are registered. Another number is damage, except in raw photos.
+// Compressions that libtiff supports, or that are registered. Any other number is damage, except in raw photos.
 const compressions = new Set([
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 262, 32766, 32767, 32769, 32770, 32771, 32773, 32809, 32867, 32895, 32896, 32897, 32898, 32908,
   32909, 32946, 32947, 33003, 33004, 33005, 33007, 34661, 34676, 34677, 34712, 34713, 34715, 34718, 34887, 34892, 34925, 34926,
@@ -46,7 +46,7 @@ const unsupported =
 // Messages that say "unsupported" but mean damage: wrong predictors or CCITT codes, or an unreadable directory.
 const damage = /Predictor|Uncompressed data|tile size out of range|contains unsupported image format/
 
-/** Field types of a size. Readers accept no others, not even directory numbers. */
+/** Field types of a size. Readers accept no others, not even the types for directory offsets. */
 const wholeNumbers = new Set([1, 3, 4, 6, 8, 9, 16, 17])
 
 interface Page {
@@ -128,8 +128,8 @@ const optionalTags = [254, 255, 269, 270, 271, 272, 282, 283, 285, 296, 297, 305
 const fax = [2, 3, 4, 32771]
 
 /**
- * Returns the entry with the default that every reader assumes: black on white for a fax, light for grey, otherwise three
- * colours. It replaces an optional entry. Undefined if there is none.
+ * Returns an entry with the default that every reader assumes: black on white for a fax, light for grey, otherwise three colours. It
+ * replaces an optional entry. Undefined if there is none.
  */
 function getDefaultPhotometric(reader: TiffReader, { fields, compression }: Page): BytePatch[] | undefined {
   const place = optionalTags.map((number) => fields.get(number)?.entryAt).find((at) => at !== undefined)
@@ -162,14 +162,14 @@ function readPages(
     const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripFactor }, limits)
     if (flood) return flood
     pages.push(page)
-    // A file that ends before the pointer to the next page has no next page.
+    // A file that ends before the pointer to the next page has no further page.
     if (directory.next === undefined) notes.push('the list of pages has no end mark')
     offset = directory.next ?? 0
   }
   return pages.length > 0 ? pages : broken('the TIFF has no pages')
 }
 
-// Widest sample: double-precision numbers. Satellite cameras have a few hundred bands.
+// Widest sample: double-precision numbers. Satellite cameras have several hundred bands.
 const [maxBits, maxSamples] = [64, 4096]
 
 function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSource): Page | string {

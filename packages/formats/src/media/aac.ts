@@ -17,7 +17,7 @@ export const readAac: FormatReader = (source, limits) => {
   if (source.read(start, 4).toString('latin1') === 'ADIF') return sound(['is ADIF: looked at its signature only'])
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = adtsFrame(source.read(at, 8), 0)
-    // A truncated frame without a predecessor may be any bytes.
+    // A truncated frame that follows no other frame may be any bytes.
     return frame && !previous && at + frame.length > source.size ? undefined : frame
   }
   return readFrames(source, limits, { called: 'AAC', start, end: source.size, frameAt, enough: 8 })

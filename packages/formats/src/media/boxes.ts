@@ -11,7 +11,7 @@ export interface Box {
   open: boolean
 }
 
-/** Iterates over the boxes between `start` and `end`. Ends early at bytes that are no box (a truncated box has the type ''). */
+/** Iterates over the boxes between `start` and `end`. Ends early at bytes that are not a box (a truncated box has the type ''). */
 export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, start: number, end: number): Generator<Box> {
   // Fewer than eight bytes at the end are padding: QuickTime ends lists with four zero bytes.
   for (let at = start; at + 8 <= end; ) {
@@ -37,7 +37,7 @@ export function* readBoxes(source: RandomAccessSource, limits: ReaderLimits, sta
   }
 }
 
-/** Only the last box of a file may omit its length. Zeros, which end some lists of QuickTime, are no box. */
+/** Only the last box of a file may omit its length. Zeros, which end some lists in QuickTime, are not a box. */
 export const isEndless = (box: Box): boolean => box.open && box.type !== '\0\0\0\0'
 
 export function findBox(

@@ -6,7 +6,7 @@ export interface Element {
   end?: number
 }
 
-/** Reads the id and the length at `at`. The leading zeros of a number determine its width. Undefined if there is no element. */
+/** Reads the id and the length at `at`. The leading zero bits of a number determine its width. Undefined if there is no element. */
 export function elementAt(source: RandomAccessSource, at: number): Element | undefined {
   const head = source.read(at, 12)
   const first = head[0]

@@ -1,4 +1,6 @@
-/** Samples per block, by the code in the frame header. 0 if the code is reserved, or the number follows. FLAC format. */
+/**
+ * Samples per block, by the code in the frame header. 0 if the code is reserved, or if the number follows the header. See the FLAC format.
+ */
 const blockSizes = [0, 192, 576, 1152, 2304, 4608, 0, 0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]
 
 /** Returns the number of samples of the frame at `at`, or 0 if there is no frame header. */
@@ -11,5 +13,5 @@ export function frameSamples(bytes: Buffer, at: number): number {
   return blockSizes[sizeCode] as number
 }
 
-/** Length of a number in the coding of UTF-8, by its first byte. */
+/** Length of a number in UTF-8 coding, by its first byte. */
 const codedLength = (first: number): number => (first < 0x80 ? 1 : Math.clz32(~(first << 24)))

@@ -27,7 +27,7 @@ export const readFlac: FormatReader = (source, limits) => {
   return sound(frames.count === 0 ? ['has no sound in it'] : [], evidence)
 }
 
-/** Returns the number of samples and the end of the metadata, or the problem. */
+/** Returns the number of samples and the end of the metadata, or an error. */
 function readMetadata(
   source: RandomAccessSource,
   limits: ReaderLimits,

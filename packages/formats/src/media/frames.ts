@@ -12,11 +12,11 @@ interface Stream {
   start: number
   end: number
   frameAt(at: number, previous: Frame | undefined): Frame | undefined
-  /** This many consecutive frames are not a coincidence, whatever surrounds them, such as a damaged tag with an image. */
+  /** This many consecutive frames are not a coincidence, whatever surrounds them, for example a damaged tag with an image. */
   enough: number
 }
 
-/** Checks audio that consists of frames. Players skip other bytes, so it is rejected only if it has almost no frames. */
+/** Checks audio that consists of frames. Players skip other bytes, so it is rejected only if it contains almost no frames. */
 export function readFrames(source: RandomAccessSource, limits: ReaderLimits, stream: Stream): FormatVerdict {
   const { called, start, end, frameAt, enough } = stream
   let [frames, framed, junk, run, maxRun] = [0, 0, 0, 0, 0]

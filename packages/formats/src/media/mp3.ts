@@ -12,7 +12,7 @@ export const readMp3: FormatReader = (source, limits) => {
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = mp3Frame(source.read(at, 4), 0)
     if (!frame || (previous && frame.kind !== previous.kind)) return undefined
-    // The first frame must be followed by another, or end the file: any four bytes may look like a header.
+    // The first frame must be followed by another one, or end the file, because any four bytes may look like a header.
     if (previous || at + frame.length >= end) return frame
     const following = mp3Frame(source.read(at + frame.length, 4), 0)
     return following?.kind === frame.kind ? frame : undefined

@@ -15,7 +15,7 @@ export interface SampleCheck {
 export const noSamples: SampleCheck = { promised: 0, there: 0 }
 const withProblem = (problem: string): SampleCheck => ({ ...noSamples, problem })
 
-/** Checks the lists of a sample table and the offsets of its samples. Lists are read through windows, and never stored. */
+/** Checks the lists of a sample table and the offsets of its samples. The lists are read through windows and never stored. */
 export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, boxes: Map<string, Box>): SampleCheck {
   const offsets = boxes.get('stco') ?? boxes.get('co64')
   const sizes = boxes.get('stsz') ?? boxes.get('stz2')

@@ -24,7 +24,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   return problem ? { ...samples, problem } : samples
 }
 
-/** Returns all boxes of a parent, or the box that does not fit. Bytes at the end that are no box are padding. */
+/** Returns all boxes of a parent, or the first box that does not fit. Bytes at the end that are not a box are padding. */
 export function readChildren(source: RandomAccessSource, limits: ReaderLimits, parent: Box): Box[] | string {
   const boxes: Box[] = []
   for (const box of readBoxes(source, limits, parent.start, parent.end)) {

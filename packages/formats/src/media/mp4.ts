@@ -40,7 +40,7 @@ export const readMp4: FormatReader = (source, limits) => {
     boxes: [...new Set(boxes.map((box) => box.type))].slice(0, 20),
     fragments: fragments.length,
   }
-  // A media segment of a stream. Players have received the header separately.
+  // A media segment of a stream. Players have received its header separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (top.cut) return broken(`the segment is truncated in its '${top.cut}' box`, evidence)
     return sound([...notes, 'a segment of a stream: looked at its structure only'], evidence)

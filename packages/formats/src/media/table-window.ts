@@ -1,6 +1,6 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** Reads numbers of several tables, each through its own window, so that long tables take no memory. */
+/** Reads numbers from several tables, each through its own window, so that even long tables take little memory. */
 export class WindowReader {
   private readonly windows = new Map<string, { start: number; bytes: Buffer }>()
 

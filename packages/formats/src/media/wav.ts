@@ -9,7 +9,7 @@ interface Shape {
   notes: string[]
 }
 
-/** Checks WAV (RIFF, RIFX, RF64 and BW64): a plausible format chunk, and all the audio that the header states. */
+/** Checks WAV (RIFF, RIFX, RF64 and BW64): a plausible format chunk, and all the audio declared by the header. */
 export const readWav: FormatReader = (source, limits) => catchFormatError(() => checkWav(source, limits))
 
 function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
@@ -24,11 +24,11 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   const evidence = { codec: short(0), channels, sample_rate: rate }
   if (channels === 0 || rate === 0) return broken(`the WAV claims ${channels} channels at ${rate} Hz`, evidence)
   if (!data) return broken('the WAV has no sound in it (no data chunk)', evidence)
-  // Recorders leave an incomplete last sample block, which is not audible.
+  // Recorders may leave an incomplete last sample block, which is not audible.
   if (data.promised - data.there <= Math.max(blockSize, 2)) return sound(notes, evidence)
   if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
     return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`, evidence)
-  // Only the data chunk is too long: the writer miscounted, and nothing was truncated.
+  // Only the data chunk is too long. The writer miscounted, and nothing was truncated.
   return sound([...notes, `promises ${data.promised} bytes of sound in a file that ends after ${data.there}`], evidence)
 }
 
@@ -47,5 +47,5 @@ function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boole
   return shape
 }
 
-/** Lengths that programs write before they know the real one: zero and the largest numbers. */
+/** Lengths that programs write before they know the actual one: zero and the largest numbers. */
 const streamed = (size: number) => size === 0 || size >= 0x7ffff000

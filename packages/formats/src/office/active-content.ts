@@ -7,7 +7,7 @@ const remoteTarget = /^(?:https?|ftp|mhtml|mk|ms-its):|^(?:file:)?(?:\/\/|\\\\)(
 const maxChars = 4 * 1024 * 1024
 const maxTagLength = 8 * 1024
 
-/** Collects active content of an Office document while its parts are unpacked: what runs or loads without a click. */
+/** Collects active content of an Office document, which runs or loads without a click, while its parts are unpacked. */
 export class OfficeActiveContent {
   readonly found = new Set<string>()
 
@@ -66,7 +66,7 @@ class FieldCollector implements PartSink {
   write(chunk: Buffer): void {
     const text = this.#carried + chunk.toString('latin1').replaceAll('\0', '')
     let end = 0
-    // Few parts have fields, and the pattern takes a hundred times as long.
+    // Few parts contain fields, and the pattern takes a hundred times as long.
     if (text.includes('instr'))
       for (const match of text.matchAll(/<\w+:instrText\b[^>]*>([^<]*)<|\s\w+:instr\s*=\s*"([^"]*)"/g)) {
         if (this.#instructions.length < maxChars) this.#instructions += unescapeXml(match[1] ?? ` ${match[2]} `)

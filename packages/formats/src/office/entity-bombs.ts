@@ -7,7 +7,7 @@ const searchedBytes = 64 * 1024
 /** True if programs parse the member as XML. */
 export const isXmlPart = (name: string): boolean => /\.(xml|rels|vml|xhtml|html|htm|opf|ncx|rdf)$/i.test(name)
 
-/** Detects entity bombs in a part that is not parsed here: custom XML and pages of books may be any XML, or none. */
+/** Detects entity bombs in a part that is not parsed here: custom XML and pages of books may contain any XML, or none. */
 export class EntityBombDetector implements PartSink {
   private start: Buffer = Buffer.alloc(0)
 
@@ -19,7 +19,7 @@ export class EntityBombDetector implements PartSink {
   }
 
   end(): void {
-    // Removing the zeros of UTF-16 is accurate enough, because markup is ASCII.
+    // Removing the zero bytes of UTF-16 is accurate enough, because markup is ASCII.
     const text = this.start.toString('latin1').replaceAll('\0', '')
     const at = text.search(/<!DOCTYPE/i)
     if (at < 0) return

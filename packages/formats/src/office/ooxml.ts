@@ -24,9 +24,9 @@ interface Plan {
 }
 
 /**
- * Checks Word, Excel and PowerPoint files since 2007, including templates and files with macros (ECMA-376, transitional or
- * strict). The zip must be intact, its relationships must lead to the main part, and the main part and the parts that it uses
- * must be well-formed.
+ * Checks Word, Excel and PowerPoint files from version 2007 on, including templates and files with macros (ECMA-376, transitional or
+ * strict). The zip must be intact, its relationships must lead to the main part, and the main part and the parts that it uses must be
+ * well-formed.
  */
 export const readOoxml = (kind: OoxmlKind): FormatReader =>
   archiveReader(async (source, level) => {

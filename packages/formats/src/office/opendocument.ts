@@ -27,7 +27,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
       level.budget.encrypted = true
       level.note('the document is encrypted: its content was not looked at')
     } else if (!pack.has('content.xml')) {
-      // Templates that contain only styles have no content, and do not list any.
+      // Templates that contain only styles have no content and do not declare any.
       if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
       level.note('the document consists of styles alone')
     }
@@ -46,7 +46,7 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
     return { ...evidence, ...(active.size > 0 && { active_content: [...active] }) }
   })
 
-/** Parts are encrypted one by one or, since ODF 1.4, as one member that contains the whole package. */
+/** Parts are encrypted one by one or, from ODF 1.4 on, as one member that contains the whole package. */
 function readManifest(pack: ZipPackage): { encrypted: boolean; hasContent: boolean } {
   if (pack.has('encrypted-package') || pack.isEncrypted('content.xml')) return { encrypted: true, hasContent: true }
   const manifest = pack.read('META-INF/manifest.xml')

@@ -17,9 +17,9 @@ interface PartOptions {
   element?: (element: XmlElement) => void
 }
 
-// Beyond this size, only the checksum is compared, because parsing costs time.
+// Beyond this size, only the checksum is verified, because parsing takes long.
 const maxParsedBytes = 64 * 1024 * 1024
-// The parser buffers a whole text, comment or attribute.
+// The parser buffers complete texts, comments and attributes.
 const maxRun = 16 * 1024 * 1024
 const maxPrologue = 2 * 1024 * 1024
 const sniffed = 256
@@ -84,7 +84,7 @@ export class XmlPart implements PartSink {
   private parse(chunk: Buffer): void {
     checkDeadline(this.options.limits)
     this.sinceEvent += chunk.length
-    // The parser buffers a document type declaration by characters, which takes many times its size.
+    // The parser buffers a document type declaration character by character, which takes many times its size.
     const maxLength = this.rootSeen ? maxRun : maxPrologue
     if (this.sinceEvent > maxLength)
       throw malicious('xml_size', `the part ${this.name} has a single chunk of more than ${maxLength} bytes`)
@@ -140,6 +140,6 @@ function detectEncoding(start: Buffer): string {
   if (hex.startsWith('fffe') || hex.startsWith('3c00')) return 'utf-16le'
   if (hex.startsWith('feff') || hex.startsWith('003c')) return 'utf-16be'
   const declared = /^<\?xml[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(start.toString('latin1', 0, sniffed))?.[1]
-  // Declared as UTF-16 but written in single bytes: the declaration is wrong.
+  // Declared as UTF-16 but written in single bytes, so the declaration is wrong.
   return declared === undefined || /^utf-?16/i.test(declared) ? 'utf-8' : declared
 }

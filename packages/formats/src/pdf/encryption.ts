@@ -4,7 +4,7 @@ import { type EncryptionFacts, keyOfEmptyPassword, rc4 } from './password.js'
 
 const reach = 1024 * 1024
 
-/** Encryption of a PDF, as far as known without the password. Many PDFs open without one and only forbid printing. */
+/** Properties of the encryption of a PDF that are known without the password. Many PDFs open without one and only restrict printing. */
 export interface PdfEncryption {
   closed?: string
   decrypt(data: Buffer, number: number, generation: number): Buffer
@@ -88,7 +88,7 @@ interface Cipher {
   generation: number
 }
 
-/** Algorithms 1 and 1.A. An incomplete block at the end is dropped. */
+/** Algorithms 1 and 1.A. An incomplete block at the end is discarded. */
 function decrypted(data: Buffer, { key, method, number, generation }: Cipher): Buffer {
   if (method === 'none') return data
   if (method === 'rc4') return rc4(objectKey(key, number, generation), data)

@@ -33,7 +33,7 @@ interface Pdfium {
 type Imports = Record<string, Record<string, (...values: number[]) => number>>
 type Load = (options: Record<string, unknown>) => Promise<Pdfium>
 
-/** Memory limit of PDFium. Beyond it, PDFium fails instead of the process. */
+/** Memory limit of PDFium. If it is exceeded, PDFium fails instead of the process. */
 const heapLimit = 512 * 1024 * 1024
 
 // (module (type (func (param i32 i32 i32 i32) (result i32))) (import "e" "f" (func (type 0))) (export "f" (func 0))): a
@@ -112,7 +112,7 @@ export class PdfEngine {
     return this.memory.refused
   }
 
-  /** PDFium never releases memory, so an engine that grew is replaced. */
+  /** PDFium never releases memory, so an engine that has grown is replaced. */
   get grown(): boolean {
     return this.pdfium.HEAPU8.length > 128 * 1024 * 1024
   }
@@ -126,7 +126,7 @@ export class PdfEngine {
     }
   }
 
-  /** FPDF_FILEACCESS: length, read function, parameter. Slot 0 is free, because no C function has the address 0. */
+  /** FPDF_FILEACCESS: length, read function, parameter. Slot 0 stays empty, because no C function has the address 0. */
   private describe(size: number): number {
     const heap = new DataView(this.pdfium.HEAPU8.buffer)
     heap.setUint32(this.access, size, true)

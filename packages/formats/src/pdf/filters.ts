@@ -74,7 +74,7 @@ function bounded(size: number): number {
   return size
 }
 
-/** Codes grow one code early, as in nearly all writers. */
+/** The code length grows one code early, as in nearly all writers. */
 function lzw(data: Buffer): Buffer {
   const parts: Buffer[] = []
   let size = 0

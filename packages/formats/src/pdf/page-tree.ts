@@ -29,8 +29,8 @@ export interface PageTree {
 }
 
 /**
- * Finds cycles in the page tree, and active content. PDFium and other programs stop at a cycle after different numbers of
- * pages. No writer creates one by accident. Objects are read from the whole file, and the last definition of an object counts.
+ * Finds cycles in the page tree, and active content. PDFium and other programs stop at a cycle after different numbers of pages, and no
+ * writer creates one by accident. Objects are read from the whole file, and the last definition of an object applies.
  */
 export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits): PageTree {
   const objects: Objects = { kids: new Map(), roots: new Set(), active: new Set() }
@@ -39,7 +39,7 @@ export function surveyObjects(source: RandomAccessSource, limits: ReaderLimits):
   return { circle: circles.find((circle) => circle !== undefined), activeContent: [...objects.active] }
 }
 
-/** Searches depth first, without recursion: a tree may be as deep as the file is long. */
+/** Searches depth first, without recursion, because a tree may be as deep as the file is long. */
 function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): number | undefined {
   const done = new Set<number>()
   const path = new Set<number>([root])
@@ -62,7 +62,7 @@ function walk(kids: Map<number, number[]>, root: number, limits: ReaderLimits): 
   return undefined
 }
 
-/** Skips the data of streams. A PDF that is an attachment has objects of its own. */
+/** Skips the data of streams. An attached PDF contains its own objects. */
 function collect(objects: Objects, source: RandomAccessSource, limits: ReaderLimits): void {
   const encryption = readEncryption(source)
   let [from, unpacked] = [0, 0]

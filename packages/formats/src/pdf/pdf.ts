@@ -19,7 +19,10 @@ const headerWindow = 1024
 
 let engine: PdfEngine | undefined
 
-/** Opens a PDF as Chrome does (PDFium), without repairs that are guesses. At least one page must open, unless protected. */
+/**
+ * Opens a PDF like Chrome (PDFium), but without repairs that rely on guessing. At least one page must open, unless the PDF is
+ * password-protected.
+ */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
   if (start < 0) return broken('has no PDF header in its first 1024 bytes')
@@ -80,7 +83,7 @@ function countPages(running: PdfEngine, document: number, limits: ReaderLimits):
   )
 }
 
-// Closing a damaged document may break the engine. The verdict remains valid.
+// Closing a damaged document may crash the engine. The verdict remains valid.
 function closeQuietly(running: PdfEngine, document: number): void {
   try {
     running.close(document)

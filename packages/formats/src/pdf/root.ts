@@ -6,7 +6,7 @@ const tailWindow = 32 * 1024
 const window = 16 * 1024
 
 /**
- * True if a document with a damaged cross-reference still names its root where common readers search: in the cross-reference
+ * True if a document with a damaged cross-reference still declares its root where common readers search for it: in the cross-reference
  * stream, or in any trailer. Few readers guess a root elsewhere.
  */
 export const rootCanBeFound = (source: RandomAccessSource, headerAt: number, limits: ReaderLimits): boolean =>

@@ -14,7 +14,7 @@ const endKeyword = Buffer.from('endstream')
 const windowBytes = 1024 * 1024
 const maxDictionaryBytes = 4 * 1024
 
-/** Returns every stream in file order, listed or not, because readers repair tables. `step` is called between reads. */
+/** Yields every stream in file order, whether or not it is listed, because readers repair tables. `step` is called between reads. */
 export function* findStreams(source: RandomAccessSource, step: () => void): Generator<PdfStream> {
   const ends = new Ends(source)
   for (let at = 0; at < source.size; ) {

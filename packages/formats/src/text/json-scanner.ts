@@ -1,4 +1,4 @@
-/** A syntax error, and its byte offset. */
+/** A syntax error and its byte offset. */
 export class JsonSyntaxError extends Error {
   constructor(
     readonly problem: string,
@@ -17,7 +17,7 @@ const hexDigits = Buffer.from('0123456789abcdefABCDEF')
 const isSpace = (byte: number): boolean => byte === 0x20 || byte === newline || byte === 0x0d || byte === 0x09
 const isDigit = (byte: number): boolean => byte >= zero && byte <= 0x39
 
-/** Validates JSON without building values. Only the open brackets are stored. */
+/** Validates JSON without building values. It stores only the open brackets. */
 export class JsonScanner {
   values = 0
   deepest = 0

@@ -8,7 +8,7 @@ interface Marks {
   ends?: RegExp
 }
 
-/** Text formats with marks at their start and end. Some extensions have several formats. */
+/** Text formats with fixed marks at their start and end. Some extensions have several formats. */
 const marks: Record<string, Marks[]> = {
   ics: [{ called: 'calendar', begins: /^BEGIN:VCALENDAR/i, ends: /END:VCALENDAR/i }],
   vcf: [
@@ -50,7 +50,7 @@ const facetBytes = 50
 const headBytes = 84
 
 /**
- * Checks STL: text from `solid` to `endsolid`, or as many binary triangles as the header states. Subtitles of the European
+ * Checks STL: text from `solid` to `endsolid`, or the number of binary triangles that the header declares. Subtitles of the European
  * Broadcasting Union (EBU) have the same extension.
  */
 export const readStl: FormatReader = (source, limits) => {

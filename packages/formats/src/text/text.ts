@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { broken, checkDeadline, type FormatReader, type ReaderLimits, sound } from '../format.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 
-/** `legacy` is any encoding older than Unicode. These encodings cannot be distinguished reliably, and all of them open. */
+/** `legacy` is any encoding older than Unicode. These encodings cannot be distinguished reliably, and text in any of them opens. */
 export type TextEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be' | 'legacy'
 
 export interface TextSign {
@@ -50,7 +50,7 @@ function withoutMark(sample: Buffer): TextEncoding | null {
   )
 }
 
-/** Latin letters have a zero byte in nearly every unit. Its position shows the width and the byte order. */
+/** In Latin text, nearly every code unit contains a zero byte. Its position reveals the width and the byte order. */
 function hasZerosFor(encoding: TextEncoding, sample: Buffer): boolean {
   const width = encoding.startsWith('utf-32') ? 4 : 2
   const little = encoding.endsWith('le')
@@ -129,7 +129,7 @@ export const readText: FormatReader = (source, limits) => {
 function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const seen = surveyBytes(source, limits)
   if (seen.utf8 && seen.controls <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
-  // A byte-order mark promises UTF-8, but editors still show the text, with wrong characters.
+  // A byte-order mark declares UTF-8, but editors still display the text, with wrong characters.
   if (seen.controls <= source.size / 200)
     return sound([`not UTF-8${sign.bom ? ' in spite of its byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
   return broken(`the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`, {
@@ -194,7 +194,7 @@ function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSi
 const getNotes = (sign: TextSign): string[] =>
   sign.bom > 0 ? [`starts with a byte-order mark (${sign.encoding.toUpperCase()})`] : []
 
-/** Counts control characters that do not occur in text. */
+/** Counts control characters that do not normally occur in text. */
 export function countNonTextControls(bytes: Buffer): number {
   let count = 0
   for (let at = 0; at < bytes.length; at++) count += nonTextControls[bytes[at] as number] as number

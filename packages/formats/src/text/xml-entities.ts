@@ -12,7 +12,7 @@ interface Declaration {
 
 /** Entities that a DOCTYPE declares. Their expanded size is computed without expanding or fetching anything. */
 export class XmlEntities {
-  /** True if an external DTD may declare further entities, so that unknown entities are not an error. */
+  /** True if an external DTD may declare further entities, so that an unknown entity is not an error. */
   readonly mayBeElsewhere: boolean
   readonly external: string[] = []
   private readonly general = new Map<string, Declaration>()

@@ -85,7 +85,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
   let prologue = 0
   for (const text of decoded(source.chunks(sign.bom), label, true)) {
     checkDeadline(limits)
-    // The parser buffers a document type declaration by characters, which takes many times its size.
+    // The parser buffers a document type declaration character by character, which takes many times its size.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)
       throw malicious('xml_prologue', `more than ${maxPrologue} characters come before the root element`)
     parser.write(text)
@@ -134,7 +134,7 @@ function noteActive(name: string, attributes: Record<string, string>, active: Se
   }
 }
 
-// The parser looks up every `&name;` in this object, so each use is counted.
+// The parser looks up every `&name;` in this object, so this counts each use.
 function useEntities(parser: SaxesParser, entities: XmlEntities, facts: XmlFacts): void {
   if (entities.external.length > 0)
     facts.notes.push(`refers to ${entities.external.length} external entities, which were not fetched`)
@@ -149,7 +149,7 @@ const codePage = /^(?:cs)?(?:x-)?(?:ibm|cp|dos|mac|koi|iso-?8859|windows|hp|tis|
 function declaredEncoding(start: Buffer, marked: boolean): string {
   if (marked) return 'utf-8'
   const declared = /^<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)["']/.exec(start.toString('latin1'))?.[1]?.toLowerCase()
-  // The bytes are not UTF-16, whatever the declaration says: some programs change the encoding but not the declaration.
+  // The bytes are not UTF-16, whatever the declaration says. Some programs change the encoding but not the declaration.
   if (!declared || declared.startsWith('utf-16') || declared.startsWith('ucs')) return 'utf-8'
   try {
     return new TextDecoder(declared).encoding

@@ -112,7 +112,7 @@ export class Level implements Members {
     const head = source.read(0, headLength)
     const container = recognise(head)
     if (container) await this.#open(container, source, { observed })
-    // The signatures of PDF and mail may stand in the first member of a tar, or in its name.
+    // The signatures of PDF and mail may occur in the first member of a tar, or in its name.
     if (container !== 'tar' && isTar(head)) await this.#open('tar', source)
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
@@ -135,7 +135,7 @@ export class Level implements Members {
     } catch (error) {
       if (error instanceof WalkEnded) throw error
       const problem = `a damaged ${name} (${printable(String((error as Error).message))})`
-      // Other programs may read further than 7-Zip does. A reader rejects a 7z file, but not a damaged 7z inside another container.
+      // Other programs may read further than 7-Zip. The reader rejects a damaged 7z file, but not one inside another container.
       if (sevenZipType && !(container === '7z' && inside.#depth === 1)) inside.addGap('damaged', `it holds ${problem}`)
       else if (!isBehind) this.#run.addDamage({ container, depth: inside.#depth, problem })
     }

@@ -32,7 +32,7 @@ export class ContainerObserver implements MemberObserver {
     const level = new Level(run, this.#depth, 'zip')
     const inside = this.#inside.get(offset)
     this.#inside.delete(offset)
-    // A reader may stop at a wrong size or checksum, which looks like damage of a container in the member.
+    // A reader may stop at a wrong size or checksum, which looks like a damaged container in the member.
     let isComplete = false
     const complete = async function* (chunks: AsyncIterable<Buffer>) {
       yield* chunks

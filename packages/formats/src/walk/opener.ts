@@ -3,15 +3,15 @@ import type { PartSink, SevenZipListing, SevenZipRun } from '../member-observer.
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { GapCause, WalkLimits } from './visitor.js'
 
-/** Parts of a container that a format reader unpacked while the walk observed it. */
+/** Parts of a container that a format reader unpacked while the walk was observing it. */
 export interface Observed {
   /** Members of a zip archive, by the offset of their local header. */
   members: Set<number>
-  /** `run` is unset if the walk ended before 7-Zip had finished. */
+  /** `run` is undefined if the walk ended before 7-Zip had finished. */
   sevenZip?: { type: string; listing: SevenZipListing; run: SevenZipRun | undefined }
 }
 
-/** Accepts the members of one container. Every method may throw `WalkEnded`, which the opener must not catch. */
+/** Receives the members of one container. Every method may throw `WalkEnded`, which the opener must not catch. */
 export interface Members {
   /** Size of the whole file. */
   readonly fileSize: number
@@ -24,13 +24,13 @@ export interface Members {
   observedSevenZip(type: string): { listing: SevenZipListing; run: SevenZipRun } | undefined
   add(source: RandomAccessSource): Promise<void>
   addStream(chunks: AsyncIterable<Buffer>): Promise<void>
-  /** For an unpacker that cannot wait: `unpack` writes each member to its own sink, at most `maxBytes` in total. */
+  /** For an unpacker that cannot wait. `unpack` writes each member to its own sink, at most `maxBytes` in total. */
   addPushed(maxBytes: number, unpack: (sink: () => PartSink) => Promise<void>): Promise<void>
-  /** Checks that the walk continues. Must be called in every loop whose length depends on the content. */
+  /** Checks whether the walk continues. Must be called in every loop whose length depends on the content. */
   readonly step: () => void
   /** Reports a part that cannot be opened. The opener continues with the rest. */
   addGap(cause: GapCause, reason: string): void
 }
 
-/** Unpacks a container. Throws if it is damaged, after it has added everything that can be unpacked. */
+/** Unpacks a container. If it is damaged, throws after adding everything that can be unpacked. */
 export type Opener = (source: RandomAccessSource, members: Members) => Promise<void>

@@ -12,7 +12,7 @@ import { openZip } from './zip.js'
 
 interface ContainerKind {
   name: string
-  /** Unset if the container cannot be unpacked. The walk then reports a gap. */
+  /** Undefined if the container cannot be unpacked. The walk then reports a gap. */
   open?: Opener
   /** 7-Zip's name of the format, if 7-Zip unpacks it. */
   sevenZipType?: string

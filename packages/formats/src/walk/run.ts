@@ -54,7 +54,7 @@ export class WalkRun {
     this.#freeBytes = freePdfBytes
   }
 
-  /** Records an error that ended the walk while it observed a reader. Throws any other error. */
+  /** Records an error that ended the walk while it was observing a reader. Rethrows any other error. */
   readonly end = (error: unknown): void => {
     if (!(error instanceof WalkEnded)) throw error
     this.endedBy = error

@@ -6,7 +6,7 @@ import type { PackedMember, SevenZipRun } from '../member-observer.js'
 import type { RandomAccessSource } from '../random-access-source.js'
 import type { Members, Opener } from './opener.js'
 
-/** 7-Zip in WebAssembly unpacks about 40 MB/s. More would take minutes. */
+/** 7-Zip in WebAssembly unpacks about 40 MB/s. More data would take minutes. */
 export const maxUnpackedBytes = 1024 * 1024 * 1024
 
 /** Size of a 7z archive without members: only the start header. */
@@ -50,7 +50,7 @@ function readStart(source: RandomAccessSource): { isHidden?: boolean; damage?: F
 const openIso9660 = openSevenZip('Iso', 'ISO 9660 image')
 const openUdf = openSevenZip('Udf', 'UDF image')
 
-/** Many images have a second directory (UDF), which may list other files. */
+/** Many disk images have a second directory (UDF), which may list other files. */
 export const openIso: Opener = async (source, members) => {
   await openIso9660(source, members)
   const head = source.read(0, headLength)
@@ -62,7 +62,7 @@ interface Packed {
   name: string
   packed: PackedMember[]
   members: Members
-  /** Members to visit. Unset means all. */
+  /** Members to visit. If undefined, all. */
   wanted?: ReadonlySet<PackedMember>
 }
 
@@ -84,7 +84,7 @@ export async function addPackedMembers(
   })
 }
 
-/** Reports a gap if 7-Zip failed for another reason than damage. Throws damage. */
+/** Reports a gap if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
     members.addGap('encrypted', `it holds a ${name} that is encrypted`)

@@ -6,7 +6,7 @@ const joinedBytes = 1024 * 1024
 const separator = Buffer.from('\n')
 
 /**
- * Joins the small parts of a document into one content. Each content costs the WebAssembly scan engine some milliseconds, and
+ * Joins the small parts of a document into one content, because each content costs the WebAssembly scan engine several milliseconds, and
  * documents have thousands of parts. A large part, or a container, is a content of its own.
  */
 export class SmallParts {

@@ -8,20 +8,22 @@ export interface WindowPlace {
 /** Receives one content in overlapping windows. A window is valid only during the call. */
 export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
 
-/** Receives what a walk unpacks. A method that throws `WalkEnded` ends the walk. */
+/** Receives everything that a walk unpacks. A method that throws `WalkEnded` ends the walk. */
 export interface Visitor {
-  /** A member begins. The name is empty if the container stores none. */
+  /** Called at the start of a member. The name is empty if the container stores none. */
   member?(name: string): void
-  /** A content begins: the file, or a member at any depth. Its windows follow before the next content that is not inside it. */
+  /**
+   * Called at the start of a content: the file, or a member at any depth. Its windows follow before the next content that is not inside it.
+   */
   content(): WindowReceiver
 }
 
 export type GapCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'
 
-/** A container, or a part of one, that the walk could not open. Its bytes were visited only in packed form. */
+/** A container, or part of one, that the walk could not open. Its bytes were visited only in compressed form. */
 export interface Gap {
   cause: GapCause
-  /** Unset if the limit belongs to the whole walk. */
+  /** Undefined if the limit applies to the whole walk. */
   container?: Container
   /** Nesting depth of the container: 1 is the file itself. */
   depth: number
@@ -51,10 +53,10 @@ export interface WalkLimits {
 
 const gibibyte = 1024 ** 3
 
-// A docx in a zip in a tar.gz is four. Deflate's own limit is 1032 to 1; logs and spreadsheets stay below 200.
+// A docx in a zip in a tar.gz has depth four. Deflate's own limit is 1032 to 1. Logs and spreadsheets stay below 200.
 export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio: 250, maxMembers: 20_000, maxNesting: 4 }
 
-/** Ends the whole walk. Every other error is damage and ends the container in which it occurs. */
+/** Ends the whole walk. Every other error means damage and ends only the container in which it occurs. */
 export class WalkEnded extends Error {}
 
 export class LimitExceeded extends WalkEnded {}

@@ -8,7 +8,7 @@ import { LimitExceeded, type Visitor, type WalkLimits, type WalkResult, walkLimi
 export interface WalkOptions {
   visitor: Visitor
   limits?: WalkLimits
-  /** Called between reads. It throws `WalkEnded` to cancel the walk. */
+  /** Called between reads. Throws `WalkEnded` to cancel the walk. */
   step?(): void
 }
 
@@ -32,7 +32,7 @@ export class Walk {
     return this.#observer
   }
 
-  /** Returns the gaps and the damage. Without gaps, the visitor has received the whole file. Throws errors of the visitor. */
+  /** Returns the gaps and the damage. If there are no gaps, the visitor has received the whole file. Throws errors of the visitor. */
   async finish(): Promise<WalkResult> {
     try {
       await new Level(this.#run).visit(this.#source, this.#observer.observed)

@@ -14,8 +14,8 @@ const stored = 0
 const deflated = 8
 
 /**
- * Visits the members that the directory lists, then everything else with a local header. Programs that unpack from the front
- * also find members that the directory omits or names differently.
+ * Visits the members listed in the directory, then everything else with a local header. Programs that unpack from the front also find
+ * members that the directory omits or names differently.
  */
 export const openZip: Opener = async (source, members) => {
   if (hidesZipDirectory(source, members.readerLimits))
@@ -25,7 +25,7 @@ export const openZip: Opener = async (source, members) => {
   let entries: ZipEntry[] = []
   let damage: unknown
   try {
-    // One more than the limit, so that the walk reports the limit.
+    // One more than the limit, so that the walk reports that it is exceeded.
     const limits = { ...members.readerLimits, maxEntries: members.limits.maxMembers + 1 }
     entries = readZipDirectory(source, limits, { partial: true }).entries
     for (const entry of entries) {
@@ -96,7 +96,7 @@ async function addEntry(
   }
 }
 
-/** Inflates small members in one call. Documents have thousands, and a stream for each would cost more than inflating it. */
+/** Inflates small members in one call. Documents have thousands of them, and a stream for each would cost more than inflating it. */
 async function addDeflated(source: RandomAccessSource, entry: ZipEntry, start: number, members: Members): Promise<void> {
   const { compressedSize, uncompressedSize } = entry
   if (compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output) {

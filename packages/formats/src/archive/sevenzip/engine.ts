@@ -5,7 +5,7 @@ import { checkDeadline, type ReaderLimits } from '../../format.js'
 import type { SevenZipRun } from '../../member-observer.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 
-// The compiler's library for servers has no types for WebAssembly.
+// The compiler's type library for servers has no types for WebAssembly.
 declare namespace WebAssembly {
   type Module = object
   type Imports = object
@@ -22,13 +22,13 @@ declare namespace WebAssembly {
 }
 
 export interface SevenZipCommand {
-  /** `l` or `x`, with switches. */
+  /** The command `l` or `x`, and switches. */
   command: string[]
   type: string
   line?: (text: string) => void
   /** Receives the standard output as bytes, instead of `line`. The bytes are valid only during the call. */
   output?: (bytes: Buffer) => void
-  /** Messages that are no errors, each as often as it occurs. */
+  /** Messages that are not errors, once for each occurrence. */
   expectedErrors?: string[]
 }
 
@@ -49,7 +49,7 @@ function engine() {
   return compiled
 }
 
-/** Runs 7-Zip on the source. 7-Zip reads the parts that it needs: the source is never copied. */
+/** Runs 7-Zip on the source. 7-Zip reads only the parts that it needs. The source is never copied. */
 export async function runSevenZip(
   source: RandomAccessSource,
   limits: ReaderLimits,
@@ -85,7 +85,7 @@ export async function runSevenZip(
   } as Parameters<SevenZipModuleFactory>[0])
   mount(sevenZip, source, limits)
   if (output) redirect(sevenZip, output)
-  // An empty password: without one, 7-Zip would ask for it and fail differently.
+  // An empty password. Without one, 7-Zip would prompt for it and fail differently.
   const exitCode = callMain(sevenZip, [...command, '-bd', '-y', '-p-', `-t${type}`, '/archive'])
   if (thrown) throw thrown.error
   return { exitCode: errors.areAllExpected ? 0 : exitCode, errors: errors.lines }
@@ -113,9 +113,9 @@ class ErrorLines {
   }
 }
 
-/** A crash of 7-Zip means a damaged file. Errors of the callbacks, such as a limit or a deadline, are thrown. */
+/** A crash of 7-Zip means that the file is damaged. Errors thrown by callbacks, such as a limit or a deadline, are rethrown. */
 function callMain(sevenZip: SevenZipModule, command: string[]): number {
-  // The library acts as a whole program and sets the exit code of the process.
+  // The library behaves like a whole program and sets the exit code of the process.
   const { exitCode } = process
   try {
     const result = sevenZip.callMain(command) as unknown

@@ -57,7 +57,7 @@ export interface Unpacking {
 /** Unpacks all members in one run. 7-Zip cannot wait, so the sinks must be synchronous. */
 export function unpackMembers(source: RandomAccessSource, { type, members, limits, begin }: Unpacking): Promise<SevenZipRun> {
   const splitter = new MemberSplitter(members, begin)
-  // One message per link: an error of another member with the same name counts.
+  // One message per link. A message about another member with the same name is an error.
   const expectedErrors = members.flatMap(({ name, target, size }) =>
     target === undefined || size > 0 ? [] : `ERROR: Data Error : ${name}`,
   )

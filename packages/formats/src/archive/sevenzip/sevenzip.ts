@@ -17,7 +17,7 @@ export interface SevenZipFacts {
   unpackedBytes: number
 }
 
-/** Checks a 7z archive as `7z t` does: first the headers, which show malicious constructions, then the data of every member. */
+/** Checks a 7z archive like `7z t`: first the headers, which reveal malicious constructions, then the data of every member. */
 export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLevel): Promise<SevenZipFacts> {
   const start = checkStart(source)
   if (isDirectoryEncrypted(source, start)) {
@@ -79,7 +79,7 @@ function checkStart(source: RandomAccessSource): { position: number; size: numbe
   return { position: 32 + Number(offset), size: Number(size) }
 }
 
-/** True if the directory is encrypted: the list of its compression methods, which is plain, then contains AES (06F10701). */
+/** True if the directory is encrypted. The list of its compression methods, which is not encrypted, then contains AES (06F10701). */
 function isDirectoryEncrypted(source: RandomAccessSource, { position, size }: { position: number; size: number }): boolean {
   const header = source.read(position, Math.min(size, 4096))
   return header[0] === 0x17 && header.includes(Buffer.from('06f10701', 'hex'))
@@ -122,7 +122,7 @@ interface UnpackOptions {
   type: string
   members: PackedMember[]
   links: ArchiveLinks
-  /** Passed to an observer. Unset: the container is not observed. */
+  /** Passed to an observer. If unset, the container is not observed. */
   listing?: SevenZipListing
   seen?(member: PackedMember): boolean
 }
@@ -135,7 +135,7 @@ export async function unpackNested(source: RandomAccessSource, nested: UnpackOpt
   try {
     const begin = (member: PackedMember) => (seen?.(member) ? undefined : bothSinks(inside.begin(member), observer?.begin()))
     run = await unpackMembers(source, { type, members, limits: level.limits, begin })
-    // After an error, the output cannot be assigned to members.
+    // After an error, the output can no longer be assigned to members.
     if (run.exitCode <= 1 && run.errors.length === 0) await inside.readNestedArchive()
     return run
   } finally {
@@ -148,7 +148,7 @@ const hasTimeFor = (bytes: number, limits: ReaderLimits) => bytes / bytesPerMill
 
 export const ranOutOfMemory = (run: SevenZipRun) =>
   run.exitCode === 8 || run.errors.some((text) => /Can't allocate|not enough memory|E_OUTOFMEMORY/i.test(text))
-/** The archive is intact, and bytes follow its end, such as padding of tapes or a signature. */
+/** True if the archive is intact and bytes follow its end, such as padding of tapes or a signature. */
 export const hasTrailingData = (run: SevenZipRun) =>
   run.errors.some((text) => /data after the end of/i.test(text)) &&
   !run.errors.some((text) => /CRC|Data Error|Unexpected end|Headers Error|Unavailable/i.test(text))

@@ -13,7 +13,7 @@ export interface TarFacts {
   contentBytes: number
 }
 
-/** Checks every header, and that all data is in the file, as `tar -t` does. Throws a `FormatError`. */
+/** Checks like `tar -t` that every header is valid and that the file contains all data. Throws a `FormatError`. */
 export async function checkTar(stream: ByteStream, level: ArchiveLevel): Promise<TarFacts> {
   const facts: TarFacts = { entries: 0, contentBytes: 0 }
   const links = new ArchiveLinks()
@@ -42,7 +42,7 @@ function checkMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks
   if (header.type === 'V' || header.type === 'M') return
   checkName(header.name)
   const device = devices[header.type]
-  // If an administrator unpacks it, a device gives access to a disk, and a pipe blocks the program that opens it.
+  // If an administrator unpacks it, a device file gives access to a disk, and a pipe blocks any program that opens it.
   if (device) throw malicious('archive_device', `the member ${quoted(header.name)} is ${device}`)
   if (header.type === '1' || header.type === '2') links.add(header.name, header.linkName, header.type === '2')
   const realSize = header.sparse?.realSize ?? 0

@@ -73,7 +73,7 @@ function octal(field: Buffer): number | undefined {
   return found ? Number.parseInt(found[1]!, 8) : undefined
 }
 
-/** Parses octal digits or GNU's base 256. An empty field is 0. An error of GNU tar is an error here. */
+/** Parses octal digits or GNU's base 256. An empty field is 0. An error in GNU tar is also an error here. */
 function number(field: Buffer, what: string, min: number, max: number): number {
   const value = field[0]! & 0x80 ? base256(field) : (octal(field) ?? blank(field, what))
   if (value < min || value > max) throw damaged(`the ${what} in a header of the tar archive is out of range`)

@@ -3,14 +3,14 @@ import { type ByteStream, IteratorStream } from '../byte-stream.js'
 import { checksumHolds, isZero, readTarHeader, type TarHeader, tarBlock } from './header.js'
 import { applyPax, type PaxRecords, readPax } from './pax.js'
 
-// Long names and extended headers are read whole. Real ones have a few hundred bytes.
+// Long names and extended headers are read into memory. Real ones have a few hundred bytes.
 const maxExtensionBytes = 1024 * 1024
 
 export interface TarHandlers {
   step(): void
   member(header: TarHeader): void
   data(header: TarHeader, data: ByteStream): Promise<void>
-  /** Receives errors after which GNU tar continues. The whole file is read unless it throws. Unset: errors are thrown. */
+  /** Receives errors after which GNU tar continues. The whole file is read unless it throws. If unset, errors are thrown. */
   onError?(error: FormatError): void
 }
 

@@ -5,10 +5,10 @@ import type { RandomAccessSource } from '../../random-access-source.js'
 export interface ZipEntry {
   name: string
   nameBytes: Buffer
-  /** The name in the Unicode field of Info-ZIP, which programs prefer. */
+  /** Name in the Unicode field of Info-ZIP, which programs prefer. */
   unicodeName?: string
   flags: number
-  /** 0: stored, 8: deflated, 99: AES. Others are in the ZIP specification, 4.4.5. */
+  /** 0: stored, 8: deflated, 99: AES. For other methods, see the ZIP specification, 4.4.5. */
   method: number
   crc32: number
   compressedSize: number
@@ -56,7 +56,7 @@ export function listZipEntries(source: RandomAccessSource, limits: ReaderLimits)
   }
 }
 
-/** Returns false if the directory is damaged, and true if it has too many members to read. */
+/** Returns false if the directory is damaged, or true if it has too many members to read. */
 export function zipDirectoryIsWhole(source: RandomAccessSource, limits: ReaderLimits): boolean {
   try {
     return readZipDirectory(source, limits) !== undefined
@@ -123,8 +123,8 @@ function findLastEndRecord(tail: Buffer): number {
 }
 
 function readZip64End(source: RandomAccessSource, end: EndRecord): EndRecord | undefined {
-  // Some programs write saturated numbers without zip64 records. Without a locator, the plain numbers count. Info-ZIP also
-  // writes the records beside plain numbers if it packs standard input.
+  // Some programs write saturated numbers without zip64 records. Without a locator, the plain numbers apply. Info-ZIP also writes zip64
+  // records in addition to plain numbers if it compresses standard input.
   const locator = source.read(end.position - 20, 20)
   if (end.position < 20 || locator.length < 20 || locator.readUInt32LE(0) !== 0x07064b50) return undefined
   if (locator.readUInt32LE(16) > 1) throw damaged(splitArchive)

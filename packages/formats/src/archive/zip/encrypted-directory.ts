@@ -2,7 +2,7 @@ import type { ReaderLimits } from '../../format.js'
 import type { RandomAccessSource } from '../../random-access-source.js'
 import { listZipEntries } from './directory.js'
 
-/** Flags of members if the directory is encrypted: strong encryption, masked values (ZIP specification, 7.3). */
+/** Flags of members in an archive with an encrypted directory: strong encryption, masked values (ZIP specification, 7.3). */
 const maskedMember = 0x2041
 
 /** True if the directory of the archive is encrypted. An archive without an end record is truncated instead. */

@@ -34,15 +34,15 @@ export function readLocalMember(source: RandomAccessSource, offset: number): Loc
   }
 }
 
-/** True if the directory and the local header describe the same content, which then needs to be read only once. */
+/** True if the directory and the local header describe the same content, which then has to be read only once. */
 export function describesSameContent(local: LocalMember, entry: ZipEntry): boolean {
   const sameEnd = local.dataEnd === undefined || local.dataEnd === local.dataStart + entry.compressedSize
   return sameEnd && local.method === entry.method && local.name.equals(entry.nameBytes)
 }
 
 /**
- * Finds local headers that are not in `known`, at most `maxCount`. `known` maps the offset of a header that was read to the end
- * of its data, or to undefined if the header does not contain the size. The search skips known data.
+ * Finds at most `maxCount` local headers that are not in `known`. `known` maps the offset of a header that was read to the end of its data,
+ * or to undefined if the header does not contain the size. The search skips known data.
  */
 export function findUnknownHeaders(
   source: RandomAccessSource,

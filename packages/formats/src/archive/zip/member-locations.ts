@@ -62,7 +62,7 @@ function findDifference(entry: ZipEntry, header: Buffer, name: Buffer, nameLengt
 const saturated = 0xffffffff
 const differs = (local: number, central: number) => local !== saturated && local !== central
 
-/** The zip64 field must exist if a size is saturated. Unless a data descriptor follows the data, it must contain the size. */
+/** The zip64 field must exist if a size is saturated. It must contain the size, unless a data descriptor follows the data. */
 function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Buffer): void {
   const [packed, unpacked] = [header.readUInt32LE(18) === saturated, header.readUInt32LE(22) === saturated]
   if (!packed && !unpacked) return
@@ -75,7 +75,7 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
     throw damaged(`the member ${quoted(entry.name)} has another size in its own header than in the zip directory`)
 }
 
-/** All programs accept names that differ in the slash or are written in two encodings. */
+/** All programs accept names that differ only in the slash or in their encoding. */
 function sameName(entry: ZipEntry, flags: number, name: Buffer, nameLength: number): boolean {
   if (((flags ^ entry.flags) & 0x800) !== 0 && entry.nameBytes.some((byte) => byte >= 0x80)) return true
   if (nameLength !== entry.nameBytes.length) return false

@@ -36,7 +36,7 @@ export async function verifyMember(
   if (!small && method !== 0) return verifyDeflated(source, member, level, sink)
   const end = dataStart + compressedSize
   const sum = new MemberChecksum(entry, level)
-  // Most members are small, and a stream for each would cost more than inflating it.
+  // Most members are small, and creating a stream for each would cost more than inflating it.
   const held = small ? readContent(source, member, wholeLimits.output) : undefined
   for (const chunk of held ? [held] : source.chunks(dataStart, end)) {
     sum.add(chunk)
@@ -66,7 +66,7 @@ async function verifyDeflated(
   const { name, localHeaderOffset } = member.entry
   try {
     if (!sink) await level.readNested(stream, name, localHeaderOffset)
-    // Only if the reader of a nested archive has not consumed the content.
+    // Needed only if the reader of a nested archive has not consumed the content.
     if (stream.consumed === 0) await level.observer?.member(localHeaderOffset, rest())
     for await (const _ of rest());
   } finally {
@@ -99,7 +99,7 @@ function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
   return problem ? damaged(`the member ${quoted(entry.name)} does not unpack: ${problem}`) : error
 }
 
-/** Returns the content of a small member, or undefined if it is larger, encrypted or packed by another method. */
+/** Returns the content of a small member. Undefined if it is larger, encrypted, or compressed by another method. */
 export function readSmallMember(source: RandomAccessSource, member: ZipMember, limit: number): Buffer | undefined {
   const { encrypted, uncompressedSize, compressedSize, method } = member.entry
   if (encrypted || uncompressedSize > limit || compressedSize > limit + 1024) return undefined

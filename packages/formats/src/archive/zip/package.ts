@@ -4,7 +4,7 @@ import { readZipDirectory } from './directory.js'
 import { readSmallMember } from './member.js'
 import { locateMembers, type ZipMember } from './member-locations.js'
 
-// For relationships and manifests. Large ones have some hundred kilobytes.
+// For relationships and manifests. Large ones have several hundred kilobytes.
 const smallPart = 16 * 1024 * 1024
 
 export class ZipPackage {

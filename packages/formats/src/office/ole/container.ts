@@ -109,7 +109,7 @@ export class OleContainer {
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
     }
-    // Chains that need a missing part of the table end in an error.
+    // Chains that need a missing part of the table cause an error.
     const announced = sectors.slice(0, header.readUInt32LE(44))
     const fat = new Uint32Array(Math.min(this.sectorCount, announced.length * perSector)).fill(free)
     for (const [index, number] of announced.entries()) fill(fat, index * perSector, this.sector(number, 'the allocation table'))

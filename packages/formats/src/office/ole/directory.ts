@@ -11,7 +11,7 @@ export interface OleEntry {
 export const entrySize = 128
 
 const noStream = 0xffffffff
-// Word and Excel use far fewer. A larger directory is meant to cost time.
+// Word and Excel use far fewer. A larger directory is meant to waste time.
 const maxEntries = 100_000
 const maxStorages = 100
 

@@ -19,7 +19,7 @@ const mainStreams: Record<OleKind, (container: OleContainer) => OleFacts> = {
   ppt: checkPresentation,
 }
 
-/** Checks Word, Excel and PowerPoint files until 2003: intact streams, and a main stream that opens. */
+/** Checks Word, Excel and PowerPoint files up to version 2003: intact streams, and a main stream that opens. */
 export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
@@ -38,7 +38,7 @@ export const readOle =
       })
     })
 
-/** Checks a docx, xlsx or pptx with a password: a compound file that contains the encrypted package ([MS-OFFCRYPTO] 2.3). */
+/** Checks a password-protected docx, xlsx or pptx: a compound file that contains the encrypted package ([MS-OFFCRYPTO] 2.3). */
 export const readEncryptedOoxml: FormatReader = (source, limits) =>
   catchFormatError(() => {
     const container = new OleContainer(source)
@@ -48,7 +48,7 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     if (container.open(info).read(0, 8).length < 8) throw damaged('the encryption of the package is not described')
     container.openAll(limits, content)
     const notes = ['the document is password-protected: only its container was checked']
-    // Damage of the ciphertext is visible only with the password.
+    // Damage of the ciphertext can be detected only with the password.
     if (!isWhole(container, content)) notes.push('the encrypted content is shorter than announced')
     return sound(notes, { streams: container.entries.length, encrypted: true })
   })

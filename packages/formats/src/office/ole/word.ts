@@ -8,7 +8,7 @@ const word95 = 0xa5dc
 const encryptedFlag = 0x0100
 const tableFlag = 0x0200
 
-/** Checks the file information block and, since Word 97, the piece table that it points to ([MS-DOC] 2.5). */
+/** Checks the file information block and, from Word 97 on, the piece table that it points to ([MS-DOC] 2.5). */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.find('WordDocument')
   if (!entry) throw damaged('the compound file has no stream WordDocument, so it is no Word document')
@@ -46,7 +46,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   const entry = container.find(name)
   if (!entry) throw damaged(`the stream ${name}, which the Word document needs, is missing`)
   const table = container.open(entry)
-  // Only the first bytes of the file information block are plain.
+  // Only the first bytes of the file information block are not encrypted.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
   if (place.length < 8) throw damaged('the file information block of the Word document is cut off')
@@ -57,7 +57,7 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   checkChunks(table, offset, offset + length)
 }
 
-/** Formatting runs (1) may come before the piece table (2), which must fill the rest. */
+/** Formatting runs (1) may precede the piece table (2), which must fill the rest. */
 function checkChunks(table: OleStream, start: number, end: number): void {
   let at = start
   for (let head = table.read(at, 5); head[0] === 1 && at + 3 <= end; head = table.read(at, 5)) at += 3 + head.readUInt16LE(1)

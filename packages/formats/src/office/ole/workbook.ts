@@ -27,7 +27,7 @@ export function checkWorkbook(container: OleContainer): OleFacts {
   return { stream: entry.name, encrypted, active: [...active] }
 }
 
-// The record that states encryption follows the first record.
+// The record that declares encryption follows the first record.
 const leadingRecords = 64
 
 export function isEncryptedWorkbook(container: OleContainer): boolean {
@@ -62,7 +62,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
   throw damaged('the Excel workbook has no end of its globals')
 }
 
-/** Iterates over BIFF records through a window, so that small records do not cost a read each. */
+/** Iterates over BIFF records through a window, so that small records do not require a read each. */
 class Records {
   private window: Buffer = Buffer.alloc(0)
   private windowAt = 0

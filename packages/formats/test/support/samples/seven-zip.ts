@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import SevenZip, { type SevenZipModule, type SevenZipModuleFactory } from '7z-wasm'
 
-// The compiler's library for servers has no types for WebAssembly.
+// The compiler's type library for servers has no types for WebAssembly.
 declare namespace WebAssembly {
   type Module = object
   type Imports = object
