@@ -1,7 +1,6 @@
 import type { Pool } from 'pg'
-import type { ApiKeyRecord } from '../../access/authenticate.js'
+import type { ApiKeyRecord, KeyUse } from '../../access/authenticate.js'
 import { credentialLookups } from '../../access/credential-lookups.js'
-import type { KeyUse } from '../../access/last-used.js'
 
 type Row = Omit<ApiKeyRecord, 'graceEndsAt' | 'contexts'> & {
   contextIds: string[]
