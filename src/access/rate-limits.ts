@@ -3,9 +3,8 @@ import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import type { Actor } from '../platform/actor.js'
 import { type AssayError, rateLimited } from '../platform/errors/errors.js'
 import { toAddressGroup } from './address-group.js'
-import { SharedCounts } from './shared-counts.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
-import { type Count, ProcessCounter, RedisCounter, type WindowCounter } from './window-counter.js'
+import { type Count, ProcessCounter, RedisCounter, SharedCounts, type WindowCounter } from './window-counter.js'
 
 /** State of the limit with the fewest remaining calls, for the IETF rate limit headers. */
 export interface RateState {

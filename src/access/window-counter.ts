@@ -1,6 +1,122 @@
+import type { Pool } from 'pg'
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { now } from '../platform/clock.js'
-import type { SharedCounts } from './shared-counts.js'
+
+interface Pending {
+  counter: ProcessCounter
+  key: string
+  window: number
+  /** Counted in this process and not yet reported. */
+  unreported: number
+  /** Sum of all replicas at the last exchange, including this one. */
+  shared: number
+}
+
+const everyMs = 1_000
+const maxKeysAtOnce = 5_000
+// Every replica deletes finished windows after this number of exchanges.
+const sweepEvery = 60
+
+/**
+ * Adds up the counts of all replicas: once a second, one statement adds the counts of this process to `rate_limits` and
+ * returns the sums. No call waits for it, and while PostgreSQL is unavailable, every replica counts separately.
+ */
+export class SharedCounts {
+  readonly #entries = new Map<string, Pending>()
+  readonly #changed = new Set<Pending>()
+  #timer: NodeJS.Timeout | undefined
+  #rounds = 0
+  #running: Promise<void> = Promise.resolve()
+  readonly #pool: Pool
+  readonly #onError: ((error: Error) => void) | undefined
+
+  constructor(pool: Pool, onError?: (error: Error) => void) {
+    this.#pool = pool
+    this.#onError = onError
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.exchange(), everyMs).unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  added(counter: ProcessCounter, key: string, window: number, points: number): void {
+    const id = `${counter.name}:${key}`
+    let entry = this.#entries.get(id)
+    if (!entry || entry.window !== window) {
+      entry = { counter, key, window, unreported: 0, shared: 0 }
+      this.#entries.set(id, entry)
+    }
+    entry.unreported += points
+    this.#changed.add(entry)
+  }
+
+  /** Exchanges counts with the database, after an exchange in progress. */
+  exchange(): Promise<void> {
+    this.#running = this.#running.then(() => this.#round()).catch((error) => this.#onError?.(error as Error))
+    return this.#running
+  }
+
+  async #round(): Promise<void> {
+    if (this.#rounds++ % sweepEvery === 0) await this.#sweep()
+    // Later counts wait for the next exchange. Otherwise a busy service would never finish this one.
+    const batch = [...this.#changed]
+    this.#changed.clear()
+    for (let at = 0; at < batch.length; at += maxKeysAtOnce) await this.#tell(batch.slice(at, at + maxKeysAtOnce))
+  }
+
+  async #tell(batch: Pending[]): Promise<void> {
+    // Rows are locked in the order of their keys, so that two replicas cannot deadlock.
+    const rows = batch
+      .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
+      .map((entry) => ({ entry, id: getId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
+      .sort((one, other) => (one.id < other.id ? -1 : 1))
+    if (rows.length === 0) return
+    const shared = await this.#upsert(rows)
+    for (const { entry, id, points, start } of rows) {
+      entry.unreported -= points
+      const sum = shared.get(id)
+      // The table has a later window, because another clock is ahead: our counts belong to a finished window.
+      if (sum === undefined || sum.start !== start) continue
+      const others = sum.points - entry.shared - points
+      entry.shared = sum.points
+      entry.counter.addOthers(entry.key, entry.window, others)
+    }
+  }
+
+  async #upsert(rows: { entry: Pending; id: string; points: number; start: number }[]) {
+    const { rows: sums } = await this.#pool.query<{ key: string; points: string; start: string }>(
+      `insert into rate_limits as r (key, window_start, points, expires_at)
+       select key, to_timestamp(start), points, to_timestamp(start + 2 * seconds)
+         from unnest($1::text[], $2::float8[], $3::bigint[], $4::float8[]) as counted (key, start, points, seconds)
+       on conflict (key) do update set
+         points = case when r.window_start = excluded.window_start then r.points + excluded.points
+                       when r.window_start < excluded.window_start then excluded.points else r.points end,
+         expires_at = greatest(r.expires_at, excluded.expires_at),
+         window_start = greatest(r.window_start, excluded.window_start)
+       returning key, points, extract(epoch from window_start)::bigint as start`,
+      [
+        rows.map(({ id }) => id),
+        rows.map(({ start }) => start),
+        rows.map(({ points }) => points),
+        rows.map(({ entry }) => entry.counter.seconds),
+      ],
+    )
+    return new Map(sums.map(({ key, points, start }) => [key, { points: Number(points), start: Number(start) }]))
+  }
+
+  async #sweep(): Promise<void> {
+    const seconds = now() / 1000
+    for (const [id, { window, counter }] of this.#entries) if ((window + 1) * counter.seconds < seconds) this.#entries.delete(id)
+    await this.#pool.query('delete from rate_limits where expires_at < now()')
+  }
+}
+
+const getId = ({ counter, key }: Pending) => `${counter.name}:${key}`
 
 export interface Count {
   count: number
