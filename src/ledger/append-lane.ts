@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { idTime, newId } from '../platform/ids.js'
-import { sumDeltas, toUsageDeltas, usageColumns } from './counters.js'
+import { usageColumns } from './counters.js'
 import type { Entry } from './entry.js'
 import {
   CommitScheduler,
@@ -13,7 +13,7 @@ import {
   unavailable,
   type Waiting,
 } from './group-commit.js'
-import { toCallRow, toDatabaseJson } from './rows.js'
+import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@assay/proofs'
+import { startOfHour } from '../platform/clock.js'
 import { idTime, newId } from '../platform/ids.js'
+import { type UsageColumn, usageColumns } from './counters.js'
 import { type AuditRow, type CallRow, type Entry, type RejectedUpload, toFileAudit, type UploadedFile } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
@@ -28,6 +30,62 @@ export function toCallRow(call: CallRow): { callId: string; row: Record<string, 
       created_at: at.toISOString(),
     },
   }
+}
+
+type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: string | null; hour: string } & Partial<
+  Record<UsageColumn, number>
+>
+
+/** The counts that an entry adds. `at`: time of its call. Two rows if its file is of another hour. */
+export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
+  const rows: UsageDelta[] = []
+  const count = (
+    subject: { tenantId: string; apiKeyId: string | null; contextId: string | null },
+    moment: Date,
+    counts: Partial<Record<UsageColumn, number>>,
+  ) => {
+    const hour = startOfHour(moment).toISOString()
+    const same = rows.find(
+      (row) => row.hour === hour && row.api_key_id === subject.apiKeyId && row.context_id === subject.contextId,
+    )
+    if (same) Object.assign(same, counts)
+    else rows.push({ tenant_id: subject.tenantId, api_key_id: subject.apiKeyId, context_id: subject.contextId, hour, ...counts })
+  }
+  if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
+  if (blocked) count(blocked, at, { [blocked.reason]: 1 })
+  // The time of the file's row decides, so that a recount of the rows results in the same hours.
+  if (upload)
+    count({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
+      files_uploaded: 1,
+      bytes_uploaded: upload.file.sizeBytes,
+    })
+  if (deletion)
+    count(
+      { tenantId: deletion.actor.tenantId, apiKeyId: toApiKeyId(deletion.actor.id), contextId: deletion.file.contextId },
+      at,
+      {
+        files_deleted: 1,
+        bytes_deleted: deletion.file.sizeBytes,
+      },
+    )
+  if (download)
+    count({ ...download, apiKeyId: call?.apiKeyId ?? null }, at, { downloads: 1, bytes_downloaded: download.sizeBytes })
+  return rows
+}
+
+/** Only API keys have counters: actions of users are not calls. */
+const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
+
+/** One row for each tenant, key, context and hour of a group. */
+export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
+  const sums = new Map<string, UsageDelta>()
+  for (const delta of deltas) {
+    const place = `${delta.tenant_id}|${delta.api_key_id}|${delta.context_id}|${delta.hour}`
+    const sum = sums.get(place)
+    if (!sum) sums.set(place, { ...delta })
+    else for (const column of usageColumns) if (delta[column] !== undefined) sum[column] = (sum[column] ?? 0) + delta[column]
+  }
+  return [...sums.values()]
 }
 
 /** Row of a file, with its report and its uploader. */

@@ -1,6 +1,5 @@
 import type { Pool } from 'pg'
-import { startOfDay, startOfHour } from '../../ledger/counters.js'
-import { now } from '../../platform/clock.js'
+import { now, startOfDay, startOfHour } from '../../platform/clock.js'
 
 interface Dropped {
   calls: string | null

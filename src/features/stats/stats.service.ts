@@ -1,6 +1,6 @@
-import { currentUsage, startOfDay, type UsageColumn, usageColumns } from '../../ledger/counters.js'
+import { currentUsage, type UsageColumn, usageColumns } from '../../ledger/counters.js'
 import type { Actor } from '../../platform/actor.js'
-import { currentTime } from '../../platform/clock.js'
+import { currentTime, startOfDay } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { type BlockReasonField, blockReasons, reasonField } from '../../platform/errors/block-reasons.js'
 import { megabyte } from '../../platform/units.js'
