@@ -58,7 +58,7 @@ const table: [types: string, load: Load][] = [
   ['svgz', async () => (await import('./text/xml.js')).readSvgz],
   ['ics vcf vtt step dxf', async () => (await import('./text/marked-text.js')).readMarked],
   ['stl', async () => (await import('./text/marked-text.js')).readStl],
-  ['csv', async () => (await import('./text/csv.js')).readCsv],
+  ['csv', async () => (await import('./text/text.js')).readCsv],
   ['txt html', async () => (await import('./text/text.js')).readText],
 ]
 

@@ -200,3 +200,24 @@ export function countNonTextControls(bytes: Buffer): number {
   for (let at = 0; at < bytes.length; at++) count += nonTextControls[bytes[at] as number] as number
   return count
 }
+
+/** Checks CSV as text. Any cells open in a spreadsheet. */
+export const readCsv: FormatReader = async (source, limits) => {
+  const verdict = await readText(source, limits)
+  const sign = textSign(source)
+  if (!verdict.sound || !sign || !hasFormulas(source, sign, limits)) return verdict
+  return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet takes for formulas'] }
+}
+
+// A sign before a letter or a bracket is not a number.
+const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
+
+function hasFormulas(source: RandomAccessSource, { bom, encoding }: TextSign, limits: ReaderLimits): boolean {
+  let last = '\n'
+  for (const chunk of decoded(source.chunks(bom), encoding, false)) {
+    checkDeadline(limits)
+    if (formula.test(last + chunk)) return true
+    last = chunk.slice(-8) || last
+  }
+  return false
+}
