@@ -7,6 +7,7 @@ export class Seen {
 }
 
 type Search = (bytes: Buffer) => boolean
+type FindInText = (bytes: Buffer, asText: boolean) => string | undefined
 
 interface Window {
   bytes: Buffer
@@ -183,4 +184,78 @@ function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean 
     if (byte !== lower[each] && byte !== upper[each]) return false
   }
   return true
+}
+
+/** Searches a small file that is not a container. */
+export const findIn = (bytes: Buffer, find: FindInText): string | undefined => find(bytes, true) ?? findInMacros(bytes, find)
+
+/** Office documents contain the sources of macros in a compressed form ([MS-OVBA], 2.4.1). Each module begins with `Attribute VB_…`, compressed to this. */
+const marker = Buffer.from('Attribut\0e VB', 'latin1')
+// Node.js searches for up to six bytes many times faster than for more.
+const sought = marker.subarray(-6)
+const before = marker.length - sought.length
+const zeroInSought = sought.indexOf(0)
+const maxModules = 200
+const maxMacroBytes = 1024 * 1024
+
+function* macroSources(bytes: Buffer): Iterable<Buffer> {
+  // Most text contains no zero byte. That search is many times faster than the search for the marker.
+  const zero = bytes.indexOf(0)
+  if (zero < 0) return
+  let count = 0
+  for (
+    let end = bytes.indexOf(sought, Math.max(0, zero - zeroInSought));
+    end >= 0;
+    end = bytes.indexOf(sought, end + sought.length)
+  ) {
+    const at = end - before
+    if (at < 0 || bytes.compare(marker, 0, marker.length, at, at + marker.length) !== 0) continue
+    if (++count > maxModules) return
+    // Before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
+    if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield unpack(bytes.subarray(at - 3))
+  }
+}
+
+function unpack(chunks: Buffer): Buffer {
+  const unpacked: number[] = []
+  for (let at = 0; at + 2 <= chunks.length && unpacked.length < maxMacroBytes; ) {
+    const header = chunks.readUInt16LE(at)
+    if (((header >> 12) & 7) !== 3) break
+    const end = Math.min(chunks.length, at + (header & 0xfff) + 3)
+    if (header & 0x8000) unpackChunk(chunks.subarray(at + 2, end), unpacked)
+    else unpacked.push(...chunks.subarray(at + 2, end))
+    at = end
+  }
+  return Buffer.from(unpacked)
+}
+
+function unpackChunk(chunk: Buffer, unpacked: number[]): void {
+  const start = unpacked.length
+  for (let at = 0; at < chunk.length; ) {
+    const flags = chunk[at++] as number
+    for (let bit = 0; bit < 8 && at < chunk.length; bit++) {
+      if (!((flags >> bit) & 1)) {
+        unpacked.push(chunk[at++] as number)
+        continue
+      }
+      if (at + 2 > chunk.length) return
+      const token = chunk.readUInt16LE(at)
+      at += 2
+      // The number of unpacked bytes decides how many of the 16 bits are the distance.
+      const distanceBits = Math.max(4, Math.ceil(Math.log2(Math.max(1, unpacked.length - start))))
+      const length = (token & (0xffff >> distanceBits)) + 3
+      const from = unpacked.length - (token >> (16 - distanceBits)) - 1
+      if (from < start) return
+      for (let copied = 0; copied < length; copied++) unpacked.push(unpacked[from + copied] as number)
+    }
+  }
+}
+
+/** Signature of the first macro in an Office document that `find` matches. */
+export function findInMacros(bytes: Buffer, find: FindInText): string | undefined {
+  for (const macro of macroSources(bytes)) {
+    const signature = find(macro, true)
+    if (signature !== undefined) return signature
+  }
+  return undefined
 }

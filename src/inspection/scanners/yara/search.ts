@@ -3,7 +3,7 @@ import { type Visitor, Walk, WalkEnded, type WalkLimits, type WindowPlace } from
 import type { ScanVerdict } from '../verdict.js'
 import type { MatchRules } from './engine.js'
 import { nameTrick } from './rules.js'
-import { Seen } from './script-search.js'
+import { findInMacros, Seen } from './script-search.js'
 
 type Clean = Extract<ScanVerdict, { verdict: 'clean' }>
 
@@ -78,11 +78,6 @@ function throwIfFound(signature: string | undefined): void {
   if (signature !== undefined) throw new Found(signature)
 }
 
-/** Searches a small file that is not a container. */
-export function findIn(bytes: Buffer, find: MatchRules): string | undefined {
-  return find(bytes, true) ?? findInMacros(bytes, find)
-}
-
 const endBytes = 256 * 1024
 
 /** Script rules cost a few ms per MiB. They are applied to text, and to both ends of any other file. */
@@ -107,77 +102,4 @@ function looksLikeText(bytes: Buffer): boolean {
     }
   }
   return true
-}
-
-/**
- * Office documents contain the source code of macros in compressed form ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`,
- * compressed to these bytes.
- */
-const marker = Buffer.from('Attribut\0e VB', 'latin1')
-// Node.js searches for up to six bytes many times faster than for more.
-const sought = marker.subarray(-6)
-const before = marker.length - sought.length
-const zeroInSought = sought.indexOf(0)
-const maxModules = 200
-const maxMacroBytes = 1024 * 1024
-
-function* macroSources(bytes: Buffer): Iterable<Buffer> {
-  // Most text contains no zero byte, and that search is many times faster than the search for the marker.
-  const zero = bytes.indexOf(0)
-  if (zero < 0) return
-  let count = 0
-  for (
-    let end = bytes.indexOf(sought, Math.max(0, zero - zeroInSought));
-    end >= 0;
-    end = bytes.indexOf(sought, end + sought.length)
-  ) {
-    const at = end - before
-    if (at < 0 || bytes.compare(marker, 0, marker.length, at, at + marker.length) !== 0) continue
-    if (++count > maxModules) return
-    // Bytes before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
-    if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield unpack(bytes.subarray(at - 3))
-  }
-}
-
-function unpack(chunks: Buffer): Buffer {
-  const unpacked: number[] = []
-  for (let at = 0; at + 2 <= chunks.length && unpacked.length < maxMacroBytes; ) {
-    const header = chunks.readUInt16LE(at)
-    if (((header >> 12) & 7) !== 3) break
-    const end = Math.min(chunks.length, at + (header & 0xfff) + 3)
-    if (header & 0x8000) unpackChunk(chunks.subarray(at + 2, end), unpacked)
-    else unpacked.push(...chunks.subarray(at + 2, end))
-    at = end
-  }
-  return Buffer.from(unpacked)
-}
-
-function unpackChunk(chunk: Buffer, unpacked: number[]): void {
-  const start = unpacked.length
-  for (let at = 0; at < chunk.length; ) {
-    const flags = chunk[at++] as number
-    for (let bit = 0; bit < 8 && at < chunk.length; bit++) {
-      if (!((flags >> bit) & 1)) {
-        unpacked.push(chunk[at++] as number)
-        continue
-      }
-      if (at + 2 > chunk.length) return
-      const token = chunk.readUInt16LE(at)
-      at += 2
-      // The number of unpacked bytes determines how many of the 16 bits are the distance.
-      const distanceBits = Math.max(4, Math.ceil(Math.log2(Math.max(1, unpacked.length - start))))
-      const length = (token & (0xffff >> distanceBits)) + 3
-      const from = unpacked.length - (token >> (16 - distanceBits)) - 1
-      if (from < start) return
-      for (let copied = 0; copied < length; copied++) unpacked.push(unpacked[from + copied] as number)
-    }
-  }
-}
-
-function findInMacros(bytes: Buffer, find: MatchRules): string | undefined {
-  for (const macro of macroSources(bytes)) {
-    const signature = find(macro, true)
-    if (signature !== undefined) return signature
-  }
-  return undefined
 }

@@ -16,7 +16,8 @@ import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
 import { ScanWork } from './scan-work.js'
 import type { EngineFacts } from './scanning.js'
-import { findIn, Search } from './search.js'
+import { findIn } from './script-search.js'
+import { Search } from './search.js'
 
 export interface YaraOptions {
   /** Default: native if its binding loads, otherwise WebAssembly. */
