@@ -36,11 +36,6 @@ const features: Record<string, string[]> = {
 /** Files in features/ that connect the features with each other. */
 const wiring = ['features/services', 'features/resolvers', 'features/handlers']
 
-/** Imports of another feature's file that is neither a service nor types, each with its reason. */
-const exceptions: Record<string, string> = {
-  'features/files/upload.service -> features/contexts/storage-path': 'a context defines how its storage path is built',
-}
-
 interface Import {
   file: string
   target: string
@@ -96,9 +91,7 @@ describe('imports between folders', () => {
     const forbidden = between.filter(
       ({ file, target }) => !(features[featureOf(file)]?.includes(featureOf(target)) && /\.(service|types)$/.test(target)),
     )
-    const arrows = forbidden.map(({ file, target }) => `${file} -> ${target}`)
-    expect(arrows.filter((arrow) => !(arrow in exceptions))).toEqual([])
-    expect(Object.keys(exceptions).filter((arrow) => !arrows.includes(arrow))).toEqual([])
+    expect(forbidden.map(({ file, target }) => `${file} -> ${target}`)).toEqual([])
     // The list names no feature that does not exist, and no import that nothing uses.
     expect([...new Set([...sources.keys()].map(featureOf).filter(Boolean))].sort()).toEqual(Object.keys(features).sort())
     const unused = Object.entries(features).flatMap(([from, targets]) =>

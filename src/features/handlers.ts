@@ -177,10 +177,7 @@ const createRest = (parts: HandlerParts, schema: GraphQLSchema): ApplicationPart
   createRestHandler({
     schema,
     spool: parts.spool,
-    contextRules: async (actor, contextKey) => {
-      const context = await parts.services.contexts.findOnce(actor, contextKey)
-      return context?.status === 'active' ? context : undefined
-    },
+    contexts: parts.services.contexts,
     onError: createErrorLogger(parts, 'A REST request failed because of an internal error.'),
   })
 

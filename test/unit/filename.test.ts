@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import { getExtension } from '../../src/inspection/engine/inspect.js'
-import { cleanFilename } from '../../src/platform/text.js'
+import { cleanFilename } from '../../src/platform/spool/content.js'
 
 const kept: [string, string][] = [
   ['a.txt', 'a.txt'],

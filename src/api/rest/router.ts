@@ -7,14 +7,14 @@ import type { Spool } from '../../platform/spool/spool.js'
 import { nextPage, sendError, sendSuccess } from './envelope.js'
 import { loadOperations } from './operations.js'
 import { type Route, routes } from './routes.js'
-import { type ContextRules, readUpload } from './upload-form.js'
+import { type Contexts, readUpload } from './upload-form.js'
 import { coerceVariables, type RawValue, type RestRequest, readMembers, readQuery } from './variables.js'
 
 /** Dependencies of the REST handler. It knows the schema, but no feature. */
 export interface RestParts {
   schema: GraphQLSchema
   spool: Spool
-  contextRules: ContextRules
+  contexts: Contexts
   /** Called with unexpected errors. */
   onError(error: unknown, call: Call): void
 }

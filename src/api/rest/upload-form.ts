@@ -121,8 +121,9 @@ export class UploadForm {
       this.#pending.push(
         this.#options.getRules(value).then(
           (rules) => {
-            // Nothing is stored for an unknown context, so the rest of the body is not received.
-            this.#limit = Math.min((rules?.maxFileSizeMb ?? 0) * megabyte, this.#options.ceiling)
+            // Nothing is stored for an unknown or disabled context, so nothing more is received.
+            const maxMb = rules?.status === 'active' ? rules.maxFileSizeMb : 0
+            this.#limit = Math.min(maxMb * megabyte, this.#options.ceiling)
           },
           () => {},
         ),
@@ -158,19 +159,22 @@ export class UploadForm {
 
 interface UploadParts {
   spool: Spool
-  contextRules: ContextRules
+  contexts: Contexts
 }
 
 interface Rules {
+  status: 'active' | 'disabled'
   maxFileSizeMb: number
 }
 
-/** The rules of a context. Undefined if there is none, or if it accepts no files. */
-export type ContextRules = (actor: Actor, contextKey: string) => Promise<Rules | undefined>
+/** Finds the context of an upload. */
+export interface Contexts {
+  findOnce(actor: Actor, contextKey: string): Promise<Rules | undefined>
+}
 
 /** Receives the parts of an upload or a dry run, and releases them after `work`. */
 export async function readUpload<T>(
-  { spool, contextRules }: UploadParts,
+  { spool, contexts }: UploadParts,
   { request, response, call, operation }: RestRequest,
   actor: Actor,
   work: (raw: Map<string, RawValue>) => Promise<T>,
@@ -182,7 +186,7 @@ export async function readUpload<T>(
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
     fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
-    getRules: (contextKey) => contextRules(actor, contextKey),
+    getRules: (contextKey) => contexts.findOnce(actor, contextKey),
   })
   try {
     if (form.cut && !form.values.has('context')) throw uploads.largerThanAny()

@@ -10,7 +10,7 @@ import { blockReasons } from '../../platform/errors/block-reasons.js'
 import { conflict, type FieldError, notFound } from '../../platform/errors/errors.js'
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
-import { type ContextUsage, CreateContextInput, type FileContext, UpdateContextInput } from './context.types.js'
+import { type ContextUsage, CreateContextInput, type FileContext, placeholder, UpdateContextInput } from './context.types.js'
 import { type ContextRow, listVersions, toAudit, toUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
@@ -277,3 +277,13 @@ const omitUndefined = <Input extends object>(input: Input): Input =>
 const normalizeExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
+
+/** Folder of a context's new blobs: the tenant and the filled template. No part of it comes from the client of the upload. */
+export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
+  const values: Record<string, string> = {
+    context_key: at.contextKey,
+    year: String(at.createdAt.getUTCFullYear()),
+    month: String(at.createdAt.getUTCMonth() + 1).padStart(2, '0'),
+  }
+  return `${at.tenantId}/${at.template.replace(placeholder, (_, name: string) => values[name]!)}`
+}

@@ -4,7 +4,6 @@ import { AsNodeId, Node } from '../../api/graphql/node.js'
 import { pageType } from '../../api/graphql/page.js'
 import { Flag, Line, Metadata, NotNull, Optional, Prose, Rule, Whole } from '../../api/graphql/rules.js'
 import { JsonObjectScalar, LongScalar } from '../../api/graphql/scalars.js'
-import { findTemplateError } from './storage-path.js'
 
 export const ContextStatus = createEnum('ContextStatus', 'Status of a context, which decides if it accepts uploads.', {
   active: 'The context accepts uploads.',
@@ -205,4 +204,31 @@ export class UpdateContextInput {
   @NotNull()
   @Rule((value) => value === 'active' || value === 'disabled', 'must be active or disabled')
   status?: ContextStatus
+}
+
+/** A placeholder of a storage path template. */
+export const placeholder = /\{([^{}]*)\}/g
+const placeholders = new Set(['context_key', 'year', 'month'])
+
+/** Describes the error in a storage path template. Null if the template is valid. */
+export function findTemplateError(template: string): string | null {
+  if (template.length === 0 || Buffer.byteLength(template) > 255) return 'must have 1 to 255 bytes'
+  if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\\]/.test(template) || !template.isWellFormed())
+    return 'must not contain control characters or backslashes'
+  for (const [, name] of template.matchAll(placeholder))
+    if (!placeholders.has(name!)) return `contains the unknown placeholder {${name}}`
+  if (/[{}]/.test(template.replace(placeholder, ''))) return 'contains an unmatched brace'
+  // Reserved or discouraged in GCS object names, or interpreted by shells and browsers.
+  if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
+  if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
+    return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'
+  // The longest context key has 63 characters, and file systems limit the length of a name.
+  if (
+    template
+      .replace('{context_key}', 'k'.repeat(63))
+      .split('/')
+      .some((part) => Buffer.byteLength(part) > 200)
+  )
+    return 'must not have segments of more than 200 bytes'
+  return null
 }

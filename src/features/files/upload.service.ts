@@ -12,13 +12,12 @@ import { AssayError, conflict, notFound, rejected, storageUnavailable } from '..
 import { faultPoint } from '../../platform/fault-points.js'
 import { idTime, newId } from '../../platform/ids.js'
 import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
+import { cleanFilename } from '../../platform/spool/content.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import { traced } from '../../platform/telemetry/tracing.js'
-import { cleanFilename } from '../../platform/text.js'
 import { megabyte } from '../../platform/units.js'
-import type { FileContextService } from '../contexts/context.service.js'
+import { blobFolder, type FileContextService } from '../contexts/context.service.js'
 import type { FileContext } from '../contexts/context.types.js'
-import { blobFolder } from '../contexts/storage-path.js'
 import { type File, fromStoredResponse, toFile } from './file.types.js'
 
 // Maximum number of attempts. The rules of a context may change during an upload, and the reservation of a path may expire if the store is

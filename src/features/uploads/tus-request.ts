@@ -5,7 +5,7 @@ import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json
 import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
-import { cleanFilename } from '../../platform/text.js'
+import { cleanFilename } from '../../platform/spool/content.js'
 import { UploadFileArgs } from '../files/file.types.js'
 
 export const tusVersion = '1.0.0'

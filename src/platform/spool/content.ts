@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { badUserInput } from '../errors/errors.js'
+import { invisibleCharacters } from '../text.js'
 
 /** The bytes of one upload, in memory or in a temporary file. The creator of the content disposes of it. */
 export interface Content {
@@ -80,6 +81,37 @@ export class IncomingFile {
     this.#isReceived = true
     return this.#receive(limit)
   }
+}
+
+const maxNameBytes = 255
+
+/** Returns the last path segment in NFC, with at most 255 bytes and without control and invisible characters. */
+export function cleanFilename(name: string): string {
+  const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
+  // Normalize last. A removed character may have separated a letter from its accent.
+  const clean = segment
+    .replace(invisibleCharacters, '')
+    .replace(/[\p{Cc}\u2028\u2029\ufffd]/gu, '')
+    .normalize('NFC')
+    .trim()
+  if (clean === '' || clean === '.' || clean === '..') throw badUserInput([{ field: 'file', message: 'must have a file name' }])
+  return truncateName(clean)
+}
+
+// Shorten the stem, because the extension selects the checks.
+function truncateName(name: string): string {
+  if (Buffer.byteLength(name) <= maxNameBytes) return name
+  const dot = name.lastIndexOf('.')
+  const extension = dot > 0 && Buffer.byteLength(name.slice(dot)) <= 64 ? name.slice(dot) : ''
+  const maxStemBytes = maxNameBytes - Buffer.byteLength(extension)
+  let stem = ''
+  let bytes = 0
+  for (const character of extension ? name.slice(0, dot) : name) {
+    bytes += Buffer.byteLength(character)
+    if (bytes > maxStemBytes) break
+    stem += character
+  }
+  return (stem + extension).trimEnd()
 }
 
 const maxBytesInMemory = 256 * 1024
