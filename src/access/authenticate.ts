@@ -188,15 +188,15 @@ export interface KeyUse {
 
 const everyMs = 5_000
 
-/** Collects `last_used_at` of API keys and writes it every few seconds, not for each call. */
+/** Collects `last_used_at` of API keys and writes it every few seconds instead of at each call. */
 export class LastUsed {
   #uses = new Map<string, number>()
-  /** Uses of the last write, until the next one: a value that was read from the database in the meantime does not include them. */
+  /** Uses of the previous write, kept until the next one, because values read from the database in the meantime may not include them. */
   #written = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  /** `write` keeps what is later than what is stored: `… set last_used_at = greatest(last_used_at, at) from unnest(…)`. */
+  /** `write` stores the later of the stored and the new time: `… set last_used_at = greatest(last_used_at, at) from unnest(…)`. */
   readonly #write: (uses: KeyUse[]) => Promise<void>
   readonly #onError: ((error: Error) => void) | undefined
 
@@ -213,7 +213,7 @@ export class LastUsed {
     this.#uses.set(apiKeyId, now())
   }
 
-  /** The later one of the stored use and of a use in this replica that may not be written yet. */
+  /** Returns the later of the stored use and a use in this replica that may not be written yet. */
   latest(apiKeyId: string, kept: Date | null): Date | null {
     const at = this.#uses.get(apiKeyId) ?? this.#written.get(apiKeyId) ?? 0
     return at > (kept?.getTime() ?? 0) ? new Date(at) : kept

@@ -6,7 +6,7 @@ interface Pending {
   counter: ProcessCounter
   key: string
   window: number
-  /** Counted in this process and not yet reported. */
+  /** Counts of this process that are not reported yet. */
   unreported: number
   /** Sum of all replicas at the last exchange, including this one. */
   shared: number
@@ -70,7 +70,7 @@ export class SharedCounts {
   }
 
   async #tell(batch: Pending[]): Promise<void> {
-    // Rows are locked in the order of their keys, so that two replicas cannot deadlock.
+    // Lock rows in the order of their keys, so that two replicas cannot deadlock.
     const rows = batch
       .filter((entry) => entry.unreported !== 0 && this.#entries.get(getId(entry)) === entry)
       .map((entry) => ({ entry, id: getId(entry), points: entry.unreported, start: entry.window * entry.counter.seconds }))
@@ -80,7 +80,7 @@ export class SharedCounts {
     for (const { entry, id, points, start } of rows) {
       entry.unreported -= points
       const sum = shared.get(id)
-      // The table has a later window, because another clock is ahead: our counts belong to a finished window.
+      // The table already has a later window, because another clock is ahead. Our counts belong to a finished window.
       if (sum === undefined || sum.start !== start) continue
       const others = sum.points - entry.shared - points
       entry.shared = sum.points

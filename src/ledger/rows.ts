@@ -36,7 +36,7 @@ type UsageDelta = { tenant_id: string; api_key_id: string | null; context_id: st
   Record<UsageColumn, number>
 >
 
-/** The counts that an entry adds. `at`: time of its call. Two rows if its file is of another hour. */
+/** Counts that an entry adds. `at`: time of its call. Returns two rows if its file belongs to another hour. */
 export function toUsageDeltas({ call, blocked, upload, deletion, download }: Entry, at: Date): UsageDelta[] {
   const rows: UsageDelta[] = []
   const count = (
@@ -53,7 +53,7 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
   }
   if (call) count(call, at, { [`${call.operation}_${call.status}`]: 1 })
   if (blocked) count(blocked, at, { [blocked.reason]: 1 })
-  // The time of the file's row decides, so that a recount of the rows results in the same hours.
+  // The time in the file's row is decisive, so that a recount of the rows yields the same hours.
   if (upload)
     count({ ...upload.file, apiKeyId: toApiKeyId(upload.actor.id) }, upload.file.createdAt, {
       files_uploaded: 1,
@@ -76,7 +76,7 @@ export function toUsageDeltas({ call, blocked, upload, deletion, download }: Ent
 /** Only API keys have counters: actions of users are not calls. */
 const toApiKeyId = (id: string): string | null => (id.startsWith('key_') ? id : null)
 
-/** One row for each tenant, key, context and hour of a group. */
+/** One row for each tenant, key, context and hour in a group. */
 export function sumDeltas(deltas: UsageDelta[]): UsageDelta[] {
   const sums = new Map<string, UsageDelta>()
   for (const delta of deltas) {

@@ -11,7 +11,7 @@ export const currentTime = (): Date => new Date(now())
 export const startOfHour = (time: Date): Date => new Date(Math.floor(time.getTime() / 3_600_000) * 3_600_000)
 export const startOfDay = (time: Date): Date => new Date(Math.floor(time.getTime() / 86_400_000) * 86_400_000)
 
-/** Reads the time of the database. Returns how far the clock of this machine is ahead, and the uncertainty of that value. */
+/** Reads the time of the database. Returns how far this machine's clock is ahead, and the uncertainty of that value. */
 export async function synchronizeClock(database: Queries): Promise<{ aheadMs: number; uncertainMs: number }> {
   const requestedAt = performance.now()
   const { rows } = await database.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms', [])

@@ -278,7 +278,7 @@ const normalizeExtensions = (given: string[]): string[] => [
   ...new Set(given.map((extension) => extension.replace(/^\./, '').toLowerCase())),
 ]
 
-/** Folder of a context's new blobs: the tenant and the filled template. No part of it comes from the client of the upload. */
+/** Returns the folder for a context's new blobs: the tenant and the completed template. No part of it comes from the uploading client. */
 export function blobFolder(at: { tenantId: string; contextKey: string; template: string; createdAt: Date }): string {
   const values: Record<string, string> = {
     context_key: at.contextKey,

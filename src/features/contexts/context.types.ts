@@ -218,7 +218,7 @@ export function findTemplateError(template: string): string | null {
   for (const [, name] of template.matchAll(placeholder))
     if (!placeholders.has(name!)) return `contains the unknown placeholder {${name}}`
   if (/[{}]/.test(template.replace(placeholder, ''))) return 'contains an unmatched brace'
-  // Reserved or discouraged in GCS object names, or interpreted by shells and browsers.
+  // Reserved or discouraged in GCS object names, or special characters in shells and browsers.
   if (/[#?*[\]:"<>|]/.test(template)) return 'must not contain # ? * [ ] : " < > |'
   if (template.split('/').some((part) => part === '' || part === '.' || part === '..' || part.trim() !== part))
     return 'must not begin or end with "/", and must not contain empty, "." or ".." segments'

@@ -88,7 +88,7 @@ const maxNameBytes = 255
 /** Returns the last path segment in NFC, with at most 255 bytes and without control and invisible characters. */
 export function cleanFilename(name: string): string {
   const segment = name.toWellFormed().split(/[/\\]/).at(-1)!
-  // Normalize last. A removed character may have separated a letter from its accent.
+  // Normalize last, because a removed character may have separated a letter from its accent.
   const clean = segment
     .replace(invisibleCharacters, '')
     .replace(/[\p{Cc}\u2028\u2029\ufffd]/gu, '')

@@ -201,7 +201,7 @@ export function countNonTextControls(bytes: Buffer): number {
   return count
 }
 
-/** Checks CSV as text. Any cells open in a spreadsheet. */
+/** Checks CSV as text, because spreadsheets open any cells. */
 export const readCsv: FormatReader = async (source, limits) => {
   const verdict = await readText(source, limits)
   const sign = textSign(source)
@@ -209,7 +209,7 @@ export const readCsv: FormatReader = async (source, limits) => {
   return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet takes for formulas'] }
 }
 
-// A sign before a letter or a bracket is not a number.
+// A plus or minus sign before a letter or a bracket does not belong to a number.
 const formula = /[\r\n,;\t|][ ]*"?(?:=[^=,;\t|"\s]|@[A-Za-z]|[+-][A-Za-z(@=])/
 
 function hasFormulas(source: RandomAccessSource, { bom, encoding }: TextSign, limits: ReaderLimits): boolean {

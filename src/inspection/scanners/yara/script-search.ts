@@ -189,7 +189,10 @@ function occursAt(bytes: Buffer, at: number, { lower, upper }: Sought): boolean 
 /** Searches a small file that is not a container. */
 export const findIn = (bytes: Buffer, find: FindInText): string | undefined => find(bytes, true) ?? findInMacros(bytes, find)
 
-/** Office documents contain the sources of macros in a compressed form ([MS-OVBA], 2.4.1). Each module begins with `Attribute VB_…`, compressed to this. */
+/**
+ * Office documents contain the source code of macros in compressed form ([MS-OVBA], 2.4.1). Each module starts with `Attribute VB_…`,
+ * compressed to these bytes.
+ */
 const marker = Buffer.from('Attribut\0e VB', 'latin1')
 // Node.js searches for up to six bytes many times faster than for more.
 const sought = marker.subarray(-6)
@@ -199,7 +202,7 @@ const maxModules = 200
 const maxMacroBytes = 1024 * 1024
 
 function* macroSources(bytes: Buffer): Iterable<Buffer> {
-  // Most text contains no zero byte. That search is many times faster than the search for the marker.
+  // Most text contains no zero byte, and that search is many times faster than the search for the marker.
   const zero = bytes.indexOf(0)
   if (zero < 0) return
   let count = 0
@@ -211,7 +214,7 @@ function* macroSources(bytes: Buffer): Iterable<Buffer> {
     const at = end - before
     if (at < 0 || bytes.compare(marker, 0, marker.length, at, at + marker.length) !== 0) continue
     if (++count > maxModules) return
-    // Before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
+    // Bytes before the marker: 1 for the container, the header of the first chunk (two bytes), and the flags of its first eight tokens.
     if (at >= 4 && bytes[at - 4] === 1 && bytes[at - 1] === 0) yield unpack(bytes.subarray(at - 3))
   }
 }
@@ -241,7 +244,7 @@ function unpackChunk(chunk: Buffer, unpacked: number[]): void {
       if (at + 2 > chunk.length) return
       const token = chunk.readUInt16LE(at)
       at += 2
-      // The number of unpacked bytes decides how many of the 16 bits are the distance.
+      // The number of unpacked bytes determines how many of the 16 bits are the distance.
       const distanceBits = Math.max(4, Math.ceil(Math.log2(Math.max(1, unpacked.length - start))))
       const length = (token & (0xffff >> distanceBits)) + 3
       const from = unpacked.length - (token >> (16 - distanceBits)) - 1
