@@ -7,6 +7,8 @@ export interface CommandContext {
   config: Config
   database: Database
   services: Services
+  /** Prints a line to standard error. */
+  print: (message: string) => void
 }
 
 export type OptionValues = Record<string, string | boolean | undefined>

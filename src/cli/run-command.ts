@@ -65,5 +65,5 @@ export async function runCommand(
     () => openServices({ config, database, databaseUrl: opened.directUrl, logger, serviceEvents: new EventEmitter() }),
     (opened) => opened.close(),
   )
-  return command.run({ config, database, services }, values)
+  return command.run({ config, database, services, print }, values)
 }

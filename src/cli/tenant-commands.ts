@@ -3,6 +3,7 @@ import { toSingleLine } from '../platform/text.js'
 import { type Command, UsageError } from './command.js'
 
 const text = { type: 'string' } as const
+const progressMs = 5_000
 
 export const tenantCommands: Record<string, Command> = {
   'tenant create': {
@@ -69,8 +70,16 @@ export const tenantCommands: Record<string, Command> = {
     usage: 'tenant delete --tenant TEN --name NAME (the name confirms the deletion)',
     options: { tenant: text, name: text },
     required: ['tenant', 'name'],
-    run: async ({ services }, values) => {
-      const { tenantId, files } = await services.tenants.delete(String(values.tenant), String(values.name))
+    run: async ({ services, print }, values) => {
+      const began = performance.now()
+      const timer = setInterval(() => {
+        const { files, rows } = services.tenants.deletion.progress
+        const seconds = Math.round((performance.now() - began) / 1000)
+        print(`Deleted ${files} files and ${rows} other rows in ${seconds} s.`)
+      }, progressMs)
+      const { tenantId, files } = await services.tenants
+        .delete(String(values.tenant), String(values.name))
+        .finally(() => clearInterval(timer))
       return { result: { tenant_id: tenantId, deleted: true, files } }
     },
   },

@@ -48,7 +48,8 @@ test('deletes a tenant with many files in batches, with all references, and its 
     `SELECT count(*)::int AS blobs, count(DISTINCT xmin::text)::int AS commits FROM blob_garbage WHERE starts_with(blob_path, $1) AND due_at <= now()`,
     [tenant.tenantId],
   )
-  expect(garbage).toEqual({ blobs: 3_500, commits: 4 })
+  expect(garbage).toMatchObject({ blobs: 3_500 })
+  expect(garbage!.commits).toBeGreaterThan(1)
   expect(await traces(tenant.tenantId)).toEqual([])
   expect((await tenant.admin.get('/files')).status).toBe(401)
 })

@@ -268,7 +268,7 @@ describe('with a running service', () => {
   ])('reports the invalid arguments %j in one sentence', async (words, sentence) => {
     const attempt = async () => {
       const { command, values } = parseCommand(words)
-      await command.run({ config: world.config, database: world.database, services: world.app.services }, values)
+      await command.run({ config: world.config, database: world.database, services: world.app.services, print: () => {} }, values)
     }
     await expect(attempt()).rejects.toThrow(sentence)
   })

@@ -2,13 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { DatabaseError, Pool } from 'pg'
 import { announce } from '../../access/identity-listener.js'
 import type { Database } from '../../platform/db/client.js'
+import { distributedTables } from '../../platform/db/distribution.js'
 import { inTransaction } from '../../platform/db/transaction.js'
 
-const batchRows = 1000
+// A batch holds its locks for about this time, whatever the machine and the size of the rows.
+const batchMs = 150
+const batchRows = { first: 500, min: 50, max: 20_000 }
+// The database works for other tenants in between. Relative to the time of the batch.
+const pauseRatio = 0.5
 const maxPasses = 100
 const maxWaitMs = 30_000
 const foreignKeyViolation = '23503'
 const keyPrefix = 'tenant_deletion/'
+
+/** Numbers of rows that the current run has deleted so far. */
+export interface DeletionProgress {
+  files: number
+  rows: number
+}
 
 /**
  * Deletes a tenant and its data. The tenant is suspended first, so that its calls are rejected. Then its rows are deleted in batches,
@@ -17,10 +28,15 @@ const keyPrefix = 'tenant_deletion/'
  */
 export class TenantDeletion {
   readonly #pool: Pool
+  readonly #progress: DeletionProgress = { files: 0, rows: 0 }
   #stopped = false
 
   constructor({ pool }: Pick<Database, 'pool'>) {
     this.#pool = pool
+  }
+
+  get progress(): Readonly<DeletionProgress> {
+    return this.#progress
   }
 
   /** Suspends the tenant and stores the deletion. `finish` does the rest. */
@@ -82,34 +98,68 @@ export class TenantDeletion {
   }
 
   async #deleteRows(tenantId: string): Promise<void> {
-    await this.#inBatches(tenantId, deleteFiles('files'), [keyPrefix + tenantId])
-    await this.#inBatches(tenantId, deleteFiles('trash'), [keyPrefix + tenantId])
-    await this.#inBatches(tenantId, deleteParts)
-    for (const table of await this.#tables())
-      await this.#inBatches(
-        tenantId,
-        `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${batchRows}))`,
+    await this.#inBatches(tenantId, 'files', (range) => this.#deleteFiles('files', tenantId, range))
+    await this.#inBatches(tenantId, 'trash', (range) => this.#deleteFiles('trash', tenantId, range))
+    await this.#inBatches(tenantId, 'upload_parts', ({ where, values }) =>
+      this.#delete(deleteParts(where), [tenantId, ...values]),
+    )
+    for (const table of plainTables)
+      await this.#inBatches(tenantId, table, ({ where, values }) =>
+        this.#delete(`DELETE FROM ${table} WHERE tenant_id = $1${where}`, [tenantId, ...values]),
       )
   }
 
-  async #inBatches(tenantId: string, statement: string, values: unknown[] = []): Promise<void> {
-    while (!this.#stopped) {
+  async #delete(statement: string, values: unknown[]): Promise<void> {
+    this.#progress.rows += (await this.#pool.query(statement, values)).rowCount ?? 0
+  }
+
+  /** The transaction that deletes files also schedules the deletion of their blobs, and counts them. */
+  async #deleteFiles(table: 'files' | 'trash', tenantId: string, { where, values }: Range): Promise<void> {
+    const files = await inTransaction(this.#pool, async (client) => {
+      const { rowCount } = await client.query(deleteFiles(table, where), [tenantId, ...values])
+      // A statement of its own: in a distributed database, this table is on another node.
+      await client.query(
+        `UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + $2) WHERE key = $1`,
+        [keyPrefix + tenantId, rowCount],
+      )
+      return rowCount ?? 0
+    })
+    this.#progress.files += files
+  }
+
+  /**
+   * Deletes the tenant's rows of a table in the order of a column of its key. A batch begins where the last one ended, so that no scan
+   * reads deleted rows. The number of rows follows from the time of the last batch.
+   */
+  async #inBatches(tenantId: string, table: Table, deleteRange: (range: Range) => Promise<void>): Promise<void> {
+    const column = batchColumns[table]
+    let after: string | undefined
+    for (let rows = batchRows.first; !this.#stopped; ) {
       const began = performance.now()
-      const { rowCount } = await this.#pool.query(statement, [tenantId, ...values])
-      if ((rowCount ?? 0) < batchRows) return
-      // Other tenants get the same share of time.
-      await sleep(performance.now() - began)
+      const last = column === null ? undefined : await this.#endOfBatch(tenantId, { table, column, after, rows })
+      const values = [after, last].filter((bound) => bound !== undefined)
+      const lower = after === undefined ? '' : ` AND ${column} > $2`
+      const upper = last === undefined ? '' : ` AND ${column} <= $${values.length + 1}`
+      await deleteRange({ where: lower + upper, values })
+      if (last === undefined) return
+      after = last
+      const ms = performance.now() - began
+      rows = Math.round(Math.min(batchRows.max, Math.max(batchRows.min, rows * Math.min(2, batchMs / ms))))
+      await sleep(ms * pauseRatio)
     }
   }
 
-  /** Tables and partitions with a tenant id, referenced tables last. The sweep empties `blob_garbage`. */
-  async #tables(): Promise<string[]> {
-    const { rows } = await this.#pool.query<{ name: string }>(
-      `SELECT c.oid::regclass::text AS name FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
-       WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relname NOT IN ('tenants', 'blob_garbage', 'files', 'trash')
-       ORDER BY (SELECT count(*) FROM pg_constraint k WHERE k.confrelid = c.oid), 1`,
+  /** Undefined if at most `rows` rows are left. */
+  async #endOfBatch(
+    tenantId: string,
+    { table, column, after, rows: count }: { table: Table; column: string; after: string | undefined; rows: number },
+  ): Promise<string | undefined> {
+    const { rows } = await this.#pool.query<{ last: string }>(
+      `SELECT ${column}::text AS last FROM ${table} WHERE tenant_id = $1${after === undefined ? '' : ` AND ${column} > $2`}
+       ORDER BY ${column} OFFSET ${count} LIMIT 1`,
+      [tenantId, ...(after === undefined ? [] : [after])],
     )
-    return rows.map(({ name }) => name)
+    return rows[0]?.last
   }
 
   /** Waits at most 30 s for the end of all transactions that ran when the tenant's row was deleted. */
@@ -131,14 +181,62 @@ export class TenantDeletion {
   }
 }
 
-// The transaction that deletes the files also schedules the deletion of their blobs. Its row count is the number of files.
-const deleteFiles = (table: 'files' | 'trash') => `
-WITH deleted AS (DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE tenant_id = $1 LIMIT ${batchRows})) RETURNING tenant_id, blob_path),
-counted AS (UPDATE service_state SET updated_at = now(), value = jsonb_build_object('files', (value->>'files')::bigint + (SELECT count(*) FROM deleted))
-  WHERE key = $2)
-INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT tenant_id, blob_path, now() FROM deleted ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
+type Table = (typeof distributedTables)[number]
+
+/** A condition on the rows of a batch, and its values from $2 on. */
+interface Range {
+  where: string
+  values: string[]
+}
+
+/** The column after the tenant in the key of each table. Null: few rows, which are deleted together. The sweep empties `blob_garbage`. */
+const batchColumns: Record<Table, string | null> = {
+  files: 'file_id',
+  trash: 'file_id',
+  upload_parts: 'upload_id',
+  blob_garbage: null,
+  validation_reports: 'file_id',
+  journal: 'sequence',
+  call_logs: 'call_id',
+  audit_logs: 'audit_id',
+  usage_counters: 'subject',
+  usage_deltas: 'delta_id',
+  download_deltas: 'file_id',
+  holds: 'file_id',
+  quarantine: 'file_id',
+  rescan_queue: 'file_id',
+  storage_findings: 'blob_path',
+  spent_downloads: 'nonce',
+  resumable_uploads: 'upload_id',
+  // The key begins with the actor, who may have very many. Each batch sorts the keys.
+  idempotency_keys: 'key',
+  webhook_deliveries: 'webhook_id',
+  context_versions: 'context_id',
+  audit_counters: 'bucket',
+  journal_nodes: null,
+  file_groups: null,
+  file_totals: null,
+  pending_moves: null,
+  rescans: null,
+  log_shares: null,
+  upload_guards: null,
+  webhook_positions: null,
+  tenant_heads: null,
+}
+
+// Rows of reference tables are deleted with the tenant's own row. tenant_heads is last: it is the lock of the tenant.
+const plainTables = [
+  ...distributedTables.filter((table) => !['files', 'trash', 'upload_parts', 'blob_garbage', 'tenant_heads'].includes(table)),
+  'tenant_heads' as const,
+]
+
+// The row count is the number of files.
+const deleteFiles = (table: 'files' | 'trash', where: string) => `
+WITH deleted AS (DELETE FROM ${table} WHERE tenant_id = $1${where} RETURNING blob_path)
+INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM deleted
+ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`
 
 // Schedules the deletion of the received parts of unfinished uploads.
-const deleteParts = `
-WITH deleted AS (DELETE FROM upload_parts WHERE ctid = ANY (ARRAY(SELECT ctid FROM upload_parts WHERE tenant_id = $1 LIMIT ${batchRows})) RETURNING blob_path)
+const deleteParts = (where: string) => `
+WITH deleted AS (DELETE FROM upload_parts WHERE tenant_id = $1${where} RETURNING blob_path)
 UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND blob_path IN (SELECT blob_path FROM deleted)`
