@@ -76,7 +76,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     const id = await this.#locked(async (client) => {
       const lifetime = leaked ? 0 : lifetimeSeconds
       await client.query(
-        `update signing_keys set retired_at = coalesce(retired_at, now()), expires_at = now() + make_interval(secs => $2::float8)
+        `update signing_keys set retired_at = least(retired_at, now()), expires_at = now() + make_interval(secs => $2::float8)
          where purpose = $1 and (retired_at is null or $3)`,
         [purpose, lifetime, leaked],
       )

@@ -13,6 +13,7 @@ import { ReservedPaths } from '../ledger/reserved-paths.js'
 import { startClockSync, synchronizeClock } from '../platform/clock.js'
 import type { Config } from '../platform/config/config.js'
 import type { Database } from '../platform/db/client.js'
+import { hasCitus } from '../platform/db/distribution.js'
 import { openStorage } from '../platform/storage/index.js'
 import { loadApiKey, writeKeyUses } from './api-keys/api-key.lookup.js'
 import { ApiKeyService } from './api-keys/api-key.service.js'
@@ -79,9 +80,14 @@ async function openBase(parts: ServiceParts) {
   const onError = (error: unknown) => logger.warn({ err: error }, 'A background task failed. The service retries it.')
   const fold = new Fold(database.writes, onError)
   const journal = new JournalService(database)
-  const ledger = new Ledger(database, { fold, events: serviceEvents })
+  const isDistributed = await hasCitus(pool)
+  const ledger = new Ledger(database, {
+    fold,
+    isOneTenantPerGroup: isDistributed,
+    events: serviceEvents,
+  })
   serviceEvents.on('journaled', (tenantId) => journal.committed(tenantId))
-  const paths = new ReservedPaths(database.writes)
+  const paths = new ReservedPaths(database.writes, { isOneTenantPerCommit: isDistributed })
   const masterKey = await openMasterKey({
     masterKey: config.masterKey,
     previous: [...config.previousMasterKeys],

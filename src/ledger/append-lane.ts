@@ -17,6 +17,8 @@ import { sumDeltas, toCallRow, toDatabaseJson, toUsageDeltas } from './rows.js'
 
 const maxLockAttempts = 10
 const maxConcurrentGroups = 2
+// Groups of one tenant are smaller. The ledger's pool has connections left for moves.
+const maxConcurrentOfOneTenant = 5
 
 /**
  * Commits entries that only append rows. Entries of any tenants share one statement and one commit, without a lock. Entries that
@@ -28,6 +30,7 @@ export class AppendLane {
   readonly #maxGroup: number
   readonly #maxWaiting: number
   readonly #onWritten: (group: Waiting[]) => Promise<void>
+  readonly #isOneTenantPerGroup: boolean
   #waiting: Waiting[] = []
 
   constructor(parts: {
@@ -35,15 +38,18 @@ export class AppendLane {
     maxGroup: number
     maxWaiting: number
     onWritten: (group: Waiting[]) => Promise<void>
+    /** In a distributed database, so that a commit changes one node and needs no two-phase commit. */
+    isOneTenantPerGroup?: boolean
   }) {
     this.#pool = parts.pool
+    this.#isOneTenantPerGroup = parts.isOneTenantPerGroup ?? false
     this.#maxGroup = parts.maxGroup
     this.#maxWaiting = parts.maxWaiting
     this.#onWritten = parts.onWritten
     this.scheduler = new CommitScheduler({
-      maxConcurrent: maxConcurrentGroups,
+      maxConcurrent: parts.isOneTenantPerGroup ? maxConcurrentOfOneTenant : maxConcurrentGroups,
       hasEntries: () => this.#waiting.length > 0,
-      commitNext: () => this.#commit(this.#waiting.splice(0, this.#maxGroup)),
+      commitNext: () => this.#commit(this.#takeGroup()),
     })
   }
 
@@ -59,6 +65,17 @@ export class AppendLane {
     if (this.#waiting.length < this.#maxWaiting) this.#waiting.push(waiting)
     else waiting.reject(overloaded('The service is overloaded. Retry later.'))
     this.scheduler.wake()
+  }
+
+  #takeGroup(): Waiting[] {
+    if (!this.#isOneTenantPerGroup) return this.#waiting.splice(0, this.#maxGroup)
+    const tenantId = getTenantId(this.#waiting[0]!.entry)
+    const group: Waiting[] = []
+    const others: Waiting[] = []
+    for (const waiting of this.#waiting)
+      (group.length < this.#maxGroup && getTenantId(waiting.entry) === tenantId ? group : others).push(waiting)
+    this.#waiting = others
+    return group
   }
 
   async #commit(group: Waiting[]): Promise<void> {
@@ -94,6 +111,9 @@ export class AppendLane {
       }
   }
 }
+
+const getTenantId = ({ call, blocked, download }: Entry): string | undefined =>
+  call?.tenantId ?? blocked?.tenantId ?? download?.tenantId
 
 const counts = usageColumns.join(', ')
 

@@ -1,4 +1,4 @@
-import type { Pool } from 'pg'
+import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { inTransaction } from '../platform/db/transaction.js'
 import { deltaBuckets, usageColumns } from './counters.js'
@@ -17,24 +17,26 @@ const sums = usageColumns.map((column) => `coalesce(sum(d.${column}), 0) AS ${co
 const counts = usageColumns.join(', ')
 const additions = usageColumns.map((column) => `${column} = u.${column} + excluded.${column}`).join(', ')
 
-// Locks the tenant against other folds and its deletion. Returns no row if the tenant is locked or deleted.
-const ownTenant = `mine AS MATERIALIZED (SELECT 1 FROM tenants WHERE tenant_id = $1 AND pg_try_advisory_xact_lock(${foldLockSpace}, hashtext($1)) FOR KEY SHARE SKIP LOCKED)`
-const isFoldable = `(EXISTS (SELECT FROM mine) OR NOT EXISTS (SELECT FROM tenants WHERE tenant_id = $1))`
+// Locks tenants against other folds. Each lock is a statement of its own, because Citus locks no row of a reference table in a statement
+// that changes rows of another table.
+const lockFolds = `SELECT tenant_id FROM unnest($1::text[]) AS asked(tenant_id) WHERE pg_try_advisory_xact_lock(${foldLockSpace}, hashtext(tenant_id))`
+// A tenant whose deletion has begun to delete its row is skipped.
+const lockTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1) FOR KEY SHARE SKIP LOCKED'
+const existingTenants = 'SELECT tenant_id FROM tenants WHERE tenant_id = ANY ($1)'
 
-// One statement deletes and counts, so that a crash neither loses nor repeats a delta. A distributed database stores all rows of a tenant
-// on one node.
-const foldUsage = `WITH ${ownTenant},
-deltas AS (DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 AND ${isFoldable} LIMIT ${rowsPerStatement}) RETURNING *),
+// One statement deletes and counts, so that a crash neither loses nor repeats a delta.
+const foldUsage = `WITH deltas AS (
+  DELETE FROM usage_deltas WHERE tenant_id = $1 AND delta_id IN (SELECT delta_id FROM usage_deltas WHERE tenant_id = $1 LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (
   INSERT INTO usage_counters AS u (tenant_id, subject, grain, bucket, ${counts})
-  SELECT $1, s.subject, g.grain, g.bucket, ${sums} FROM deltas d CROSS JOIN mine ${deltaBuckets} WHERE s.subject IS NOT NULL
+  SELECT $1, s.subject, g.grain, g.bucket, ${sums} FROM deltas d ${deltaBuckets} WHERE s.subject IS NOT NULL
   GROUP BY 2, 3, 4 ORDER BY 2, 3, 4
   ON CONFLICT (tenant_id, subject, grain, bucket) DO UPDATE SET ${additions})
 SELECT count(*) AS folded FROM deltas`
 
-// Downloads of deleted files are discarded. Files are locked in the same order as in moves.
-const foldDownloads = `WITH ${ownTenant},
-deltas AS (DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 AND ${isFoldable} LIMIT ${rowsPerStatement}) RETURNING *),
+// Downloads of deleted files are discarded. Files are locked in the same order as by moves.
+const foldDownloads = `WITH deltas AS (
+  DELETE FROM download_deltas WHERE tenant_id = $1 AND (file_id, delta_id) IN (SELECT file_id, delta_id FROM download_deltas WHERE tenant_id = $1 LIMIT ${rowsPerStatement}) RETURNING *),
 counted AS (SELECT file_id, sum(times) AS times, max(last_at) AS last_at FROM deltas GROUP BY file_id),
 locked AS (SELECT c.* FROM files f JOIN counted c ON c.file_id = f.file_id WHERE f.tenant_id = $1 ORDER BY f.file_id FOR NO KEY UPDATE OF f),
 kept AS (UPDATE files f SET download_count = f.download_count + l.times, last_downloaded_at = greatest(f.last_downloaded_at, l.last_at)
@@ -121,20 +123,7 @@ export class Fold {
 
   /** Folds in one transaction, because a commit per tenant would take longer than the fold. */
   async #fold(tenants: string[]): Promise<void> {
-    await inTransaction(this.#pool, async (client) => {
-      const fold = async (name: string, text: string, tenantId: string) => {
-        for (;;) {
-          const { rows } = await client.query<{ folded: number }>({ name, text, values: [tenantId] })
-          if (Number(rows[0]!.folded) < rowsPerStatement) return
-        }
-      }
-      const { rows } = await client.query<{ tenant_id: string }>(tenantsWithDownloads, [tenants])
-      const downloads = new Set(rows.map((row) => row.tenant_id))
-      for (const tenantId of tenants) {
-        await fold('fold-usage', foldUsage, tenantId)
-        if (downloads.has(tenantId)) await fold('fold-downloads', foldDownloads, tenantId)
-      }
-    })
+    await inTransaction(this.#pool, (client) => foldTenants(client, tenants))
   }
 
   async #withDeltas(): Promise<string[]> {
@@ -142,5 +131,33 @@ export class Fold {
       'SELECT tenant_id FROM usage_deltas UNION SELECT tenant_id FROM download_deltas',
     )
     return rows.map((row) => row.tenant_id)
+  }
+}
+
+/** Folds the tenants that no other transaction folds or deletes, in the transaction of `client`. Discards the deltas of deleted tenants. */
+async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
+  const select = async (text: string, ids: readonly string[]) => {
+    const { rows } = await client.query<{ tenant_id: string }>(text, [ids])
+    return new Set(rows.map((row) => row.tenant_id))
+  }
+  const free = [...(await select(lockFolds, tenants))]
+  const locked = await select(lockTenants, free)
+  const existing = locked.size === free.length ? locked : await select(existingTenants, free)
+  const downloads = await select(tenantsWithDownloads, free)
+  for (const tenantId of free) {
+    if (locked.has(tenantId)) {
+      await foldAll(client, { name: 'fold-usage', text: foldUsage, values: [tenantId] })
+      if (downloads.has(tenantId)) await foldAll(client, { name: 'fold-downloads', text: foldDownloads, values: [tenantId] })
+    } else if (!existing.has(tenantId)) {
+      await client.query('DELETE FROM usage_deltas WHERE tenant_id = $1', [tenantId])
+      await client.query('DELETE FROM download_deltas WHERE tenant_id = $1', [tenantId])
+    }
+  }
+}
+
+async function foldAll(client: ClientBase, statement: QueryConfig): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ folded: number }>(statement)
+    if (Number(rows[0]!.folded) < rowsPerStatement) return
   }
 }

@@ -4,7 +4,7 @@ import { canonicalJson } from '@assay/proofs'
 import type { Pool } from 'pg'
 import type { Actor } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
-import { isLeaseFree, keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
+import { keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
 import type { IdempotentAnswer } from './entry.js'
 import { StaleWriteError } from './rejections.js'
@@ -118,7 +118,7 @@ export class IdempotencyService {
             ON CONFLICT (tenant_id, actor_id, key) DO UPDATE
               SET operation = excluded.operation, request_hash = excluded.request_hash, response = NULL,
                 lease_token = excluded.lease_token, leased_until = excluded.leased_until, created_at = excluded.created_at
-              WHERE i.created_at < now() - make_interval(hours => $6) OR (i.response IS NULL AND i.${isLeaseFree})
+              WHERE i.created_at AT TIME ZONE 'UTC' < excluded.created_at AT TIME ZONE 'UTC' - make_interval(hours => $6) OR (i.response IS NULL AND i.leased_until <= excluded.created_at)
             RETURNING true AS taken, request_hash, response)
           SELECT * FROM taken
           UNION ALL

@@ -31,6 +31,8 @@ interface Emitter {
 interface LedgerOptions {
   maxGroup?: number
   maxWaiting?: number
+  /** In a distributed database: each commit of appended rows has rows of one tenant. */
+  isOneTenantPerGroup?: boolean
   fold?: Pick<Fold, 'note'>
   events?: Emitter
 }
@@ -61,12 +63,18 @@ export class Ledger {
 
   constructor(
     { writes, prisma }: Pick<Database, 'writes' | 'prisma'>,
-    { maxGroup = 512, maxWaiting = 20_000, fold, events }: LedgerOptions = {},
+    { maxGroup = 512, maxWaiting = 20_000, isOneTenantPerGroup = false, fold, events }: LedgerOptions = {},
   ) {
     this.#prisma = prisma
     this.#fold = fold
     this.#events = events
-    this.#appends = new AppendLane({ pool: writes, maxGroup, maxWaiting, onWritten: (group) => this.#settle(group, []) })
+    this.#appends = new AppendLane({
+      pool: writes,
+      maxGroup,
+      maxWaiting,
+      isOneTenantPerGroup,
+      onWritten: (group) => this.#settle(group, []),
+    })
     this.#moves = new MoveLane({
       pool: writes,
       maxGroup,

@@ -51,7 +51,7 @@ WITH gone AS (DELETE FROM ${table} t WHERE t.tenant_id = $1 AND ${where}
     AND NOT EXISTS (SELECT FROM holds h WHERE h.tenant_id = $1 AND h.file_id = t.file_id) RETURNING t.file_id, t.context_id, t.uploaded_by, t.content_type, t.original_filename, t.size_bytes, t.blob_path),
 ${sources[table].others}
 reports AS (DELETE FROM validation_reports r USING gone g WHERE r.tenant_id = $1 AND r.file_id = g.file_id),
-garbage AS (INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()),
+garbage AS (INSERT INTO blob_garbage (tenant_id, blob_path, due_at) SELECT $1, blob_path, now() FROM gone ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at),
 freed AS (SELECT context_id, sum(size_bytes)::bigint AS bytes, count(*)::int * ${sources[table].files} AS files FROM gone GROUP BY context_id),
 totals AS (UPDATE file_totals t SET files = t.files - f.files, bytes = t.bytes - f.bytes FROM freed f WHERE t.tenant_id = $1 AND t.context_id = f.context_id),
 head AS (UPDATE tenant_heads h SET files = h.files - f.files, bytes = h.bytes - f.bytes

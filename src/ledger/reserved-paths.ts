@@ -34,9 +34,11 @@ export class ReservedPaths {
   readonly #stocks = new LRUCache<string, Stock>({ max: maxFolders })
   readonly #journal: Batcher<{ tenantId: string; paths: string[] }, unknown>
 
-  constructor(pool: Pool) {
+  /** `isOneTenantPerCommit`: in a distributed database, so that a commit changes one node and needs no two-phase commit. */
+  constructor(pool: Pool, { isOneTenantPerCommit = false } = {}) {
     this.#pool = pool
     this.#journal = new Batcher({
+      groupOf: ({ tenantId }) => (isOneTenantPerCommit ? tenantId : ''),
       run: async (batch) => {
         await pool.query({
           name: 'reserve-paths',

@@ -3,23 +3,21 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
-import { routes } from '../../src/api/rest/routes.js'
 import { LogStartTimes } from '../../src/features/maintenance/log-start-times.js'
 import { OrphanedUploads } from '../../src/features/maintenance/orphaned-uploads.js'
 import { dropExpired, dropOldHours } from '../../src/features/maintenance/retention.js'
 import { Sweeper } from '../../src/features/maintenance/sweeper.js'
+import { RescanQueue } from '../../src/features/rescan/rescan-queue.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
-import { distribute, distributedTables, referenceTables } from '../../src/platform/db/distribution.js'
+import { distribute } from '../../src/platform/db/distribute.js'
+import { distributedTables, localTables, referenceTables } from '../../src/platform/db/distribution.js'
 import { runExpiry } from '../support/life.js'
-import { quarantinedFile } from '../support/quarantined.js'
 import { describeWhere } from '../support/real-parts.js'
-import { Tus } from '../support/tus.js'
-import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
 import { type TestTenant, World } from '../support/world.js'
+import { callEverything, deleteTenant, sendEvents } from './all-calls.js'
+import { rejectedStatements } from './rejected-statements.js'
 
 const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-
-const nowhere = 'http://127.0.0.1:9/nowhere'
 
 /** Statements that read across tenants without locks, with reasons. Obsolete entries must be removed. */
 const acrossTenants: Record<string, RegExp> = {
@@ -31,11 +29,22 @@ const acrossTenants: Record<string, RegExp> = {
   'rescans find files of all tenants': /^SELECT q\.tenant_id, q\.context_id, q\.attempts > 0 AS is_retry/,
   'new signatures find the tenants whose files could not be scanned':
     /^SELECT DISTINCT tenant_id FROM rescan_queue WHERE attempts/,
+  'new signatures find the tenants whose contexts need a rescan': /^SELECT DISTINCT t\.tenant_id FROM file_totals t JOIN/,
   'as are walks that are through': /^SELECT w\.tenant_id, w\.context_id FROM rescans w WHERE w\.walked/,
   'rescans in progress alternate between contexts': /^SELECT tenant_id, context_id FROM rescans WHERE NOT walked/,
+  'an unavailable scanner pauses the rescans of all tenants': /^SELECT DISTINCT tenant_id FROM rescans WHERE finished_at/,
   'the metrics count rescans and quarantined files': /^SELECT \(SELECT count\(\*\) FROM rescans/,
   'the reconciler goes through all rows in the order of their paths':
     /^SELECT \* FROM \(\(SELECT blob_path, .* WHERE \(tenant_id, blob_path\) > /,
+  'verify recounts each tenant that has rows': /^SELECT tenant_id FROM tenant_heads UNION SELECT/,
+  'verify recomputes the journal of each tenant': /^SELECT tenant_id FROM tenant_heads ORDER BY tenant_id$/,
+  'the command line lists tenants with their bytes': /^SELECT t\.tenant_id .* FROM tenant_heads h JOIN tenants t/s,
+}
+
+/** Statements that insert rows of several tenants on one PostgreSQL. In a distributed database, each has rows of one tenant. */
+const groupsOfTenants: Record<string, RegExp> = {
+  'calls of all tenants share a commit': /^WITH calls AS \(\s*INSERT INTO call_logs/,
+  'as do reserved paths': /^INSERT INTO blob_garbage .* FROM unnest\(\$1::text\[\], \$2::text\[\]\) AS reserved/,
 }
 
 let world: World
@@ -58,111 +67,31 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Calls every route with valid data. */
-async function callEverything(): Promise<string[]> {
-  const { admin } = tenant
-  await tenant.context('notes', { scan_for_viruses: false })
-  await tenant.context('spare')
-  const key = await tenant.key(['upload'])
-  const files: string[] = []
-  for (const name of ['a.txt', 'b.txt', 'c.txt'])
-    files.push((await admin.upload('notes', name, `text of ${name}`, { headers: { 'idempotency-key': name } })).body.data.file_id)
-  await admin.upload('notes', 'a.exe', 'MZ')
-  const webhook = (await admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
-  const tus = new Tus(admin)
-  const upload = await tus.begin('notes', 'd.txt', 4)
-  // The second part is merged with the first.
-  for (const at of [0, 1]) await tus.patch(upload, at, 'x')
-  const values: Record<string, string> = {
-    file_id: files[0]!,
-    api_key_id: key.id,
-    context_key: 'spare',
-    entity_type: 'file',
-    entity_id: files[0]!,
-    webhook_id: webhook,
-    call_id: (await admin.get('/stats/logs?operation=upload&page_size=1')).body.data.data[0].call_id,
-    share_id: (await admin.post('/log/share', {})).body.data.share_id,
-  }
-  const infected: Record<string, string> = {}
-  for (const name of ['POST /quarantine/{file_id}/release', 'DELETE /quarantine/{file_id}'])
-    infected[name] = await quarantinedFile(world, tenant, 'notes')
-  await tenant.context('binned', { scan_for_viruses: false })
-  await admin.patch('/contexts/binned/policy', { trash_days: 1, retention_days: 1 })
-  for (const name of ['POST /trash/{file_id}/restore', 'DELETE /trash/{file_id}', 'left in the trash']) {
-    infected[name] = (await admin.upload('binned', 'bin.txt', name)).body.data.file_id
-    await admin.delete(`/files/${infected[name]}`)
-  }
-  await admin.upload('binned', 'old.txt', 'old')
-  const bodies: Record<string, unknown> = {
-    'POST /contexts/{context_key}/preview': { max_file_size_mb: 1 },
-    'POST /quarantine/{file_id}/release': { reason: 'A false alarm.' },
-    'PUT /files/{file_id}/hold': { reason: 'A case.' },
-    'POST /api-keys': { name: 'Another', scopes: ['metadata'] },
-    'POST /contexts': { context_key: 'more', display_name: 'More', allowed_extensions: ['txt'], max_file_size_mb: 1 },
-    'PATCH /contexts/{context_key}': { display_name: 'Other' },
-    'PATCH /contexts/{context_key}/policy': { accept_unscanned: true },
-    'POST /files/delete': { file_ids: [files[1]] },
-    'PATCH /tenant': { name: 'Other' },
-    'POST /webhooks': { url: nowhere },
-    'PATCH /webhooks/{webhook_id}': { description: 'Other' },
-    'POST /webhooks/{webhook_id}/replay': { from_sequence: 1 },
-  }
-  const form = () => {
-    const body = new FormData()
-    body.append('context', 'notes')
-    body.append('file', new Blob(['more']), 'e.txt')
-    return body
-  }
-  const last = [
-    'POST /api-keys/{api_key_id}/disable',
-    'POST /api-keys/{api_key_id}/enable',
-    'DELETE /webhooks/{webhook_id}',
-    'DELETE /contexts/{context_key}',
-    'DELETE /files/{file_id}',
-    'POST /api-keys/{api_key_id}/revoke',
-  ]
-  const order = [...routes].sort((a, b) => last.indexOf(`${a.method} ${a.path}`) - last.indexOf(`${b.method} ${b.path}`))
-  const failed: string[] = []
-  for (const { method, path, body } of order) {
-    const name = `${method} ${path}`
-    const filled = path.replaceAll(
-      /\{(\w+)\}/g,
-      (_all, value: string) => (value === 'file_id' && infected[name]) || (values[value] ?? value),
-    )
-    for (const more of method === 'GET' ? ['', '?page=2&page_size=1'] : ['']) {
-      const { status } = await admin.rest(method, filled + more, body === 'multipart' ? form() : bodies[name])
-      if (status >= 400 && more === '') failed.push(`${name}: ${status}`)
-    }
-  }
-  for (const log of ['/stats/logs/export', '/audit-logs/export']) await admin.get(log)
-  const auditor = world.as((await admin.post('/log/share', {})).body.data.token)
-  for (const path of ['checkpoint', 'key', 'tile/0/000.p/1', 'tile/1/000.p/1', 'tile/entries/000.p/1'])
-    await auditor.get(`/log/${path}`)
-  for (const filter of ['context=notes', 'sort=size_bytes', 'name_prefix=a', `uploaded_by=${key.id}`])
-    await admin.get(`/files?${filter}`)
-  await admin.graphql(
-    '{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } mySessions { id } }',
+/** Tables by kind, and the volatility of functions. If a name has several functions, the strictest one counts. */
+async function getRules() {
+  const { rows } = await world.database.pool.query<{ name: string; level: string }>(
+    `SELECT proname AS name, max(provolatile::text) AS level FROM pg_proc WHERE provolatile <> 'i' GROUP BY 1`,
   )
-  return failed
+  const volatility = Object.fromEntries(rows.map(({ name, level }) => [name, level]))
+  return { distributed: distributedTables, reference: referenceTables, local: localTables, volatility }
 }
 
-/** One event is delivered, and the next is rejected. */
-async function sendEvents(): Promise<void> {
-  const receiver = await WebhookReceiver.open()
-  receiver.reply = (received, response, nth) => replyWith(nth === 1 ? 204 : 500)(received, response, nth)
-  const { body } = await tenant.admin.post('/webhooks', { url: receiver.url, types: ['file.*'] })
-  world.app.services.webhookSender.start()
-  await appendEvents(world, tenant.tenantId, [{}, {}])
-  const failing = async () => (await tenant.admin.get(`/webhooks/${body.data.webhook_id}`)).body.data.failing_since
-  while ((await failing()) === null) await new Promise((resolve) => setTimeout(resolve, 20))
-  await receiver.close()
+interface Found {
+  statement: string
+  found: string[]
+}
+
+/** Runs the parser in a process of its own. */
+async function findingsIn(parts: { statements: string[]; functions: object[] }): Promise<Found[]> {
+  const input = JSON.stringify({ ...parts, ...(await getRules()) })
+  return JSON.parse(execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }))
 }
 
 test('every table is distributed by tenant or replicated to every node, and its keys begin with the tenant', async () => {
   const tables = await world.database.pool.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> '_prisma_migrations' ORDER BY 1`,
   )
-  expect(tables.rows.map(({ name }) => name)).toEqual([...distributedTables, ...referenceTables].sort())
+  expect(tables.rows.map(({ name }) => name)).toEqual([...distributedTables, ...referenceTables, ...localTables].sort())
   const keys = await world.database.pool.query<{ key: string }>(
     `SELECT i.indexrelid::regclass::text AS key FROM pg_index i WHERE i.indisunique AND i.indrelid = ANY ($1::regclass[])
      AND (SELECT attname FROM pg_attribute WHERE attrelid = i.indrelid AND attnum = i.indkey[0]) <> 'tenant_id'`,
@@ -173,25 +102,52 @@ test('every table is distributed by tenant or replicated to every node, and its 
 
 test('a migration without the extension distributes nothing and reports it', async () => {
   const client = await world.database.dedicated('distribute')
-  await expect(distribute(client)).rejects.toThrow(/^The database has no extension citus, /)
+  await expect(distribute(client, () => {})).rejects.toThrow(/^The database has no extension citus, /)
   await client.end()
+})
+
+describeWhere(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
+  'the statement check',
+  () => {
+    let findings: Found[]
+    const cases = Object.entries(rejectedStatements).map(([name, each], index) => ({ ...each, name, place: `case_${index}` }))
+    beforeAll(async () => {
+      const statements = cases.flatMap(({ statement, place }) => (statement ? [`/* ${place} */ ${statement}`] : []))
+      const functions = cases.flatMap(({ definition, place }) =>
+        definition ? [{ name: `/* ${place} */`, language: 'plpgsql', definition, body: '' }] : [],
+      )
+      findings = await findingsIn({ statements, functions })
+    })
+
+    test.each(cases)('reports $name', ({ place, finding }) => {
+      const own = findings.filter(({ statement }) => statement.startsWith(`/* ${place} */`))
+      expect(own.flatMap(({ found }) => found)).toContain(finding)
+    })
+  },
+)
+
+test('the schema has no triggers, because a trigger of a distributed table cannot run statements', async () => {
+  const { rows } = await world.database.pool.query('SELECT tgname FROM pg_trigger WHERE NOT tgisinternal')
+  expect(rows).toEqual([])
 })
 
 describeWhere(existsSync(here('node_modules')), 'their parser is not installed (npm ci --prefix test/deploy)')(
   'the statements of the service',
   () => {
-    let findings: { statement: string; found: string[] }[]
+    let findings: Found[]
     beforeAll(async () => {
-      expect(await callEverything()).toEqual([])
+      expect(await callEverything(world, tenant)).toEqual([])
       const { services } = world.app
       await new Sweeper(world.database.pool, services.storage).sweep()
       await services.fold.run({ everyTenant: true })
       await services.idempotency.sweep(() => true)
       await services.resumableUploads.sweep(() => true)
       await services.signIns.sweep()
-      await sendEvents()
+      await sendEvents(world, tenant)
       await services.webhookDeliveries.sweep()
-      await services.tenants.deletion.finishAll()
+      await deleteTenant(world)
+      await services.tenants.list()
+      await new RescanQueue(world.database.pool).pauseAll()
       const { pool } = world.database
       await pool.query(
         `UPDATE files SET created_at = now() - interval '2 days' WHERE tenant_id = $1 AND original_filename = 'old.txt'`,
@@ -213,26 +169,25 @@ describeWhere(existsSync(here('node_modules')), 'their parser is not installed (
          WHERE p.pronamespace = 'public'::regnamespace AND l.lanname IN ('sql', 'plpgsql')`,
       )
       expect(functions.length).toBeGreaterThan(0)
-      const input = JSON.stringify({ statements: [...statements], functions, distributed: distributedTables })
-      findings = JSON.parse(
-        execFileSync(process.execPath, [here('statements.mjs')], { input, encoding: 'utf8', maxBuffer: 32 << 20 }),
-      )
+      findings = await findingsIn({ statements: [...statements], functions })
     }, 120_000)
 
-    const isListed = (list: Record<string, RegExp>, { statement }: { statement: string }) =>
+    const isListed = (list: Record<string, RegExp>, { statement }: Found) =>
       Object.values(list).some((known) => known.test(statement.trim()))
 
-    test('statements name one tenant for distributed tables, also in functions, except the listed ones', () => {
-      expect(findings.filter((each) => !isListed(acrossTenants, each))).toEqual([])
+    test('name one tenant for distributed tables and use no expression that Citus rejects, also in functions', () => {
+      const exceptions = { ...acrossTenants, ...groupsOfTenants }
+      expect(findings.filter((each) => !isListed(exceptions, each))).toEqual([])
     })
 
-    test('statements change and lock rows of one tenant only', () => {
-      const changing = findings.filter((each) => each.found.some((what) => !what.startsWith('reads ')))
-      expect(changing).toEqual([])
+    test('only read if they are listed as reads of several tenants', () => {
+      const isRead = (what: string) => what.startsWith('reads ') || what.startsWith('names the tenant ')
+      const listed = findings.filter((each) => isListed(acrossTenants, each))
+      expect(listed.filter(({ found }) => !found.every(isRead))).toEqual([])
     })
 
-    test('every statement that is listed as an exception needs the exception', () => {
-      const unused = Object.entries(acrossTenants).filter(
+    test('are listed as exceptions only if needed', () => {
+      const unused = Object.entries({ ...acrossTenants, ...groupsOfTenants }).filter(
         ([, known]) => !findings.some(({ statement }) => known.test(statement.trim())),
       )
       expect(unused).toEqual([])

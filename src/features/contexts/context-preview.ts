@@ -101,7 +101,7 @@ WITH judged AS NOT MATERIALIZED (
     WHEN traits & $10 <> 0 AND (size_bytes > 0 OR traits & $10 <> ${trait.blank}) THEN 'undecided'
     ELSE 'kept' END AS verdict
   FROM (SELECT f.file_id, f.original_filename, f.size_bytes, ${extension} AS extension, coalesce(f.traits, (
-      SELECT report_traits(r.report) FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id ORDER BY r.validated_at DESC LIMIT 1),
+      SELECT report_traits(r.report) FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id ORDER BY r.validated_at DESC LIMIT 1),
       ${trait.blank | trait.damage | trait.policy | trait.unscanned})::int AS traits
     FROM files f WHERE f.tenant_id = $1 AND f.context_id = $2) f),
 counts AS MATERIALIZED (SELECT verdict, count(*) AS files FROM judged GROUP BY verdict)

@@ -111,7 +111,7 @@ export class FileContextService {
           c.reject_encrypted_files AS "rejectEncryptedFiles", c.reject_active_content AS "rejectActiveContent", c.accept_unscanned AS "acceptUnscanned",
           c.retention_days AS "retentionDays", c.trash_days AS "trashDays", c.rescan, c.rules_version AS "rulesVersion",
           c.storage_quota_mb AS "storageQuotaMb", c.status, c.metadata, c.created_at AS "createdAt", c.updated_at AS "updatedAt", t.bytes AS "storageUsedBytes"
-        FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+        FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_key = $2`,
       values: [actor.tenantId, contextKey],
     })
@@ -145,9 +145,9 @@ export class FileContextService {
          greatest(0, c.storage_quota_mb * ${megabyte}::bigint - coalesce(t.bytes, 0))::bigint AS "remainingBytes", coalesce(u.files_uploaded, 0)::bigint AS "filesUploaded",
          coalesce(${blockReasons.map((reason) => `u.${reason}`).join(' + ')}, 0)::bigint AS "filesBlocked",
          coalesce(u.upload_success + u.upload_failure + u.download_success + u.download_failure + u.metadata_success + u.metadata_failure + u.delete_success + u.delete_failure, 0)::bigint AS calls
-       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
        LEFT JOIN LATERAL (SELECT ${usageColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')}
-         FROM ${currentUsage} u WHERE u.tenant_id = c.tenant_id AND u.subject = c.context_id AND u.grain = 'total') u ON true
+         FROM ${currentUsage} u WHERE u.tenant_id = $1 AND u.subject = c.context_id AND u.grain = 'total') u ON true
        WHERE c.tenant_id = $1 AND c.context_id = ANY($2)`,
       [tenantId, contextIds],
     )

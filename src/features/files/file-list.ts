@@ -98,9 +98,16 @@ export const fileColumns = `${immutableColumns}, 'sha256:' || f.checksum AS chec
 
 export const contextJoin = 'JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id'
 
-/** Joins the context, and the downloads that are not folded yet. */
-export const fileJoins = `${contextJoin}
-  LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = f.tenant_id AND d.file_id = f.file_id) d ON true`
+/**
+ * Joins the context, and the downloads that are not folded yet. `tenant` is a parameter of the statement, because Citus cannot derive the
+ * tenant from a limited subquery.
+ */
+export const fileJoins = (tenant: string): string => `${contextJoin}
+  LEFT JOIN LATERAL (SELECT sum(times) AS times, max(last_at) AS last_at FROM download_deltas d WHERE d.tenant_id = ${tenant} AND d.file_id = f.file_id) d ON true`
+
+/** Joins the files of a subquery `ids`. The limit makes PostgreSQL look up each file. Otherwise it may read all files of the tenant. */
+export const filesOfIds = (tenant: string): string =>
+  `CROSS JOIN LATERAL (SELECT * FROM files f WHERE f.tenant_id = ${tenant} AND f.file_id = ids.file_id LIMIT 1) f`
 
 // More rows than any page or connection reads. It is a literal, so that the planner knows it whatever the parameter is.
 const maxRows = 101
@@ -202,6 +209,7 @@ function selectRows(filter: FileFilter, values: unknown[], { limit, untilId, ski
     ...(isDirect && { columns: 'f.*' }),
   })
   const page = `(SELECT * FROM (${ids}) found LIMIT $${values.push(limit)})`
-  const rows = isDirect ? `${page} f` : `${page} ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id`
-  return `${rows} ${fileJoins} ORDER BY f.file_id DESC`
+  const tenant = `$${values.push(filter.tenantId)}`
+  const rows = isDirect ? `${page} f` : `${page} ids ${filesOfIds(tenant)}`
+  return `${rows} ${fileJoins(tenant)} ORDER BY f.file_id DESC`
 }

@@ -30,7 +30,7 @@ export class FileLookup<Found extends StoredFile> {
 
   /** Finds files with all their metadata. This takes PostgreSQL 1.5 times as long. */
   static complete = (database: Queries) =>
-    new FileLookup<File & StoredColumns>(database, { name: 'complete-files-by-id', columns: fileColumns, joins: fileJoins })
+    new FileLookup<File & StoredColumns>(database, { name: 'complete-files-by-id', columns: fileColumns, joins: fileJoins('$1') })
 
   /** Finds files with the fields that a download or a deletion needs. */
   static basic = (database: Queries) =>

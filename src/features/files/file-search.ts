@@ -4,7 +4,7 @@ import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
 import { firstIdAt } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
-import { countStatement, type FileFilter, fileColumns, fileJoins, filesInOrder, selectGroups } from './file-list.js'
+import { countStatement, type FileFilter, fileColumns, fileJoins, filesInOrder, filesOfIds, selectGroups } from './file-list.js'
 
 /** Filters and order of a list of files. */
 export interface Search extends FileFilter {
@@ -56,9 +56,10 @@ export class FileSearch {
       await this.#rejectTooMany(search)
       ids = `SELECT f.* FROM ${gathered(search, values)} WHERE ${[inWindow(search.window, values), ...within].join(' AND ')}`
     }
+    const tenant = `$${values.push(search.tenantId)}`
     const found = await this.#database.query<File>(
       `SELECT ${fileColumns} FROM (SELECT f.* FROM (${ids}) f ORDER BY ${order} LIMIT ${rows}) ids
-       JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id ${fileJoins} ORDER BY ${order}`,
+       ${filesOfIds(tenant)} ${fileJoins(tenant)} ORDER BY ${order}`,
       values,
     )
     return fromEnd ? found.rows.reverse() : found.rows
@@ -157,7 +158,7 @@ function beginsWith(prefix: string | null, values: unknown[]): string {
 function gathered(search: Search, values: unknown[]): string {
   if (search.namePrefix === null) {
     const ids = filesInOrder(search, values, { where: [inWindow(search.window, values)], limit: maxSortedFiles + 1 })
-    return `(SELECT ${columns} FROM (${ids}) ids JOIN files f ON f.tenant_id = ids.tenant_id AND f.file_id = ids.file_id) f`
+    return `(SELECT ${columns} FROM (${ids}) ids ${filesOfIds(`$${values.push(search.tenantId)}`)}) f`
   }
   const where = `${isInGroup(search, values)} AND ${beginsWith(search.namePrefix, values)}`
   return `(SELECT f.* FROM ${selectGroups(search, values)} g CROSS JOIN LATERAL (

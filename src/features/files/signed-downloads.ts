@@ -102,12 +102,12 @@ export class DownloadAborter {
     this.#asking = true
     try {
       const all = [...this.#watched]
-      const { rows } = await this.#pool.query<{ place: number }>(
-        `SELECT w.place::int FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS w(tenant_id, file_id, place)
-           JOIN quarantine q ON q.tenant_id = w.tenant_id AND q.file_id = w.file_id`,
+      const { rows } = await this.#pool.query<{ id: string }>(
+        `SELECT tenant_id || '/' || file_id AS id FROM quarantine WHERE tenant_id = ANY ($1) AND file_id = ANY ($2)`,
         [all.map(({ tenantId }) => tenantId), all.map(({ fileId }) => fileId)],
       )
-      for (const { place } of rows) all[place - 1]!.cut()
+      const quarantined = new Set(rows.map(({ id }) => id))
+      for (const { tenantId, fileId, cut } of all) if (quarantined.has(`${tenantId}/${fileId}`)) cut()
     } catch {
       // The database is unavailable. The next check finds what this one missed.
     } finally {

@@ -21,7 +21,7 @@ const held: DatedList = {
   alias: 'h',
   moment: 'held_at',
   columns,
-  rows: `FROM holds h JOIN files f ON f.tenant_id = h.tenant_id AND f.file_id = h.file_id
+  rows: `FROM holds h JOIN files f ON f.tenant_id = $1 AND f.file_id = h.file_id
     WHERE h.tenant_id = $1 AND ($2::text[] IS NULL OR f.context_id = ANY ($2))`,
 }
 
@@ -88,7 +88,7 @@ async function lockFile(tx: Transaction, actor: Actor, fileId: string): Promise<
   if (!isId('file', fileId)) throw notFound('file', fileId)
   const [file] = await tx.$queryRaw<HeldFile[]>`
     SELECT f.original_filename, c.context_key, h.reason FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id
-      LEFT JOIN holds h ON h.tenant_id = f.tenant_id AND h.file_id = f.file_id
+      LEFT JOIN holds h ON h.tenant_id = ${actor.tenantId} AND h.file_id = f.file_id
     WHERE f.tenant_id = ${actor.tenantId} AND f.file_id = ${fileId}`
   if (!file) throw notFound('file', fileId)
   return file

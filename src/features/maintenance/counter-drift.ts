@@ -3,14 +3,33 @@ import { currentUsage, startOfStoredHours, usageColumns } from '../../ledger/cou
 import { currentTime } from '../../platform/clock.js'
 import { inTransactionOn, readOnlySnapshot } from '../../platform/db/transaction.js'
 
+interface Horizons {
+  callsSince: Date | null
+  auditsSince?: Date | null
+}
+
 /**
- * Returns the number of counters that differ from a recount of their rows: files, calls and audit entries, of one tenant or, with null, of
- * all tenants. Only rows from `callsSince` and `auditsSince` on are recounted, because retention has deleted the earlier ones.
+ * Number of counters that differ from a recount of their rows: files, calls and audit entries, of one tenant or, with null, of all.
+ * Rows from `callsSince` and `auditsSince` on are recounted. Retention has deleted the earlier ones. Each tenant is read in one snapshot.
+ * No counter depends on rows of two tenants, so several snapshots give the same result as one.
  */
 export async function counterDrift(
   client: ClientBase,
-  { tenantId, callsSince, auditsSince = null }: { tenantId: string | null; callsSince: Date | null; auditsSince?: Date | null },
+  { tenantId, ...horizons }: Horizons & { tenantId: string | null },
 ): Promise<number> {
+  if (tenantId !== null) return countDrift(client, tenantId, horizons)
+  const { rows } = await client.query<{ tenant_id: string }>(tenantsWithRows)
+  let drift = 0
+  for (const row of rows) drift += await countDrift(client, row.tenant_id, horizons)
+  return drift
+}
+
+// Includes rows that the deletion of a tenant has left behind.
+const tenantsWithRows = ['tenant_heads', 'files', 'trash', 'file_totals', 'usage_counters', 'audit_counters']
+  .map((table) => `SELECT tenant_id FROM ${table}`)
+  .join(' UNION ')
+
+async function countDrift(client: ClientBase, tenantId: string, { callsSince, auditsSince = null }: Horizons): Promise<number> {
   let drift = 0
   const count = async (statement: string, values: unknown[]) => {
     drift += Number((await client.query<{ drift: number }>(statement, values)).rows[0]!.drift)
@@ -37,31 +56,31 @@ export const heldFiles = `(SELECT tenant_id, context_id, 1 AS files, size_bytes 
 const filesStatement = `
 WITH counted AS (
   SELECT tenant_id, coalesce(context_id, '') AS context_id, sum(files) AS files, sum(size_bytes) AS bytes
-  FROM ${heldFiles} f WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
+  FROM ${heldFiles} f WHERE tenant_id = $1 GROUP BY tenant_id, ROLLUP (context_id)),
 kept AS (SELECT * FROM (SELECT * FROM file_totals UNION ALL SELECT tenant_id, '', files, bytes FROM tenant_heads) t
-  WHERE $1::text IS NULL OR tenant_id = $1)
+  WHERE tenant_id = $1)
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, context_id)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0) OR coalesce(c.bytes, 0) <> coalesce(k.bytes, 0)`
 
 // Number of files for each combination of context, uploader and type.
 const groupsStatement = `
 SELECT count(*) AS drift FROM (
-  SELECT tenant_id, context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY 1, 2, 3, 4) c
-FULL JOIN (SELECT * FROM file_groups WHERE $1::text IS NULL OR tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
+  SELECT tenant_id, context_id, uploaded_by, content_type, count(*) AS files FROM files WHERE tenant_id = $1 GROUP BY 1, 2, 3, 4) c
+FULL JOIN (SELECT * FROM file_groups WHERE tenant_id = $1) k USING (tenant_id, context_id, uploaded_by, content_type)
 WHERE coalesce(c.files, 0) <> coalesce(k.files, 0)`
 
 // Compares `quarantined_at` of files with the rows of the quarantine.
 const quarantineStatement = `
-SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND ($1::text IS NULL OR tenant_id = $1)) f
-FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE $1::text IS NULL OR tenant_id = $1) q USING (tenant_id, file_id)
+SELECT count(*) AS drift FROM (SELECT tenant_id, file_id FROM files WHERE quarantined_at IS NOT NULL AND tenant_id = $1) f
+FULL JOIN (SELECT tenant_id, file_id FROM quarantine WHERE tenant_id = $1) q USING (tenant_id, file_id)
 WHERE f.tenant_id IS NULL OR q.tenant_id IS NULL`
 
 // Uploaded minus deleted files must equal the stored files.
 const uploadsStatement = `
 SELECT count(*) AS drift FROM tenant_heads t LEFT JOIN (
   SELECT tenant_id, sum(files_uploaded - files_deleted) AS files, sum(bytes_uploaded - bytes_deleted) AS bytes FROM ${currentUsage} u
-  WHERE subject = '' AND grain = 'total' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id) u USING (tenant_id)
-WHERE ($1::text IS NULL OR t.tenant_id = $1) AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
+  WHERE subject = '' AND grain = 'total' AND tenant_id = $1 GROUP BY tenant_id) u USING (tenant_id)
+WHERE t.tenant_id = $1 AND (coalesce(u.files, 0) <> t.files OR coalesce(u.bytes, 0) <> t.bytes)`
 
 // Different weights, so that errors do not cancel each other out.
 const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).join(' + ')
@@ -70,10 +89,10 @@ const all = usageColumns.map((column, place) => `${column} * ${2 * place + 3}`).
 // that are not folded yet.
 const sumsStatement = `
 SELECT count(*) AS drift FROM (
-  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
+  SELECT 1 FROM usage_counters WHERE grain IN ('hour', 'day') AND bucket >= $2 AND tenant_id = $1 GROUP BY tenant_id, subject, date_trunc('day', bucket, 'UTC')
   HAVING sum(${all}) FILTER (WHERE grain = 'hour') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'day')
   UNION ALL
-  SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND ($1::text IS NULL OR tenant_id = $1) GROUP BY tenant_id, subject
+  SELECT 1 FROM usage_counters WHERE grain IN ('day', 'total') AND tenant_id = $1 GROUP BY tenant_id, subject
   HAVING sum(${all}) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(${all}) FILTER (WHERE grain = 'total')) d`
 
 /** Counters of the logged calls. */
@@ -87,24 +106,24 @@ const counted = callColumns
 
 /** Logged calls from $2 on, by hour, for a tenant and for each key. */
 export const loggedCalls = `(SELECT tenant_id, coalesce(api_key_id, '') AS subject, date_trunc('hour', created_at, 'UTC') AS bucket, ${counted}
-  FROM call_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2
+  FROM call_logs WHERE tenant_id = $1 AND created_at >= $2
   GROUP BY tenant_id, date_trunc('hour', created_at, 'UTC'), GROUPING SETS ((api_key_id), ()))`
 
 const callsStatement = `
 WITH kept AS (SELECT tenant_id, subject, bucket, ${callColumns.map((column) => `sum(${column}) AS ${column}`).join(', ')} FROM ${currentUsage} u
-  WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND ($1::text IS NULL OR tenant_id = $1) GROUP BY 1, 2, 3)
+  WHERE grain = 'hour' AND bucket >= $2 AND subject NOT LIKE 'ctx_%' AND tenant_id = $1 GROUP BY 1, 2, 3)
 SELECT count(*) AS drift FROM ${loggedCalls} r FULL JOIN kept k USING (tenant_id, subject, bucket)
 WHERE ${callColumns.map((column) => `coalesce(r.${column}, 0) <> coalesce(k.${column}, 0)`).join(' OR ')}`
 
 const auditStatement = `
 WITH counted AS (
   SELECT tenant_id, audit_type, action, date_trunc('day', created_at, 'UTC') AS bucket, count(*) AS entries
-  FROM audit_logs WHERE ($1::text IS NULL OR tenant_id = $1) AND created_at >= $2 GROUP BY 1, 2, 3, 4),
-kept AS (SELECT * FROM audit_counters WHERE grain = 'day' AND bucket >= $2 AND ($1::text IS NULL OR tenant_id = $1))
+  FROM audit_logs WHERE tenant_id = $1 AND created_at >= $2 GROUP BY 1, 2, 3, 4),
+kept AS (SELECT * FROM audit_counters WHERE grain = 'day' AND bucket >= $2 AND tenant_id = $1)
 SELECT count(*) AS drift FROM counted c FULL JOIN kept k USING (tenant_id, audit_type, action, bucket)
 WHERE coalesce(c.entries, 0) <> coalesce(k.entries, 0)`
 
 const auditSumsStatement = `
 SELECT count(*) AS drift FROM (
-  SELECT tenant_id FROM audit_counters WHERE $1::text IS NULL OR tenant_id = $1 GROUP BY tenant_id, audit_type, action
+  SELECT tenant_id FROM audit_counters WHERE tenant_id = $1 GROUP BY tenant_id, audit_type, action
   HAVING sum(entries) FILTER (WHERE grain = 'day') IS DISTINCT FROM sum(entries) FILTER (WHERE grain = 'total')) d`

@@ -29,10 +29,10 @@ export async function journalDrift(
   client: ClientBase,
   { tenantId, whole }: { tenantId: string | null; whole: boolean },
 ): Promise<number> {
-  const { rows } = await client.query<{ tenant_id: string }>(
-    'SELECT tenant_id FROM tenant_heads WHERE $1::text IS NULL OR tenant_id = $1 ORDER BY 1',
-    [tenantId],
-  )
+  const { rows } =
+    tenantId === null
+      ? await client.query<{ tenant_id: string }>('SELECT tenant_id FROM tenant_heads ORDER BY tenant_id')
+      : { rows: [{ tenant_id: tenantId }] }
   let drift = 0
   for (const { tenant_id } of rows) {
     const check = async () => {

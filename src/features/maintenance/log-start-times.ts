@@ -43,7 +43,7 @@ export class LogStartTimes {
   async announce(): Promise<void> {
     const { rows } = await this.#pool.query<{ value: Dropped }>(
       `INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_object('calls', $2::text, 'audits', $3::text), now())
-       ON CONFLICT (key) DO UPDATE SET updated_at = now(),
+       ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at,
          value = jsonb_build_object('calls', greatest(s.value->>'calls', $2::text), 'audits', greatest(s.value->>'audits', $3::text)) RETURNING value`,
       [stateKey, this.calls()?.toISOString() ?? null, this.audits()?.toISOString() ?? null],
     )

@@ -89,7 +89,10 @@ export class Reconciler {
       return this.#save({ ...state, after: done })
     }
     // Findings that this pass did not find again were repaired.
-    await this.#database.prisma.storageFinding.deleteMany({ where: { foundAt: { lt: new Date(state.startedAt) } } })
+    const old = { foundAt: { lt: new Date(state.startedAt) } }
+    const { storageFinding } = this.#database.prisma
+    const tenants = await storageFinding.findMany({ where: old, distinct: 'tenantId', select: { tenantId: true } })
+    for (const { tenantId } of tenants) await storageFinding.deleteMany({ where: { tenantId, ...old } })
     await this.#save({ ...state, after: '', finishedAt: currentTime().toISOString() })
   }
 

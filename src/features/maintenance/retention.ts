@@ -22,7 +22,18 @@ export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<
 
 /** Deletes old hourly counters, one day after the last reader could need them. Daily counters stay. Returns the number of rows. */
 export async function dropOldHours(pool: Pool): Promise<number> {
-  return (await deleteOfAll(pool, oldHours, storedHoursDays + 1)) + (await deleteOfAll(pool, oldAuditHours, storedHoursDays + 1))
+  const days = storedHoursDays + 1
+  const usage = await ofAllTenants(pool, async (tenantId) => {
+    const { rows } = await pool.query<{ subject: string; bucket: Date }>(oldHours, [tenantId, days])
+    if (rows.length === 0) return 0
+    const { rowCount } = await pool.query(
+      `DELETE FROM usage_counters u USING unnest($2::text[], $3::timestamptz[]) AS old(subject, bucket)
+       WHERE u.tenant_id = $1 AND u.subject = old.subject AND u.grain = 'hour' AND u.bucket = old.bucket`,
+      [tenantId, rows.map(({ subject }) => subject), rows.map(({ bucket }) => bucket)],
+    )
+    return rowCount ?? 0
+  })
+  return usage + (await deleteOfAll(pool, oldAuditHours, days))
 }
 
 const expiredRows = (table: string, id: string) => `
@@ -35,26 +46,27 @@ const oldHours = `
 WITH RECURSIVE subjects AS (
   SELECT (SELECT min(subject) FROM usage_counters WHERE tenant_id = $1) AS subject
   UNION ALL SELECT (SELECT min(subject) FROM usage_counters u WHERE u.tenant_id = $1 AND u.subject > s.subject) FROM subjects s WHERE s.subject IS NOT NULL)
-DELETE FROM usage_counters u USING (SELECT s.subject, r.bucket FROM subjects s CROSS JOIN LATERAL (
-  SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = s.subject AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) r) old
-WHERE u.tenant_id = $1 AND u.subject = old.subject AND u.grain = 'hour' AND u.bucket = old.bucket`
+SELECT s.subject, r.bucket FROM subjects s CROSS JOIN LATERAL (
+  SELECT bucket FROM usage_counters WHERE tenant_id = $1 AND subject = s.subject AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) r
+LIMIT ${rowsAtOnce}`
 
 const oldAuditHours = `
 DELETE FROM audit_counters c USING (SELECT bucket, audit_type, action FROM audit_counters WHERE tenant_id = $1 AND grain = 'hour' AND ${beforeHours} ORDER BY bucket LIMIT ${rowsAtOnce}) old
 WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audit_type = old.audit_type AND c.action = old.action`
 
-/**
- * Deletes the rows of all tenants, one tenant at a time, in batches. A batch holds its locks briefly and reads only rows that it deletes.
- */
-async function deleteOfAll(pool: Pool, statement: string, bound: string | number): Promise<number> {
+/** Deletes the rows of all tenants in batches: a batch holds its locks briefly and reads only what it deletes. */
+const deleteOfAll = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
+  ofAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
+
+/** Calls `deleteBatch` for one tenant after the other, for each until it deletes nothing. Returns the number of deleted rows. */
+async function ofAllTenants(pool: Pool, deleteBatch: (tenantId: string) => Promise<number>): Promise<number> {
   let deleted = 0
   for (let after = ''; ; ) {
     const { rows } = await pool.query<{ tenant_id: string }>(
       `SELECT tenant_id FROM tenants WHERE tenant_id > $1 ORDER BY tenant_id LIMIT ${tenantsAtOnce}`,
       [after],
     )
-    for (const { tenant_id: tenantId } of rows)
-      for (let gone = 1; gone > 0; deleted += gone) gone = (await pool.query(statement, [tenantId, bound])).rowCount ?? 0
+    for (const { tenant_id: tenantId } of rows) for (let gone = 1; gone > 0; deleted += gone) gone = await deleteBatch(tenantId)
     if (rows.length < tenantsAtOnce) return deleted
     after = rows.at(-1)!.tenant_id
   }

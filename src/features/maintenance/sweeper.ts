@@ -75,13 +75,13 @@ export class Sweeper {
   // Never deletes the blob of a stored or trashed file, whatever the journal contains. Another replica may have marked the same rows first.
   async #take(): Promise<Taken[]> {
     const { rows: due } = await this.#pool.query<Taken>(
-      `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile} ORDER BY d.due_at LIMIT $1`,
+      `SELECT d.tenant_id, d.blob_path FROM blob_garbage d WHERE d.due_at <= now() AND ${noFile('d.tenant_id')} ORDER BY d.due_at LIMIT $1`,
       [batch],
     )
     return this.#change<Taken>(
       due,
       `UPDATE blob_garbage g SET taken = true, due_at = now() + interval '10 minutes'
-       FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${noFile} FOR UPDATE OF d SKIP LOCKED) due
+       FROM (SELECT d.blob_path FROM blob_garbage d WHERE d.tenant_id = $1 AND d.blob_path = ANY ($2) AND d.due_at <= now() AND ${noFile('$1')} FOR UPDATE OF d SKIP LOCKED) due
        WHERE g.tenant_id = $1 AND g.blob_path = due.blob_path RETURNING g.tenant_id, g.blob_path`,
     )
   }
@@ -102,7 +102,8 @@ export class Sweeper {
   }
 }
 
-const noFile = ['files', 'trash']
-  .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} f WHERE f.tenant_id = d.tenant_id AND f.blob_path = d.blob_path)`)
-  .join(' AND ')
+const noFile = (tenant: string) =>
+  ['files', 'trash']
+    .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} f WHERE f.tenant_id = ${tenant} AND f.blob_path = d.blob_path)`)
+    .join(' AND ')
 const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'

@@ -100,9 +100,7 @@ export class LogShareService {
       name: 'log-shares-presented',
       text: `SELECT s.tenant_id AS "tenantId", s.share_id AS "shareId", s.token_hash AS "tokenHash", s.expires_at AS "expiresAt",
           t.status <> 'active' AS "isSuspended"
-        FROM (SELECT DISTINCT tenant_id, share_id FROM unnest($1::text[], $2::text[]) AS p(tenant_id, share_id)) p
-        JOIN log_shares s ON s.tenant_id = p.tenant_id AND s.share_id = p.share_id
-        JOIN tenants t ON t.tenant_id = s.tenant_id`,
+        FROM log_shares s JOIN tenants t ON t.tenant_id = s.tenant_id WHERE s.tenant_id = ANY ($1) AND s.share_id = ANY ($2)`,
       values: [presented.map(({ tenantId }) => tenantId), presented.map(({ shareId }) => shareId)],
     })
     const found = new Map(rows.map((row) => [`${row.tenantId} ${row.shareId}`, row]))

@@ -83,7 +83,7 @@ export class QuarantineMoves {
       >`SELECT 1 FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to} AND NOT taken FOR UPDATE`
       if (reserved.length === 0) {
         await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${to}, now())
-          ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now(), taken = false`
+          ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at, taken = false`
         return { result: false, entry: {} }
       }
       const renamed =
@@ -91,7 +91,7 @@ export class QuarantineMoves {
       // The file was purged in the meantime. The sweep deletes the copy.
       if (renamed === 0) return { result: true, entry: {} }
       await tx.$executeRaw`DELETE FROM blob_garbage WHERE tenant_id = ${tenantId} AND blob_path = ${to}`
-      await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${from}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = now()`
+      await tx.$executeRaw`INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES (${tenantId}, ${from}, now()) ON CONFLICT (tenant_id, blob_path) DO UPDATE SET due_at = excluded.due_at`
       await tx.$executeRaw`UPDATE quarantine SET move_due_at = NULL WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`
       return { result: true, entry: {} }
     })

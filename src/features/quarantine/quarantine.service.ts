@@ -75,7 +75,8 @@ export class QuarantineService {
   async add({ tenantId, contextId, fileId, originalFilename, token, report }: Infected): Promise<void> {
     const viruses = virusesIn(report)
     const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
-    const isMoved = this.#storage.kind === 'gcs'
+    // Null, like the sum, if the object is not moved.
+    const moveSeconds = this.#storage.kind === 'gcs' ? 0 : null
     const isNew = await this.#ledger.change(tenantId, async (tx) => {
       const file = await this.#taken(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }
@@ -84,7 +85,7 @@ export class QuarantineService {
       await tx.$executeRaw`UPDATE rescans SET passed = passed + 1, scanned = scanned + 1, bytes = bytes + ${report.sizeBytes}, infected = infected + ${Number(isNew)}
         WHERE tenant_id = ${tenantId} AND context_id = ${contextId}`
       await tx.$executeRaw`INSERT INTO quarantine AS q (tenant_id, file_id, context_id, quarantined_at, signatures, viruses, move_due_at)
-        VALUES (${tenantId}, ${fileId}, ${contextId}, now(), ${signatures}, ${JSON.stringify(viruses)}::jsonb, CASE WHEN ${isMoved} THEN now() END)
+        VALUES (${tenantId}, ${fileId}, ${contextId}, now(), ${signatures}, ${JSON.stringify(viruses)}::jsonb, now() + make_interval(secs => ${moveSeconds}))
         ON CONFLICT (tenant_id, file_id) DO UPDATE SET signatures = excluded.signatures, viruses = excluded.viruses`
       if (!isNew) return { result: false, entry: {} }
       await tx.$executeRaw`UPDATE files SET quarantined_at = now() WHERE tenant_id = ${tenantId} AND file_id = ${fileId}`

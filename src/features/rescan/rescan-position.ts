@@ -35,7 +35,7 @@ async function advance(
   )
   if (!rowCount) return undefined
   const { rows: examined } = await client.query<{ file_id: string; done: boolean }>(
-    `SELECT f.file_id, ${isDone(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = w.tenant_id AND f.context_id = w.context_id
+    `SELECT f.file_id, ${isDone(signatures, '$3')} AS done FROM rescans w JOIN files f ON f.tenant_id = $1 AND f.context_id = w.context_id
        AND f.file_id < coalesce(w.before_id, 'g') AND f.file_id > w.until_id
      WHERE w.tenant_id = $1 AND w.context_id = $2 ORDER BY f.file_id DESC LIMIT ${maxFilesExamined}`,
     [tenantId, contextId, signatures],
@@ -69,14 +69,14 @@ async function advance(
 }
 
 /**
- * SQL condition: file `f` needs no scan in rescan `w`, because it has a report with these signatures. A requested rescan repeats failed
- * scans. If the version does not reflect every change of the signatures, it repeats all scans except those that found a virus, because an
- * admin may have released these files.
+ * SQL condition, in a statement of the tenant `$1`: file `f` needs no scan in rescan `w`, since it has a report with these signatures. A requested rescan repeats the scans that failed.
+ * If the version does not show every change of the signatures, it repeats all scans except those that found a virus: an admin may have
+ * released these files.
  */
 export function isDone(signatures: string, parameter: string): string {
   const isFinal = isExact(signatures)
     ? `NOT r.report @> '{"checks": [{"evidence": {"scan_failed": true}}]}'`
     : `r.report->>'outcome' = 'rejected'`
-  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
+  return `EXISTS (SELECT FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id AND ${signaturesIn('r.report')} = ${parameter}
     AND (w.asked IS NOT TRUE OR r.validated_at >= w.started_at OR ${isFinal}))`
 }

@@ -113,7 +113,10 @@ export class RescanQueue {
 
   /** Marks the rescans in progress as paused, because the scanner is unavailable. */
   async pauseAll(): Promise<void> {
-    await this.#pool.query('UPDATE rescans SET paused_at = now() WHERE finished_at IS NULL AND paused_at IS NULL')
+    const running = 'finished_at IS NULL AND paused_at IS NULL'
+    const { rows } = await this.#pool.query<{ tenant_id: string }>(`SELECT DISTINCT tenant_id FROM rescans WHERE ${running}`)
+    for (const { tenant_id: tenantId } of rows)
+      await this.#pool.query(`UPDATE rescans SET paused_at = now() WHERE tenant_id = $1 AND ${running}`, [tenantId])
   }
 
   /**
@@ -150,8 +153,8 @@ export class RescanQueue {
   async #takeDue({ signatures, isNewest }: { signatures: string; isNewest: boolean }, token: string): Promise<Batch | undefined> {
     const { rows } = await this.#pool.query<ContextRow & { is_retry: boolean }>(
       `SELECT q.tenant_id, q.context_id, q.attempts > 0 AS is_retry FROM rescan_queue q LEFT JOIN rescans w ON w.tenant_id = q.tenant_id AND w.context_id = q.context_id
-       WHERE q.${isLeaseFree} AND ($2 OR (coalesce(w.signatures, $1) = $1 AND NOT ${waitsForOthers('q', '$1')})) ORDER BY q.leased_until LIMIT 1`,
-      [signatures, isNewest],
+       WHERE q.${isLeaseFree} ${isNewest ? '' : `AND coalesce(w.signatures, $1) = $1 AND NOT ${waitsForOthers('q', '$1')}`} ORDER BY q.leased_until LIMIT 1`,
+      isNewest ? [] : [signatures],
     )
     if (!rows[0]) return undefined
     const { tenant_id: tenantId, context_id: contextId, is_retry: isRetry } = rows[0]
@@ -159,10 +162,10 @@ export class RescanQueue {
       `UPDATE rescan_queue q SET leased_until = ${leaseEnd('$4')}, lease_token = $3, attempts = q.attempts + 1
        WHERE q.tenant_id = $1 AND q.file_id IN (SELECT d.file_id FROM rescan_queue d
          WHERE d.tenant_id = $1 AND d.context_id = $2 AND d.${isLeaseFree} AND (d.attempts > 0) = $5
-           AND ($7 OR NOT ${waitsForOthers('d', '$6')})
+           ${isNewest ? '' : `AND NOT ${waitsForOthers('d', '$6', '$1')}`}
          ORDER BY d.file_id DESC LIMIT ${isRetry ? 1 : maxBatchFiles} FOR UPDATE SKIP LOCKED)
        RETURNING q.file_id, q.attempts, q.failure`,
-      [tenantId, contextId, token, leaseSeconds, isRetry, signatures, isNewest],
+      [tenantId, contextId, token, leaseSeconds, isRetry, ...(isNewest ? [] : [signatures])],
     )
     return this.#batchOf({ tenantId, contextId, token }, signatures, taken)
   }
@@ -218,8 +221,8 @@ export class RescanQueue {
     const { rows } = await this.#pool.query<Omit<DueFile, 'attempts' | 'failure'>>(
       `SELECT f.file_id AS "fileId", f.original_filename AS "originalFilename", f.size_bytes AS "sizeBytes", f.checksum, f.blob_path AS "blobPath", r.report
        FROM files f JOIN file_contexts c ON c.tenant_id = f.tenant_id AND c.context_id = f.context_id AND c.scan_for_viruses
-         LEFT JOIN rescans w ON w.tenant_id = f.tenant_id AND w.context_id = f.context_id
-         JOIN LATERAL (SELECT report FROM validation_reports r WHERE r.tenant_id = f.tenant_id AND r.file_id = f.file_id ORDER BY validated_at DESC LIMIT 1) r ON true
+         LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = f.context_id
+         JOIN LATERAL (SELECT report FROM validation_reports r WHERE r.tenant_id = $1 AND r.file_id = f.file_id ORDER BY validated_at DESC LIMIT 1) r ON true
        WHERE f.tenant_id = $1 AND f.context_id = $2 AND f.file_id = ANY ($3) AND NOT ${isDone(signatures, '$4')} ORDER BY f.file_id DESC`,
       [tenantId, contextId, fileIds, signatures],
     )
@@ -227,7 +230,7 @@ export class RescanQueue {
   }
 }
 
-/** SQL condition: the restored file of `queued` stays in quarantine until it is scanned with signatures other than `parameter`. */
-const waitsForOthers = (queued: string, parameter: string): string =>
-  `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${queued}.tenant_id AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
+/** SQL condition: the restored file of `queued` is quarantined until it is scanned with other signatures than `parameter`. */
+const waitsForOthers = (queued: string, parameter: string, tenant = `${queued}.tenant_id`): string =>
+  `EXISTS (SELECT FROM quarantine a WHERE a.tenant_id = ${tenant} AND a.file_id = ${queued}.file_id AND a.viruses = '[]'
      AND a.signatures NOT IN (${parameter}, 'unknown'))`

@@ -71,7 +71,7 @@ export class RescanService {
       text: `SELECT c.context_id AS "contextId", c.context_key AS "contextKey", c.scan_for_viruses AS "isScanning", w.signatures, coalesce(greatest(w.files, w.passed), 0)::bigint AS files,
           coalesce(w.passed, 0)::bigint AS "filesDone", coalesce(w.scanned, 0)::bigint AS "filesScanned", coalesce(w.bytes, 0)::bigint AS "bytesScanned",
           coalesce(w.infected, 0)::bigint AS "filesQuarantined", coalesce(w.failed, 0)::bigint AS "filesFailed", w.started_at AS "startedAt", w.finished_at AS "finishedAt", w.paused_at AS "pausedAt"
-        FROM file_contexts c LEFT JOIN rescans w ON w.tenant_id = c.tenant_id AND w.context_id = c.context_id
+        FROM file_contexts c LEFT JOIN rescans w ON w.tenant_id = $1 AND w.context_id = c.context_id
         WHERE c.tenant_id = $1 AND c.context_id = ANY ($2)`,
       values: [tenantId, contextIds],
     })
@@ -81,7 +81,9 @@ export class RescanService {
   /** Starts rescans with this scanner's signatures in all contexts without one, unless another replica has seen newer signatures. */
   async notice(current: Signatures): Promise<void> {
     const newest = await this.#newest(current)
-    if (newest === current.signatures) await this.#db.pool.query(beginningEverywhere, [newest])
+    if (newest !== current.signatures) return
+    const { rows } = await this.#db.pool.query<{ tenant_id: string }>(tenantsToBegin, [newest])
+    for (const { tenant_id: tenantId } of rows) await this.#db.pool.query(beginningEverywhere, [tenantId, newest])
   }
 
   /**
@@ -180,12 +182,19 @@ INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, 
 SELECT $1, $2, $3, true, now(), to_timestamp(0), coalesce((SELECT files FROM file_totals WHERE tenant_id = $1 AND context_id = $2), 0)
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.finished_at IS NOT NULL OR w.signatures <> excluded.signatures`
 
-// A rescan in progress continues with the new signatures even if the policy is off, because an admin may have requested it.
+// A rescan in progress continues with the new signatures even without the policy, because an admin may have requested it.
+const needsRescan = (signatures: string) =>
+  `c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM ${signatures}`
+
+const tenantsToBegin = `
+SELECT DISTINCT t.tenant_id FROM file_totals t JOIN file_contexts c ON c.tenant_id = t.tenant_id AND c.context_id = t.context_id
+  LEFT JOIN rescans o ON o.tenant_id = t.tenant_id AND o.context_id = t.context_id WHERE ${needsRescan('$1')}`
+
 const beginningEverywhere = `
 INSERT INTO rescans AS w (tenant_id, context_id, signatures, asked, started_at, taken_at, files)
-SELECT c.tenant_id, c.context_id, $1, false, now(), now(), t.files FROM file_contexts c JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
-  LEFT JOIN rescans o ON o.tenant_id = c.tenant_id AND o.context_id = c.context_id
-WHERE c.scan_for_viruses AND (c.rescan OR o.finished_at IS NULL AND o.signatures IS NOT NULL) AND o.signatures IS DISTINCT FROM $1
+SELECT $1, c.context_id, $2, false, now(), now(), t.files FROM file_contexts c JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
+  LEFT JOIN rescans o ON o.tenant_id = $1 AND o.context_id = c.context_id
+WHERE c.tenant_id = $1 AND ${needsRescan('$2')}
 ON CONFLICT (tenant_id, context_id) DO UPDATE SET ${afresh} WHERE w.signatures <> excluded.signatures`
 
 // The newest signatures.
@@ -195,7 +204,7 @@ const latest = `value->-1->>'signatures'`
 // scanner.
 const noticing = `
 INSERT INTO service_state AS s (key, value, updated_at) VALUES ($1, jsonb_build_array(jsonb_build_object('signatures', $2::text, 'made_at', $4::timestamptz)), now())
-ON CONFLICT (key) DO UPDATE SET updated_at = now(), value = CASE
+ON CONFLICT (key) DO UPDATE SET updated_at = excluded.updated_at, value = CASE
   WHEN s.value @> jsonb_build_array(jsonb_build_object('signatures', $2::text)) THEN s.value
   -- Dates tell which signatures are newer only within one engine: YARA rules may be older than ClamAV's, and replace them.
   WHEN split_part(s.value->-1->>'signatures', ' ', 1) = split_part($2, ' ', 1) AND (s.value->-1->>'made_at')::timestamptz > $4 THEN s.value

@@ -94,7 +94,7 @@ export class Charts {
          SELECT jsonb_object_agg(extract(epoch FROM u.start)::bigint * 1000, to_jsonb(u)) FROM (
            SELECT ${start} AS start, ${sums} FROM ${currentUsage} u
            WHERE tenant_id = $1 AND subject = '' AND grain = '${period === 'hourly' ? 'hour' : 'day'}' AND bucket >= $2::timestamptz GROUP BY ${start}) u) AS usage
-       FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
+       FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = $1 WHERE t.tenant_id = $1`
     const { rows } = await this.#db.reads.query<{ files: number; bytes: number; usage: Record<string, Usage> | null }>({
       name: nameOf(text),
       text,

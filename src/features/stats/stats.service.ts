@@ -52,7 +52,7 @@ export class StatsService {
   async filesByContext(actor: Actor): Promise<ContextFiles[]> {
     const { rows } = await this.#db.reads.query<Omit<ContextFiles, 'totalFormatted'>>(
       `SELECT c.context_key AS "contextKey", c.display_name AS "contextName", coalesce(t.files, 0)::bigint AS "fileCount", coalesce(t.bytes, 0)::bigint AS "totalBytes"
-       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = c.tenant_id AND t.context_id = c.context_id
+       FROM file_contexts c LEFT JOIN file_totals t ON t.tenant_id = $1 AND t.context_id = c.context_id
        WHERE c.tenant_id = $1 AND ($2::text[] IS NULL OR c.context_id = ANY($2)) ORDER BY 4 DESC, 3 DESC, c.context_id DESC`,
       [actor.tenantId, actor.contexts],
     )
@@ -84,7 +84,7 @@ SELECT t.storage_quota_mb AS quota_mb,
      SELECT c.context_key AS "contextKey", c.display_name AS "contextName", h.files AS count, h.bytes AS "totalBytes"
      FROM file_totals h JOIN file_contexts c ON c.tenant_id = h.tenant_id AND c.context_id = h.context_id
      WHERE h.tenant_id = $1 AND h.files > 0 ORDER BY h.bytes DESC, h.files DESC, c.context_id DESC LIMIT 3) l) AS largest
-FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = t.tenant_id WHERE t.tenant_id = $1`
+FROM tenants t LEFT JOIN tenant_heads held ON held.tenant_id = $1 WHERE t.tenant_id = $1`
 
 function toStats(row: OverviewRow): Stats {
   const today = { ...noUsage, ...row.today }

@@ -31,7 +31,7 @@ export class TenantService {
   async get(actor: Actor): Promise<Tenant> {
     const { rows } = await this.#parts.db.pool.query<Tenant>({
       name: 'tenant-by-id',
-      text: `SELECT ${tenantColumns} FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id WHERE t.tenant_id = $1`,
+      text: `SELECT ${tenantColumns} FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = $1 WHERE t.tenant_id = $1`,
       values: [actor.tenantId],
     })
     if (!rows[0]) throw notFound('tenant', actor.tenantId)
@@ -108,7 +108,7 @@ export class TenantService {
 
   async list(): Promise<(Tenant & { status: string })[]> {
     const { rows } = await this.#parts.db.pool.query<Tenant & { status: string }>(
-      `SELECT ${tenantColumns}, t.status FROM tenants t LEFT JOIN tenant_heads h ON h.tenant_id = t.tenant_id ORDER BY t.tenant_id`,
+      `SELECT ${tenantColumns}, t.status FROM tenant_heads h JOIN tenants t ON t.tenant_id = h.tenant_id ORDER BY t.tenant_id`,
     )
     return rows
   }

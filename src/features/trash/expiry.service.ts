@@ -73,17 +73,12 @@ export class ExpiryService {
       [after],
     )
     const tenants = rows.map(({ tenant_id }) => tenant_id)
-    const due = await this.#db.pool.query<Due>(
-      `SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
-          coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = c.tenant_id AND f.context_id = c.context_id
-            AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT 1), false) AS has_old_files,
-          coalesce((SELECT t.deleted_at <= now() - make_interval(days => c.trash_days) FROM trash t WHERE t.tenant_id = c.tenant_id AND t.context_id = c.context_id
-            ORDER BY t.deleted_at LIMIT 1), false) AS has_old_trash
-        FROM unnest($1::text[]) AS w(tenant_id) JOIN file_contexts c ON c.tenant_id = w.tenant_id) d
-      WHERE d.has_old_files OR d.has_old_trash ORDER BY random()`,
-      [tenants],
-    )
-    return { tenants, due: due.rows }
+    const due: Due[] = []
+    for (const tenantId of tenants)
+      due.push(
+        ...(await this.#db.pool.query<Due>({ name: 'contexts-to-expire', text: contextsToExpire, values: [tenantId] })).rows,
+      )
+    return { tenants, due: toRandomOrder(due) }
   }
 
   async #purge({ tenant_id: tenantId, context_id: contextId }: Due, goOn: () => boolean): Promise<number> {
@@ -134,6 +129,22 @@ export class ExpiryService {
     return result
   }
 }
+
+const toRandomOrder = <T>(items: readonly T[]): T[] =>
+  items
+    .map((item) => ({ item, order: Math.random() }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ item }) => item)
+
+// Contexts of one tenant whose oldest file or trashed file is due.
+const contextsToExpire = `
+SELECT d.* FROM (SELECT c.tenant_id, c.context_id,
+    coalesce((SELECT f.created_at <= now() - make_interval(days => c.retention_days) FROM files f WHERE f.tenant_id = $1 AND f.context_id = c.context_id
+      AND c.retention_days IS NOT NULL ORDER BY f.file_id LIMIT 1), false) AS has_old_files,
+    coalesce((SELECT t.deleted_at <= now() - make_interval(days => c.trash_days) FROM trash t WHERE t.tenant_id = $1 AND t.context_id = c.context_id
+      ORDER BY t.deleted_at LIMIT 1), false) AS has_old_trash
+  FROM file_contexts c WHERE c.tenant_id = $1) d
+WHERE d.has_old_files OR d.has_old_trash`
 
 interface OldFile {
   file_id: string

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Actor } from '../../platform/actor.js'
+import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { eachTenant } from '../../platform/db/each-tenant.js'
 import { isLeaseFree, keepLease, type Lease, leaseEnd, releaseLease, renewLease } from '../../platform/db/lease.js'
@@ -200,7 +201,7 @@ export class ResumableUploadService {
     const { rows } = await this.#db.query<{ leased: boolean; added: boolean }>(
       `WITH leased AS (UPDATE blob_garbage SET due_at = $9 WHERE tenant_id = $1 AND blob_path = $6 AND NOT taken RETURNING blob_path),
         held AS (UPDATE resumable_uploads SET offset_bytes = $3::bigint + $8::bigint, incoming_bytes = 0
-          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lease_token = $7 AND incoming_bytes = $8 AND decided_at IS NULL AND expires_at > now()
+          WHERE tenant_id = $1 AND upload_id = $2 AND offset_bytes = $3 AND lease_token = $7 AND incoming_bytes = $8 AND decided_at IS NULL AND expires_at > $10::timestamptz
           AND EXISTS (SELECT 1 FROM leased) RETURNING tenant_id),
         freed AS (UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1
           AND blob_path IN (SELECT p.blob_path FROM upload_parts p, held WHERE p.tenant_id = $1 AND p.upload_id = $2 AND p.start_byte >= $4)),
@@ -210,7 +211,7 @@ export class ResumableUploadService {
       SELECT EXISTS (SELECT 1 FROM leased) AS leased, EXISTS (SELECT 1 FROM added) AS added`,
       [
         ...[tenantId, uploadId, offsetBytes, part.start, part.size, part.path, token, added],
-        new Date(expiresAt.getTime() + partLifeMs),
+        ...[new Date(expiresAt.getTime() + partLifeMs), currentTime()],
       ],
     )
     if (rows[0]!.added) return 'added'

@@ -104,11 +104,18 @@ export class WebhookPositions {
     const { rows } = await this.#pool.query<{ moved: boolean }>({
       name: 'webhook-advance',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = 0, next_attempt_at = NULL,
-          failing_since = CASE WHEN EXISTS (SELECT FROM jsonb_array_elements($5::jsonb) d WHERE d->>'status' = 'delivered') THEN NULL ELSE failing_since END
+          failing_since = CASE WHEN $6 THEN NULL ELSE failing_since END
           WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING 1),
         logged AS (${logged('$1', '$2', '$5')})
         SELECT EXISTS (SELECT FROM moved) AS moved`,
-      values: [tenantId, webhookId, token, sequence, JSON.stringify(deliveries)],
+      values: [
+        tenantId,
+        webhookId,
+        token,
+        sequence,
+        JSON.stringify(deliveries),
+        deliveries.some(({ status }) => status === 'delivered'),
+      ],
     })
     return rows[0]!.moved
   }
@@ -122,7 +129,7 @@ export class WebhookPositions {
     const { rows } = await this.#pool.query<{ days: number }>({
       name: 'webhook-fail',
       text: `WITH moved AS (UPDATE webhook_positions SET sequence = $4, attempts = $5, next_attempt_at = now() + make_interval(secs => $6),
-          failing_since = coalesce(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING failing_since),
+          failing_since = least(failing_since, now()) WHERE tenant_id = $1 AND webhook_id = $2 AND lease_token = $3 RETURNING failing_since),
         logged AS (${logged('$1', '$2', '$7')})
         SELECT (extract(epoch FROM now() - failing_since) / 86400)::float8 AS days FROM moved`,
       values: [tenantId, webhookId, token, next.sequence, next.attempts, next.seconds, JSON.stringify([delivery])],

@@ -1,17 +1,10 @@
-import type pg from 'pg'
+import type { Queries } from './queries.js'
 
-/** Small tables that are read before the tenant is known. Each node has a copy. */
-export const referenceTables = [
-  'tenants',
-  'users',
-  'sessions',
-  'api_keys',
-  'signing_keys',
-  'file_contexts',
-  'webhooks',
-  'rate_limits',
-  'service_state',
-] as const
+/** Small, and looked up before the tenant is known: a copy on every node. */
+export const referenceTables = ['tenants', 'users', 'sessions', 'api_keys', 'signing_keys', 'file_contexts', 'webhooks'] as const
+
+/** Tables of the service, not of tenants. They stay on the coordinator, because their upserts use expressions that no reference table accepts. */
+export const localTables = ['rate_limits', 'service_state'] as const
 
 /** Growing tables. All rows of a tenant are on one node, and every key begins with the tenant. */
 export const distributedTables = [
@@ -47,28 +40,7 @@ export const distributedTables = [
   'webhook_deliveries',
 ] as const
 
-/** Tables that this run distributed. Empty if all were distributed before. */
-export interface Distributed {
-  reference: string[]
-  distributed: string[]
-}
-
-/** Distributes the tables to the nodes of a Citus cluster. Skips distributed tables. Throws if the extension is missing. */
-export async function distribute(client: pg.ClientBase): Promise<Distributed> {
-  const { rowCount } = await client.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'")
-  if (rowCount === 0)
-    throw new Error(
-      'The database has no extension citus, so that there is nothing to distribute to: run CREATE EXTENSION citus on a Citus cluster first.',
-    )
-  const { rows } = await client.query<{ name: string }>('SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition')
-  const done = new Set(rows.map(({ name }) => name))
-  const missing = <T extends string>(tables: readonly T[]) => tables.filter((table) => !done.has(table))
-  const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
-  for (const table of reference) await client.query('SELECT create_reference_table($1::regclass)', [table])
-  for (const table of distributed)
-    await client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
-      table,
-      table === distributedTables[0] ? 'default' : distributedTables[0],
-    ])
-  return { reference, distributed }
+/** True if the database has the extension citus, whether or not tables are distributed. */
+export async function hasCitus(database: Queries): Promise<boolean> {
+  return (await database.query("SELECT 1 FROM pg_extension WHERE extname = 'citus'", [])).rows.length > 0
 }

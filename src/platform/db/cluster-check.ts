@@ -1,0 +1,70 @@
+import type { ClientBase } from 'pg'
+import { distributedTables, hasCitus, localTables, referenceTables } from './distribution.js'
+
+/** Result of `admin distribute --check`. */
+export interface ClusterReport {
+  versions: Record<string, string | null>
+  settings: Record<string, string | null>
+  nodes: object[]
+  /** Kind of each table in the cluster, such as `distributed`. `missing` are tables that `distribute` has not distributed yet. */
+  tables: { placed: Record<string, string>; missing: string[]; local: string[] }
+  /** Functions of the service, and whether every node has them. */
+  functions: Record<string, 'on every node' | 'coordinator'>
+}
+
+const settings = [
+  'citus.shard_count',
+  'citus.shard_replication_factor',
+  'citus.multi_shard_modify_mode',
+  'citus.max_adaptive_executor_pool_size',
+  'citus.max_shared_pool_size',
+  'citus.recover_2pc_interval',
+  'citus.enable_unsafe_triggers',
+  'citus.use_citus_managed_tables',
+  'citus.enable_local_reference_table_foreign_keys',
+  'max_connections',
+  'max_prepared_transactions',
+  'synchronous_commit',
+  'wal_level',
+]
+
+/** Reads the state of a cluster without changing it. Without the extension, lists and versions of Citus are empty. */
+export async function checkCluster(client: ClientBase): Promise<ClusterReport> {
+  const isCitus = await hasCitus(client)
+  const select = async <Row extends object>(text: string, values: unknown[] = []) => (await client.query<Row>(text, values)).rows
+  const [versions] = await select<Record<string, string | null>>(
+    `SELECT version() AS postgresql, (SELECT extversion FROM pg_extension WHERE extname = 'citus') AS citus_extension${isCitus ? ', citus_version() AS citus' : ''}`,
+  )
+  const found = await select<{ name: string; value: string | null }>(
+    'SELECT name, current_setting(name, true) AS value FROM unnest($1::text[]) AS asked(name)',
+    [settings],
+  )
+  const tables = isCitus
+    ? await select<{ name: string; kind: string }>(
+        'SELECT table_name::text AS name, citus_table_type AS kind FROM citus_tables ORDER BY 1',
+      )
+    : []
+  const placed = Object.fromEntries(tables.map(({ name, kind }) => [name, kind]))
+  const missing = [...referenceTables, ...distributedTables].filter((table) => (placed[table] ?? 'local') === 'local')
+  return {
+    versions: versions!,
+    settings: Object.fromEntries(found.map(({ name, value }) => [name, value])),
+    nodes: isCitus
+      ? await select(
+          'SELECT nodename, nodeport, noderole, isactive, shouldhaveshards, metadatasynced FROM pg_dist_node ORDER BY nodeid',
+        )
+      : [],
+    tables: { placed, missing, local: [...localTables] },
+    functions: await findFunctions(client, isCitus),
+  }
+}
+
+async function findFunctions(client: ClientBase, isCitus: boolean): Promise<ClusterReport['functions']> {
+  const isOnNodes = `EXISTS (SELECT FROM pg_dist_object o WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid)`
+  const { rows } = await client.query<{ name: string; everywhere: boolean }>(
+    `SELECT p.oid::regprocedure::text AS name, ${isCitus ? isOnNodes : 'false'} AS everywhere FROM pg_proc p
+     WHERE p.pronamespace = current_schema()::regnamespace
+       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY 1`,
+  )
+  return Object.fromEntries(rows.map(({ name, everywhere }) => [name, everywhere ? 'on every node' : 'coordinator']))
+}

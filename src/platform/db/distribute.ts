@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ClientBase, DatabaseError } from 'pg'
+import { distributedTables, hasCitus, referenceTables } from './distribution.js'
+import { inTransactionOn } from './transaction.js'
+
+/** A foreign key or trigger that is removed during the distribution, and its definition afterwards. */
+interface Dependency {
+  table: string
+  name: string
+  definition: string
+}
+
+/** Work that is left. All lists are empty if the tables are distributed. */
+export interface DistributionPlan {
+  reference: string[]
+  distributed: string[]
+  functions: string[]
+  foreignKeys: Dependency[]
+  triggers: Dependency[]
+}
+
+// Calls wait for a lock on every table. If one is not available soon, the attempt ends, so that they wait only shortly.
+const lockTimeout = '5s'
+const lockAttempts = 20
+const lockPauseMs = 3_000
+const lockErrors = new Set(['55P03', '40P01'])
+
+/** Reads which tables are not distributed yet. Throws if the extension is missing. */
+export async function planDistribution(client: ClientBase): Promise<DistributionPlan> {
+  if (!(await hasCitus(client)))
+    throw new Error(
+      'The database has no extension citus, so that there is nothing to distribute to: run CREATE EXTENSION citus on a Citus cluster first.',
+    )
+  const { rows } = await client.query<{ name: string; kind: string }>(
+    'SELECT table_name::text AS name, citus_table_type AS kind FROM citus_tables',
+  )
+  // Citus lists a table as `local` if it only has a foreign key to another table of the cluster.
+  const done = new Set(rows.filter(({ kind }) => kind !== 'local').map(({ name }) => name))
+  const missing = (tables: readonly string[]) => tables.filter((table) => !done.has(table))
+  const [reference, distributed] = [missing(referenceTables), missing(distributedTables)]
+  const tables = [...reference, ...distributed]
+  const select = async (text: string) => (await client.query<Dependency>(text, [tables])).rows
+  return {
+    reference,
+    distributed,
+    functions: await missingFunctions(client),
+    foreignKeys: await select(selectForeignKeys),
+    triggers: await select(selectTriggers),
+  }
+}
+
+// Ids never change, and Citus rejects ON UPDATE CASCADE on the tenant of a distributed table.
+const selectForeignKeys = `
+SELECT conrelid::regclass::text AS table, quote_ident(conname) AS name, replace(pg_get_constraintdef(oid), ' ON UPDATE CASCADE', '') AS definition
+FROM pg_constraint WHERE contype = 'f' AND conparentid = 0 AND (conrelid::regclass::text = ANY ($1) OR confrelid::regclass::text = ANY ($1)) ORDER BY 1, 2`
+
+const selectTriggers = `
+SELECT tgrelid::regclass::text AS table, quote_ident(tgname) AS name, pg_get_triggerdef(oid) AS definition
+FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text = ANY ($1) ORDER BY 1, 2`
+
+/** IMMUTABLE functions, which statements on a node may call. Citus creates only those on every node that were created after its extension. */
+async function missingFunctions(client: ClientBase): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT p.oid::regprocedure::text AS name FROM pg_proc p
+     WHERE p.pronamespace = current_schema()::regnamespace AND p.provolatile = 'i' AND p.prokind = 'f'
+       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+       AND NOT EXISTS (SELECT FROM pg_dist_object o WHERE o.classid = 'pg_proc'::regclass AND o.objid = p.oid) ORDER BY 1`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** True if the plan has nothing to do. */
+const isDistributed = ({ reference, distributed, functions }: DistributionPlan): boolean =>
+  reference.length + distributed.length + functions.length === 0
+
+/**
+ * Distributes the tables to the nodes of a Citus cluster, in one transaction: after an error, nothing has changed. Calls of a running service
+ * wait, or get 503. Skips tables that are distributed already. `print` receives the progress. Returns the work that was done.
+ */
+export async function distribute(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await inTransactionOn(client, () => distributeAll(client, print))
+    } catch (error) {
+      if (!lockErrors.has((error as DatabaseError).code ?? '') || attempt === lockAttempts) throw error
+      print(`Other transactions use the tables. Attempt ${attempt + 1} of ${lockAttempts} follows in ${lockPauseMs / 1000} s.`)
+      await sleep(lockPauseMs)
+    }
+}
+
+async function distributeAll(client: ClientBase, print: (message: string) => void): Promise<DistributionPlan> {
+  const found = await planDistribution(client)
+  if (isDistributed(found)) return found
+  const tables = [...found.reference, ...found.distributed]
+  await client.query(`SET LOCAL lock_timeout = '${lockTimeout}'`)
+  // All locks first: later, the copies would be lost if a lock were not available, and two transactions could wait for each other.
+  if (tables.length > 0) await client.query(`LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`)
+  const plan = await planDistribution(client)
+  // One connection per node: Citus rejects a parallel access to tables that have foreign keys to a reference table.
+  await client.query(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`)
+  if (plan.triggers.length > 0) await client.query('SET LOCAL citus.enable_unsafe_triggers TO on')
+  for (const { table, name } of plan.foreignKeys) await client.query(`ALTER TABLE ${table} DROP CONSTRAINT ${name}`)
+  for (const { table, name } of plan.triggers) await client.query(`DROP TRIGGER ${name} ON ${table}`)
+  print(`Removed ${plan.foreignKeys.length} foreign keys and ${plan.triggers.length} triggers until the end of the distribution.`)
+  await moveTables(client, plan, print)
+  for (const { table, name, definition } of plan.foreignKeys)
+    await client.query(`ALTER TABLE ${table} ADD CONSTRAINT ${name} ${definition}`)
+  for (const { definition } of plan.triggers) await client.query(definition)
+  for (const name of plan.functions) await client.query('SELECT create_distributed_function($1)', [name])
+  print(`Restored foreign keys and triggers. Created ${plan.functions.length} functions on every node.`)
+  return plan
+}
+
+async function moveTables(client: ClientBase, plan: DistributionPlan, print: (message: string) => void): Promise<void> {
+  const steps = [
+    ...plan.reference.map((table) => ({ table, kind: 'reference table', run: () => toReferenceTable(client, table) })),
+    ...plan.distributed.map((table) => ({ table, kind: 'distributed by tenant', run: () => toDistributedTable(client, table) })),
+  ]
+  for (const [at, { table, kind, run }] of steps.entries()) {
+    const began = performance.now()
+    await run()
+    print(`${at + 1} of ${steps.length}: ${table}, ${kind}, in ${((performance.now() - began) / 1000).toFixed(1)} s.`)
+  }
+}
+
+const toReferenceTable = (client: ClientBase, table: string) =>
+  client.query('SELECT create_reference_table($1::regclass)', [table])
+
+/** The first table defines the placement of tenants, and all others follow it. */
+const toDistributedTable = (client: ClientBase, table: string) =>
+  client.query("SELECT create_distributed_table($1::regclass, 'tenant_id', colocate_with => $2)", [
+    table,
+    table === distributedTables[0] ? 'none' : distributedTables[0],
+  ])

@@ -1,0 +1,189 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals'
+import pg from 'pg'
+import { databaseCommands } from '../../src/cli/database-commands.js'
+import { distributedTables, localTables, referenceTables } from '../../src/platform/db/distribution.js'
+import { installCitusStandIn } from '../support/citus-stand-in.js'
+import { World } from '../support/world.js'
+
+// Citus cannot be installed here. These tests use a stand-in that rejects what Citus rejects (test/support/citus-stand-in.ts).
+
+let world: World
+let client: pg.Client
+beforeEach(async () => {
+  world = await World.open()
+  await installCitusStandIn(world.databaseUrl)
+  client = await world.database.dedicated('test')
+})
+afterEach(async () => {
+  await client.end()
+  await world.close()
+})
+
+const select = async <Row extends object = Record<string, unknown>>(text: string) => (await client.query<Row>(text)).rows
+
+/** Runs `admin distribute`. Returns its result and the printed lines. */
+async function run(values: Record<string, boolean> = {}, print: (message: string) => void = () => {}) {
+  const lines: string[] = []
+  const { result, error } = await databaseCommands.distribute!.run(
+    {
+      config: world.config,
+      database: world.database,
+      services: world.app.services,
+      print: (message) => {
+        lines.push(message)
+        print(message)
+      },
+    },
+    values,
+  )
+  return { result, error, lines }
+}
+
+/** Constraints, triggers and placements, to compare. */
+const catalog = () =>
+  select(`SELECT 'key' AS what, conrelid::regclass::text AS on, conname::text AS name, pg_get_constraintdef(oid) AS definition FROM pg_constraint WHERE contype = 'f'
+    UNION ALL SELECT 'trigger', tgrelid::regclass::text, tgname::text, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT 'table', table_name::text, citus_table_type, '' FROM citus_tables ORDER BY 1, 2, 3`)
+
+const placed = async (kind: string) =>
+  (
+    await select<{ name: string }>(
+      `SELECT table_name::text AS name FROM citus_tables WHERE citus_table_type = '${kind}' ORDER BY 1`,
+    )
+  ).map(({ name }) => name)
+
+test('distributes an empty database, keeps all foreign keys without ON UPDATE CASCADE, and can be repeated', async () => {
+  const before = (await catalog()) as { definition: string }[]
+  const { result, lines } = await run()
+  expect(result).toMatchObject({ reference: [...referenceTables], distributed: [...distributedTables] })
+  expect(await placed('reference')).toEqual([...referenceTables].sort())
+  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+  expect(await placed('local')).toEqual([])
+  const keys = ((await catalog()) as { what: string; definition: string }[]).filter(({ what }) => what === 'key')
+  expect(keys).toEqual(before.map((key) => ({ ...key, definition: key.definition.replace(' ON UPDATE CASCADE', '') })))
+  expect(await select(`SELECT what FROM calls WHERE what LIKE 'distributed %' ORDER BY call_id LIMIT 2`)).toEqual([
+    { what: 'distributed tenant_heads with none' },
+    { what: 'distributed files with tenant_heads' },
+  ])
+  expect(lines).toHaveLength(referenceTables.length + distributedTables.length + 2)
+  expect(lines.at(-2)).toMatch(new RegExp(`^${lines.length - 2} of ${lines.length - 2}: webhook_deliveries, distributed by tenant, in `))
+  const calls = (await select('SELECT FROM calls')).length
+  expect((await run()).result).toMatchObject({ reference: [], distributed: [], functions: [] })
+  expect(await select('SELECT FROM calls')).toHaveLength(calls)
+})
+
+test('leaves the tables of the service on the coordinator, and creates immutable functions on every node', async () => {
+  await run()
+  for (const table of localTables) expect([...(await placed('reference')), ...(await placed('distributed'))]).not.toContain(table)
+  const functions = await select<{ what: string }>(`SELECT what FROM calls WHERE what LIKE 'function %' ORDER BY 1`)
+  expect(functions).toEqual([{ what: 'function ledger_threshold(bigint,bigint)' }, { what: 'function report_traits(jsonb)' }])
+})
+
+test('distributes the tables that Citus has only adopted as local', async () => {
+  await client.query(`SET citus.multi_shard_modify_mode TO 'sequential'; SELECT create_reference_table('tenants')`)
+  expect(await placed('local')).toContain('tenant_heads')
+  await run()
+  expect(await placed('local')).toEqual([])
+  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+})
+
+test('changes nothing if a table cannot be distributed, and succeeds afterwards', async () => {
+  const before = await catalog()
+  await client.query(`INSERT INTO failing VALUES ('journal')`)
+  await expect(run()).rejects.toThrow('distribution of "journal" failed')
+  expect(await catalog()).toEqual(before)
+  const tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  const { body } = await tenant.admin.upload('notes', 'a.txt', 'text')
+  expect((await tenant.admin.delete(`/files/${body.data.file_id}`)).status).toBe(200)
+  await client.query('DELETE FROM failing')
+  await run()
+  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+})
+
+test('restores triggers that the operator has added', async () => {
+  await client.query(`CREATE FUNCTION public.do_nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`)
+  await client.query('CREATE TRIGGER of_operator AFTER INSERT ON files FOR EACH ROW EXECUTE FUNCTION public.do_nothing()')
+  const triggers = `SELECT pg_get_triggerdef(oid) AS definition FROM pg_trigger WHERE tgname = 'of_operator'`
+  const before = await select(triggers)
+  const { result } = await run()
+  expect(result).toMatchObject({ triggers: [{ table: 'files', name: 'of_operator' }] })
+  expect(await select(triggers)).toEqual(before)
+})
+
+test('runs while the service is in use, without a lost file or a wrong counter', async () => {
+  const tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  let isOver = false
+  const stored: string[] = []
+  const uploads = Array.from({ length: 4 }, async (_, index) => {
+    for (let call = 0; !isOver; call++) {
+      const { status, body } = await tenant.admin.upload('notes', `${index}-${call}.txt`, 'text')
+      if (status === 201) stored.push(body.data.file_id)
+      else expect(status).toBe(503)
+      if (call % 3 === 0 && status === 201) await tenant.admin.delete(`/files/${stored.pop()}`)
+    }
+  })
+  await run()
+  isOver = true
+  await Promise.all(uploads)
+  for (const id of stored) expect((await tenant.admin.get(`/files/${id}/metadata`)).status).toBe(200)
+  await world.app.services.fold.run({ everyTenant: true })
+  expect(await world.app.services.storageHealth.verify({ deep: true, whole: true })).toEqual({
+    countersDrift: 0,
+    filesWithoutBlob: 0,
+    blobsWithoutFile: 0,
+    corrupted: 0,
+    journalDrift: 0,
+  })
+})
+
+test('waits for a table that another transaction uses', async () => {
+  const other = await world.database.dedicated('test')
+  await other.query('BEGIN')
+  await other.query('LOCK TABLE files IN ACCESS SHARE MODE')
+  const { lines } = await run({}, (line) => {
+    if (line.startsWith('Other transactions use the tables.')) void other.query('COMMIT')
+  })
+  expect(lines[0]).toBe('Other transactions use the tables. Attempt 2 of 20 follows in 3 s.')
+  expect(await placed('distributed')).toEqual([...distributedTables].sort())
+  await other.end()
+})
+
+test('shows the plan with --dry-run and changes nothing', async () => {
+  const before = await catalog()
+  const { result } = await run({ 'dry-run': true })
+  expect(result).toMatchObject({
+    dry_run: true,
+    reference: [...referenceTables],
+    distributed: [...distributedTables],
+    triggers: [],
+  })
+  expect(result.foreign_keys).toContainEqual({
+    table: 'files',
+    name: 'files_tenant_id_context_id_fkey',
+    definition: 'FOREIGN KEY (tenant_id, context_id) REFERENCES file_contexts(tenant_id, context_id) ON DELETE RESTRICT',
+  })
+  expect(await catalog()).toEqual(before)
+  expect(await select('SELECT FROM calls')).toEqual([])
+})
+
+test('describes the cluster with --check, before and after the distribution', async () => {
+  const first = (await run({ check: true })).result as Record<string, Record<string, unknown>>
+  expect(first).toMatchObject({
+    versions: { postgresql: expect.stringMatching(/^PostgreSQL /), citus_extension: 'stand-in', citus: 'stand-in' },
+    settings: { synchronous_commit: expect.any(String), 'citus.shard_count': null },
+    nodes: [{ nodename: 'localhost' }],
+    tables: { placed: {}, missing: [...referenceTables, ...distributedTables], local: [...localTables] },
+    functions: { 'report_traits(jsonb)': 'coordinator' },
+  })
+  await run()
+  const after = (await run({ check: true })).result
+  expect(after).toMatchObject({
+    tables: { placed: { files: 'distributed', tenants: 'reference' }, missing: [] },
+    functions: { 'report_traits(jsonb)': 'on every node' },
+  })
+  await expect(run({ check: true, 'dry-run': true })).rejects.toThrow(
+    '--dry-run and --check cannot be combined. Use one of them.',
+  )
+})
