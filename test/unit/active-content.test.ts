@@ -222,11 +222,9 @@ describe('the evidence names active content', () => {
       ['jpg', await jpeg()],
       ['gif', basic.gif()],
     ] as const) {
-      expect(await runSearch(extension, trailing(picture, program))).toEqual(['program behind the picture'])
-      expect(await runSearch(extension, trailing(picture, '<?php system($_GET[1]);'))).toEqual([
-        'page or script behind the picture',
-      ])
-      expect(await runSearch(extension, trailing(picture, 'Rar!\x1a\x07\0 and more'))).toEqual(['archive behind the picture'])
+      expect(await runSearch(extension, trailing(picture, program))).toEqual(['program after the image'])
+      expect(await runSearch(extension, trailing(picture, '<?php system($_GET[1]);'))).toEqual(['page or script after the image'])
+      expect(await runSearch(extension, trailing(picture, 'Rar!\x1a\x07\0 and more'))).toEqual(['archive after the image'])
       expect(await runSearch(extension, trailing(picture, 'SEFH and the other facts of a telephone'))).toBeUndefined()
     }
   })
@@ -237,7 +235,7 @@ test('reports cells that a spreadsheet evaluates as formulas', async () => {
     const verdict = (await examined('csv', Buffer.from(text))).soundness?.verdict
     return verdict?.sound ? verdict.notes : undefined
   }
-  const note = 'cells that a spreadsheet takes for formulas'
+  const note = 'cells that a spreadsheet would execute as formulas'
   expect(await notesOf('name,total\n"=HYPERLINK(1)",2\n')).toContain(note)
   expect(await notesOf('=1+1,2\n')).toContain(note)
   expect(await notesOf('name;total\n+cmd|x;2\n')).toContain(note)

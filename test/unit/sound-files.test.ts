@@ -96,8 +96,10 @@ test('opens a video named like a similar format, and reports its type', async ()
   }
   const film = mp4()
   for (let at = 8; at < film.readUInt32BE(); at += 4) if (at !== 12) film.write('qt  ', at, 'latin1')
-  expect(await notesOf('mp4', film)).toMatchObject({ notes: ['is a QuickTime film by its brand'] })
-  expect(await notesOf('webm', media.webm({ type: 'matroska' }))).toMatchObject({ notes: ['is a Matroska file by its type'] })
+  expect(await notesOf('mp4', film)).toMatchObject({ notes: ['its brand is that of a QuickTime film'] })
+  expect(await notesOf('webm', media.webm({ type: 'matroska' }))).toMatchObject({
+    notes: ['its type is that of a Matroska file'],
+  })
 })
 
 test.each([
@@ -120,8 +122,10 @@ describe('rejects an invalid file', () => {
 
   test('rejects text output of office programs with an older extension, and names the real type', async () => {
     const word = '<?xml version="1.0"?>\n<?mso-application progid="Word.Document"?>\n<w:wordDocument xmlns:w="w"/>'
-    expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*called \.xml/)
-    expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(/web page.*called \.html/)
+    expect(await runReader('doc', text(word))).toMatch(/Word 2003 XML.*extension is \.xml/)
+    expect(await runReader('xls', text('<html><body><table></table></body></html>'))).toMatch(
+      /web page.*usual extension is \.html/,
+    )
   })
 
   test('rejects a WAV that is shorter than declared', async () => {

@@ -197,22 +197,22 @@ describe('limits', () => {
     expect(await scanner.scan(inMemory(nested(eicar, 4)), never())).toMatchObject(infected)
     expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toMatchObject({
       verdict: 'incomplete',
-      reason: expect.stringContaining('4 deep'),
+      reason: expect.stringContaining('4 or more levels deep'),
     })
   })
 
   test.each<[string, YaraOptions['limits'], () => Buffer | Promise<Buffer>]>([
     ['members', { maxMembers: 3 }, () => tarOf(...Array.from({ length: 4 }, (_, index): [string, Buffer] => [`${index}`, text]))],
-    ['unpacks to more than', { maxUnpackedBytes: mebibyte }, () => gzipSync(Buffer.alloc(2 * mebibyte))],
+    ['expands to more than', { maxUnpackedBytes: mebibyte }, () => gzipSync(Buffer.alloc(2 * mebibyte))],
     [
-      'unpacks to more than',
+      'expands to more than',
       { maxUnpackedBytes: mebibyte },
       () => createZip({ name: 'a', bytes: noise(700_000) }, { name: 'b', bytes: noise(700_000) }),
     ],
     ['times its size', {}, () => gzipSync(Buffer.alloc(70 * mebibyte))],
     // A member that is larger than declared is still unpacked.
     [
-      'unpacks to more than',
+      'expands to more than',
       { maxUnpackedBytes: mebibyte },
       () => createZip({ name: 'a', bytes: Buffer.alloc(2 * mebibyte), told: 10 }),
     ],

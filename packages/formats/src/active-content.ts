@@ -43,6 +43,6 @@ const pictures = new Set(['png', 'gif', 'webp', 'jpg'])
 
 function findAppended(source: RandomAccessSource, type: string, limits: ReaderLimits, read: FormatVerdict): string[] {
   const after = type === 'jpg' ? 'jpeg' : Number(read.evidence?.bytes_after_end ?? 0)
-  const found = findAppendedContent(source, after) ?? (endsWithZip(source, limits) ? 'archive behind the picture' : undefined)
+  const found = findAppendedContent(source, after) ?? (endsWithZip(source, limits) ? 'archive after the image' : undefined)
   return found ? [found] : []
 }

@@ -52,7 +52,7 @@ export const maliciousVerdict = (
 
 /** Must be called in every loop whose length depends on the content. */
 export function checkDeadline(limits: Pick<ReaderLimits, 'deadline'>): void {
-  if (Date.now() > limits.deadline) throw new DeadlineExceeded('the file takes too long to read')
+  if (Date.now() > limits.deadline) throw new DeadlineExceeded('reading the file takes too long')
 }
 
 /** Creates a deadline that expires after a number of checks, independent of the load of the machine. */
@@ -70,4 +70,4 @@ export function countedDeadline(steps: number, deadline = Number.POSITIVE_INFINI
  * parts (contract, section 6). The report states what is missing.
  */
 export const playsPartially = (what: string, notes: string[], evidence: Record<string, unknown>): FormatVerdict =>
-  sound([...notes, `${what}; players play what is there`], { ...evidence, incomplete: true })
+  sound([...notes, `${what}; players play the remaining part`], { ...evidence, incomplete: true })

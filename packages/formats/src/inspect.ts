@@ -166,23 +166,23 @@ function findTextDocument(source: RandomAccessSource, recognised: Recognition): 
   const start = source.read(0, 2048).toString('latin1')
   const wayOut = `Rename it, or open it in an office program and save it as ${modernFormats[source.extension]}`
   const program = /progid="(Word|Excel|PowerPoint)\./.exec(start)?.[1]
-  if (program) return `it is ${program} 2003 XML, not a .${source.extension}; such files are called .xml. ${wayOut}`
+  if (program) return `it is ${program} 2003 XML, not a .${source.extension} file. The usual extension is .xml. ${wayOut}`
   if (/<(!doctype\s+html|html|head|body|table)[\s>]/i.test(start))
-    return `it is a web page, not a .${source.extension}; such files are called .html. ${wayOut}`
+    return `it is a web page, not a .${source.extension} file. The usual extension is .html. ${wayOut}`
   return undefined
 }
 
 function noteUnusualName(extension: string, recognised: Recognition): string | undefined {
   const type = recognised.kind === 'binary' ? recognised.type : undefined
-  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'is a QuickTime film by its brand'
-  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'is a Matroska file by its type' : undefined
+  if (type === 'mov' && /^(mp4|m4v)$/.test(extension)) return 'its brand is that of a QuickTime film'
+  return type === 'mkv' && /^web[ma]$/.test(extension) ? 'its type is that of a Matroska file' : undefined
 }
 
 /** Verdict on a file without a reader. Only the first bytes are checked. */
 function checkSignature(source: RandomAccessSource, recognised: Recognition): FormatVerdict {
-  if (recognised.kind === 'binary') return sound(['checked for its signature only'])
-  if (!acceptsWithoutSignature(source, recognised)) return broken(`it does not start as a .${source.extension} file does`)
-  return sound([recognised.kind === 'text' ? 'it is text' : 'no signature is known for it'])
+  if (recognised.kind === 'binary') return sound(['only its signature was checked'])
+  if (!acceptsWithoutSignature(source, recognised)) return broken(`it does not start like a .${source.extension} file`)
+  return sound([recognised.kind === 'text' ? 'it is text' : 'its type has no known signature'])
 }
 
 /** Runs a reader. An unexpected error means that the file is damaged. */
@@ -191,7 +191,7 @@ async function runReader(work: () => FormatVerdict | Promise<FormatVerdict>): Pr
     return await work()
   } catch (error) {
     if (error instanceof DeadlineExceeded) return maliciousVerdict('too_slow', error.message)
-    if (error instanceof TooLarge) return sound([`looked at its signature only: ${error.message}`])
+    if (error instanceof TooLarge) return sound([`only its signature was checked: ${error.message}`])
     return broken(`it cannot be read: ${(error instanceof Error ? error.message : String(error)).slice(0, 300)}`)
   }
 }

@@ -15,7 +15,7 @@ export interface Polyglot {
 /** Detects a file that can also be opened as another type. Attachments of a PDF and members of an archive are allowed. */
 export function polyglot(source: RandomAccessSource, recognised: Recognition, limits: ReaderLimits): Polyglot | undefined {
   if (recognised.kind === 'binary' && recognised.type === 'gif' && endsWithZip(source, limits))
-    return found('the GIF is a ZIP archive as well')
+    return found('the GIF is also a ZIP archive')
   const header = findPdfHeader(source)
   if (header < 0) return undefined
   const isPdf = recognised.kind === 'binary' && recognised.type === 'pdf'
@@ -33,7 +33,7 @@ const noContainer = new Set(
 )
 
 function checkMediaForPdf(source: RandomAccessSource, type: string): Polyglot | undefined {
-  return endsWithPdf(source) ? found(`the ${type.toUpperCase()} file is a PDF as well`) : undefined
+  return endsWithPdf(source) ? found(`the ${type.toUpperCase()} file is also a PDF`) : undefined
 }
 
 const endsWithPdf = (source: RandomAccessSource): boolean =>
@@ -42,14 +42,14 @@ const endsWithPdf = (source: RandomAccessSource): boolean =>
 const found = (problem: string): Polyglot => ({ maliciousConstruction: 'polyglot', problem })
 
 function checkPdf(source: RandomAccessSource, header: number, limits: ReaderLimits): Polyglot | undefined {
-  if (endsWithZip(source, limits) || hasZipBehind(source, limits)) return found('the PDF is a ZIP archive as well')
+  if (endsWithZip(source, limits) || hasZipBehind(source, limits)) return found('the PDF is also a ZIP archive')
   const start = source.read(0, 4096).toString('latin1')
   const firstObject = /\d+\s+\d+\s+obj\b/.exec(start.slice(header))
   const preamble = start.slice(0, firstObject ? header + firstObject.index : start.length)
-  if (webPage.test(preamble)) return found('the PDF is an HTML page as well')
+  if (webPage.test(preamble)) return found('the PDF is also an HTML page')
   const tail = source.read(Math.max(0, source.size - 4096), 4096).toString('latin1')
   const end = tail.lastIndexOf('%%EOF')
-  return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is an HTML page as well') : undefined
+  return end >= 0 && webPage.test(tail.slice(end)) ? found('the PDF is also an HTML page') : undefined
 }
 
 /** True if a zip archive follows the end of the document. Attachments come before that end. */
@@ -65,10 +65,10 @@ const startsWithZip = (source: RandomAccessSource): boolean => source.read(0, 4)
 function checkZipForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   const local = source.read(0, 30)
   const dataStart = 30 + local.readUInt16LE(26) + local.readUInt16LE(28)
-  return header < dataStart ? found('the ZIP archive is a PDF as well') : undefined
+  return header < dataStart ? found('the ZIP archive is also a PDF') : undefined
 }
 
 function checkPageForPdf(source: RandomAccessSource, header: number): Polyglot | undefined {
   if (!webPage.test(source.read(0, header).toString('latin1'))) return undefined
-  return endsWithPdf(source) ? found('the HTML page is a PDF as well') : undefined
+  return endsWithPdf(source) ? found('the HTML page is also a PDF') : undefined
 }

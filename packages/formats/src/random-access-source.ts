@@ -22,8 +22,7 @@ export abstract class RandomAccessSource {
   abstract read(offset: number, length: number): Buffer
 
   whole(limit: number): Buffer {
-    if (this.size > limit)
-      throw new TooLarge(`the file has ${this.size} bytes; at most ${limit} of this kind are looked at as a whole`)
+    if (this.size > limit) throw new TooLarge(`the file has ${this.size} bytes. The maximum for this type is ${limit}`)
     return this.read(0, this.size)
   }
 

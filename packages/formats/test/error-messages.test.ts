@@ -20,7 +20,7 @@ describe('parts of a split archive', () => {
     const whole = Buffer.from(seven.FS.readFile('/x.7z'))
     expect(await open('7z', whole)).toMatchObject(accepted)
     expect(await open('001', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem })
-    expect(await open('7z', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem: expect.stringMatching(/cut off/) })
+    expect(await open('7z', whole.subarray(0, 1000))).toMatchObject({ sound: false, problem: expect.stringMatching(/truncated/) })
   })
 
   test('an error names the missing parts of a split zip archive', async () => {
@@ -35,8 +35,8 @@ describe('parts of a split archive', () => {
 })
 
 test.each([
-  ['xls', '<html><body><table></table></body></html>', /such files are called \.html\. Rename it, .* save it as \.xlsx/],
-  ['doc', '<?xml version="1.0"?><?mso-application progid="Word.Document"?>', /called \.xml\. Rename it, .* save it as \.docx/],
+  ['xls', '<html><body><table></table></body></html>', /usual extension is \.html\. Rename it, .* save it as \.xlsx/],
+  ['doc', '<?xml version="1.0"?><?mso-application progid="Word.Document"?>', /extension is \.xml\. Rename it, .* save it as \.docx/],
 ])('explains what to do with a web page or XML file saved as .%s', async (extension, text, problem) => {
   expect(await open(extension, Buffer.from(text))).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
 })

@@ -118,7 +118,7 @@ describe('OpenDocument and e-books', () => {
     const bytes = having(openDocument('odt'), { 'content.xml': noise(500), 'META-INF/manifest.xml': manifest })
     expect(await judge(readOpenDocument('odt'), bytes)).toMatchObject({
       sound: true,
-      notes: ['the document is encrypted: its content was not looked at'],
+      notes: ['the document is encrypted: its content was not checked'],
     })
   })
 

@@ -42,7 +42,7 @@ describe('zip64 records', () => {
     const copy = zip(members)
     copy.writeUInt32LE(0xffffffff, 18)
     copy.writeUInt32LE(0xffffffff, 22)
-    expect(await judge(copy)).toMatchObject({ sound: false, problem: expect.stringMatching(/does not tell its size/) })
+    expect(await judge(copy)).toMatchObject({ sound: false, problem: expect.stringMatching(/has no size/) })
   })
 })
 

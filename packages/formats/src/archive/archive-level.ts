@@ -27,7 +27,7 @@ export class ArchiveLevel {
 
   inside(name: string, observer?: MemberObserver): ArchiveLevel {
     if (this.depth + 1 > this.limits.maxNesting) {
-      throw malicious('nesting', `archives lie more than ${this.limits.maxNesting} deep inside each other, at ${quoted(name)}`)
+      throw malicious('nesting', `archives are nested more than ${this.limits.maxNesting} levels deep, at ${quoted(name)}`)
     }
     return new ArchiveLevel(this.budget, this.readNestedArchive, this.notes, this.depth + 1, observer)
   }
@@ -38,7 +38,7 @@ export class ArchiveLevel {
       await this.readNestedArchive(stream, name, this, offset)
     } catch (error) {
       if (!(error instanceof FormatError) || error.isMalicious) throw error
-      this.note(`the member ${quoted(name)} is an archive that does not open: ${error.message}`)
+      this.note(`the member ${quoted(name)} is an archive that cannot be opened: ${error.message}`)
     }
   }
 
@@ -49,7 +49,7 @@ export class ArchiveLevel {
 
   /** If nesting is not allowed, the file needs a worker with higher limits. The error tells the caller to use one. */
   skipSearch(name: string): void {
-    if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is larger than is searched`)
+    if (this.limits.maxNesting === 0) throw malicious('nesting', `the member ${quoted(name)} is too large to be searched`)
     this.note(`the member ${quoted(name)} was not searched for active content`)
   }
 

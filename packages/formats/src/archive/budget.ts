@@ -29,7 +29,7 @@ export class ArchiveBudget {
     if (this.entries > this.limits.maxEntries) {
       throw malicious(
         'archive_entries',
-        `the archive has more than ${this.limits.maxEntries} members, those of archives inside it included`,
+        `the archive has more than ${this.limits.maxEntries} members, including those of nested archives`,
       )
     }
   }
@@ -64,7 +64,7 @@ export class ArchiveBudget {
     if (unpacked > memberRatioFrom && unpacked > packed * this.limits.maxRatio) {
       throw malicious(
         'archive_ratio',
-        `${name} unpacks to ${unpacked} bytes from ${packed}: more than ${this.limits.maxRatio} times as much`,
+        `${name} expands from ${packed} to ${unpacked} bytes. The maximum ratio is ${this.limits.maxRatio}`,
       )
     }
   }
@@ -72,12 +72,16 @@ export class ArchiveBudget {
   private checkTotal(total: number): void {
     const { maxUnpackedBytes, maxRatio } = this.limits
     if (total > maxUnpackedBytes) {
-      throw malicious('archive_size', `the archive unpacks to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
+      throw malicious('archive_size', `the archive expands to more than ${maxUnpackedBytes} bytes`, { unpacked_bytes: total })
     }
     if (total > freeBytes && total > this.packed * maxRatio) {
-      throw malicious('archive_ratio', `the archive of ${this.packed} bytes unpacks to more than ${maxRatio} times as much`, {
-        unpacked_bytes: total,
-      })
+      throw malicious(
+        'archive_ratio',
+        `the archive has ${this.packed} bytes and expands to more than ${maxRatio} times its size`,
+        {
+          unpacked_bytes: total,
+        },
+      )
     }
   }
 }

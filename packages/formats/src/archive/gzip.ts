@@ -28,7 +28,7 @@ function checkRest(source: RandomAccessSource, at: number, handlers: GzipHandler
   for (const chunk of source.chunks(at)) {
     handlers.unpacked(0)
     if (chunk.every((byte) => byte === 0)) continue
-    handlers.onError(damaged(`the ${source.size - at} bytes after the gzip data are neither gzip nor padding`))
+    handlers.onError(damaged(`the ${source.size - at} bytes after the gzip data are neither gzip data nor padding`))
     return
   }
 }
@@ -53,7 +53,7 @@ async function* member(source: RandomAccessSource, start: number, handlers: Gzip
     }
   } catch (error) {
     const problem = getDataError(error)
-    throw problem ? damaged(`the gzip data does not unpack: ${problem}`) : error
+    throw problem ? damaged(`the gzip data cannot be unpacked: ${problem}`) : error
   }
   return checkTrailer(source, dataStart + consumed, { sum, size }, handlers)
 }
@@ -79,21 +79,21 @@ function checkTrailer(
   { onError }: GzipHandlers,
 ): number {
   const trailer = source.read(at, 8)
-  if (trailer.length < 8) onError(damaged('the gzip file is cut off before its checksum'))
+  if (trailer.length < 8) onError(damaged('the gzip file is truncated before its checksum'))
   else if (trailer.readUInt32LE(0) !== sum) onError(damaged('the gzip data has a wrong checksum'))
-  else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000) onError(damaged('the gzip data has another length than announced'))
+  else if (trailer.readUInt32LE(4) !== size % 0x1_0000_0000) onError(damaged('the gzip data does not have the declared length'))
   return at + 8
 }
 
 function headerEnd(source: RandomAccessSource, start: number, handlers: GzipHandlers): number {
   const fixed = source.read(start, 12)
-  if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start as gzip does')
+  if (fixed.length < 10 || fixed[0] !== 0x1f || fixed[1] !== 0x8b) throw damaged('the file does not start with a gzip header')
   const flags = fixed[3]!
-  if (fixed[2] !== 8) throw damaged(`the gzip file is compressed by method ${fixed[2]}, which is unknown`)
-  if (flags & 0xe0) handlers.onError(damaged('the gzip header has flags that are reserved'))
+  if (fixed[2] !== 8) throw damaged(`the gzip file uses the unknown compression method ${fixed[2]}`)
+  if (flags & 0xe0) handlers.onError(damaged('the gzip header uses reserved flags'))
   let at = start + 10
   if (flags & 4) {
-    if (fixed.length < 12) throw damaged('the gzip header is cut off')
+    if (fixed.length < 12) throw damaged('the gzip header is truncated')
     at += 2 + fixed.readUInt16LE(10)
   }
   if (flags & 8) at = afterText(source, at)
@@ -109,7 +109,7 @@ function afterText(source: RandomAccessSource, start: number): number {
     if (zero >= 0) return at + zero + 1
     at += chunk.length
   }
-  throw damaged('the gzip header is cut off')
+  throw damaged('the gzip header is truncated')
 }
 
 function afterChecksum(source: RandomAccessSource, start: number, at: number, handlers: GzipHandlers): number {

@@ -11,7 +11,7 @@ const dataErrorCodes = new Set([
 
 export function getDataError(error: unknown): string | undefined {
   const { code, message } = error as { code?: string; message?: string }
-  if (code === 'ERR_BUFFER_TOO_LARGE') return 'it unpacks to far more than its header says'
+  if (code === 'ERR_BUFFER_TOO_LARGE') return 'it expands to far more bytes than its header declares'
   return code !== undefined && dataErrorCodes.has(code) ? (message ?? code) : undefined
 }
 

@@ -1,10 +1,10 @@
 import { malicious, quoted } from '../format-error.js'
 
 export function checkName(name: string): void {
-  if (name.includes('\0')) throw malicious('archive_name', `the member ${quoted(name)} has a NUL in its name`)
+  if (name.includes('\0')) throw malicious('archive_name', `the member ${quoted(name)} has a NUL character in its name`)
   const path = name.replaceAll('\\', '/')
-  if (path.startsWith('/')) throw malicious('archive_path', `the member ${quoted(name)} has an absolute name`)
-  if (/^[A-Za-z]:/.test(path)) throw malicious('archive_path', `the member ${quoted(name)} names a drive`)
+  if (path.startsWith('/')) throw malicious('archive_path', `the member ${quoted(name)} has an absolute path`)
+  if (/^[A-Za-z]:/.test(path)) throw malicious('archive_path', `the member ${quoted(name)} has a path with a drive letter`)
   if (path.split('/').includes('..')) throw malicious('archive_path', `the member ${quoted(name)} points outside the archive`)
 }
 

@@ -1,8 +1,8 @@
 import type { RandomAccessSource } from '../random-access-source.js'
 
-const archive = 'archive behind the picture'
-const program = 'program behind the picture'
-const page = 'page or script behind the picture'
+const archive = 'archive after the image'
+const program = 'program after the image'
+const page = 'page or script after the image'
 
 const starts: [RegExp, string][] = [
   [/^(PK\x03\x04|Rar!\x1a\x07|7z\xbc\xaf'\x1c|\x1f\x8b\x08|\xfd7zXZ\0|BZh[1-9]1AY&SY)/, archive],

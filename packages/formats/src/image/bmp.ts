@@ -18,15 +18,15 @@ const knownHeaders = (size: number) => size === 12 || (size >= 16 && size <= 64)
 /** Checks the headers of a BMP, and that every row of pixels exists. The bundled libvips does not read BMP. */
 export const readBmp: FormatReader = (source, limits) => {
   const start = source.read(0, 18)
-  if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM') return broken('does not start with a whole BMP header')
+  if (start.length < 18 || start.toString('latin1', 0, 2) !== 'BM') return broken('it does not start with a complete BMP header')
   const size = start.readUInt32LE(14)
   if (!knownHeaders(size)) return broken(`the BMP header has an unknown size (${size} bytes)`)
   const bytes = source.read(14, size)
-  if (bytes.length < size) return broken('the BMP is cut off in its header')
+  if (bytes.length < size) return broken('the BMP is truncated in its header')
   const header = size === 12 ? coreHeader(bytes) : infoHeader(bytes)
   const pixels = start.readUInt32LE(10)
   const evidence = { width: Math.abs(header.width), height: Math.abs(header.height), depth: header.depth }
-  const problem = pixels < 14 + size ? 'the BMP claims that its pixels start inside its header' : findProblem(header)
+  const problem = pixels < 14 + size ? 'the pixels of the BMP start inside its header' : findProblem(header)
   if (problem) return broken(problem, evidence)
   const verdict = checkPixels(source, limits, header, pixels, evidence)
   // Uncompressed pixels cannot have more bytes than the file.
@@ -57,13 +57,14 @@ const getDepths: Record<number, number[]> = { 0: [1, 4, 8, 16, 24, 32], 1: [8], 
 
 function findProblem(header: Header): string | undefined {
   const { width, height, planes, depth, compression, colours } = header
-  if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP gives an impossible size, ${width}x${height}`
-  if (planes !== 1) return `the BMP claims ${planes} planes; there is always one`
+  if (width <= 0 || height === 0 || height === -0x80000000) return `the BMP has the invalid size ${width}x${height}`
+  if (planes !== 1) return `the BMP has ${planes} planes. The only valid number is 1`
   const depths = getDepths[compression]
-  if (!depths) return `the BMP names compression ${compression}, which no viewer opens`
+  if (!depths) return `the BMP uses compression ${compression}, which viewers do not support`
   if (!depths.includes(depth))
-    return `the BMP claims ${depth} bits a pixel with compression ${compression}, which no viewer opens`
-  if (depth > 0 && depth <= 8 && colours > 65536) return `the BMP claims a palette of ${colours} colours at ${depth} bits a pixel`
+    return `the BMP uses ${depth} bits per pixel with compression ${compression}, which viewers do not support`
+  if (depth > 0 && depth <= 8 && colours > 65536)
+    return `the BMP has a palette of ${colours} colours, which is too large for ${depth} bits per pixel`
   return undefined
 }
 
@@ -74,7 +75,7 @@ function checkPixels(
   offset: number,
   evidence: Record<string, unknown>,
 ): FormatVerdict {
-  if (offset >= source.size) return broken('the BMP ends before its pixels: it is truncated', evidence)
+  if (offset >= source.size) return broken('the BMP is truncated before its pixels', evidence)
   const rows = Math.abs(header.height)
   if (header.compression === 1 || header.compression === 2) {
     const problem = checkRle(source, limits, { offset, width: header.width, rows, nibbles: header.compression === 2 })
@@ -86,6 +87,6 @@ function checkPixels(
   const there = source.size - offset
   const unpadded = there >= bare * rows && there < bare * rows + 4
   const needed = unpadded ? bare * rows : (bare + padding) * rows - padding
-  if (there < needed) return broken(`the BMP is truncated: ${there} of ${needed} bytes of pixels are there`, evidence)
+  if (there < needed) return broken(`the BMP is truncated: it has ${there} of ${needed} bytes of pixels`, evidence)
   return sound([], evidence)
 }

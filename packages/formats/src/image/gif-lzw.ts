@@ -57,7 +57,7 @@ export class GifFrameData {
     if (!known && !(code === this.next && this.previous >= 0 && this.next < 4096)) {
       // Readers stop once every pixel exists.
       if (this.pixels >= this.wanted) this.ended = true
-      else this.problem = `its data uses code ${code} before defining it`
+      else this.problem = `its data uses code ${code} before it is defined`
       return
     }
     if (this.previous >= 0 && this.next < 4096) {

@@ -7,7 +7,7 @@ import { checkImageSize } from './image-size.js'
 export const readGif: FormatReader = (source, limits) => {
   const head = source.read(0, 13)
   if (head.length < 13 || !/^GIF8[79]a$/.test(head.toString('latin1', 0, 6)))
-    return broken('does not start with a whole GIF header')
+    return broken('it does not start with a complete GIF header')
   const width = head.readUInt16LE(6)
   const height = head.readUInt16LE(8)
   const flood = checkImageSize('GIF', { width, height, bits: 8 }, limits)
@@ -29,29 +29,25 @@ class GifWalk {
   ) {}
 
   checkBlocks(): FormatVerdict {
-    if (this.at > this.source.size) return this.broken('the GIF is cut off in its colour table')
+    if (this.at > this.source.size) return this.broken('the GIF is truncated in its colour table')
     while (this.at < this.source.size) {
       checkDeadline(this.limits)
       const kind = this.source.read(this.at, 1)[0]
       this.at++
       if (kind === 0x3b) return this.end(this.source.size - this.at)
       const problem =
-        kind === 0x2c
-          ? this.image()
-          : kind === 0x21
-            ? this.extension()
-            : `at byte ${this.at - 1} of the GIF stands something that is no block`
+        kind === 0x2c ? this.image() : kind === 0x21 ? this.extension() : `the GIF has no valid block at byte ${this.at - 1}`
       if (problem && typeof problem !== 'string') return problem
       if (problem) return this.broken(problem)
     }
     // Like readers, accepts a missing end mark after a complete image.
     return this.frames > 0
-      ? sound(['the end mark is missing; readers do without it'], this.facts())
-      : this.broken('the GIF has no picture in it')
+      ? sound(['the end mark is missing, which readers accept'], this.facts())
+      : this.broken('the GIF contains no image')
   }
 
   private end(extra: number): FormatVerdict {
-    if (this.frames === 0) return this.broken('the GIF has no picture in it')
+    if (this.frames === 0) return this.broken('the GIF contains no image')
     return extra > 0
       ? sound([`${extra} bytes after the end of the image`], { ...this.facts(), bytes_after_end: extra })
       : sound([], this.facts())
@@ -67,7 +63,7 @@ class GifWalk {
 
   private image(): string | FormatVerdict | undefined {
     const head = this.source.read(this.at, 9)
-    if (head.length < 9) return 'the GIF is cut off in the head of a picture'
+    if (head.length < 9) return 'the GIF is truncated in the header of an image'
     const width = head.readUInt16LE(4)
     const height = head.readUInt16LE(6)
     const flood = checkImageSize('GIF', { width, height, bits: 8 }, this.limits)
@@ -76,11 +72,11 @@ class GifWalk {
     this.at += 9 + tableSize(flags)
     const codeSize = this.source.read(this.at, 1)[0]
     this.at++
-    if (codeSize === undefined) return 'the GIF is cut off in the head of a picture'
-    if (codeSize < 1 || codeSize > 11) return `picture ${this.frames + 1} of the GIF has an impossible code size (${codeSize})`
+    if (codeSize === undefined) return 'the GIF is truncated in the header of an image'
+    if (codeSize < 1 || codeSize > 11) return `image ${this.frames + 1} of the GIF has the invalid code size ${codeSize}`
     const data = new GifFrameData(codeSize, width * height)
     const problem = this.blocks(data) ?? data.findProblem()
-    if (problem) return `picture ${this.frames + 1} of the GIF is damaged: ${problem}`
+    if (problem) return `image ${this.frames + 1} of the GIF is damaged: ${problem}`
     this.frames++
     return undefined
   }
@@ -90,7 +86,7 @@ class GifWalk {
       checkDeadline(this.limits)
       const block = this.source.read(this.at, 256)
       const length = block[0]
-      if (length === undefined || block.length < length + 1) return 'the GIF is cut off'
+      if (length === undefined || block.length < length + 1) return 'the GIF is truncated'
       this.at += length + 1
       if (length === 0) return undefined
       data?.take(block.subarray(1, length + 1))

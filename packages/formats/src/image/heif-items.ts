@@ -32,11 +32,12 @@ const maxList = 16 * 1024 * 1024
 export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta: Box): HeifItems | string {
   const boxes = new Map<string, Box>()
   for (const box of readBoxes(source, limits, meta.start + 4, meta.end)) {
-    if (box.cut) return `its '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than what holds it`
+    if (box.cut) return `its '${box.type.replace(/[^ -~]/g, '?') || 'next'}' box is longer than its parent box`
     if (!boxes.has(box.type)) boxes.set(box.type, box)
   }
   const handler = boxes.get('hdlr')
-  if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict') return 'it does not say that it holds pictures'
+  if (!handler || source.read(handler.start + 8, 4).toString('latin1') !== 'pict')
+    return 'it is not declared as a container of images'
   try {
     const found: HeifItems = { primary: undefined, primaryBox: boxes.get('pitm'), items: new Map() }
     const list = (type: string) => parseList(source, boxes.get(type))
@@ -52,7 +53,7 @@ export function readItems(source: RandomAccessSource, limits: ReaderLimits, meta
     }
     return found
   } catch (error) {
-    if (error instanceof RangeError) return 'its lists of items are cut off or damaged'
+    if (error instanceof RangeError) return 'its lists of items are truncated or damaged'
     throw error
   }
 }

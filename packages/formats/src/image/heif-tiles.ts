@@ -25,13 +25,13 @@ export async function findTileProblem(
   for (const id of new Set(picture.sources)) {
     checkDeadline(limits)
     const tile = items.get(id)
-    if (!tile) return `a part of its picture (item ${id}) is missing`
+    if (!tile) return `a part of its image (item ${id}) is missing`
     if (tile.type !== 'av01') continue
     if (++decoded > decodedTiles) return undefined
     const shown = [...changes, { at: primaryBox.start + 4, bytes: toBytes(id, wide ? 4 : 2) }, makeVisible(source, tile)]
     const decoding = await decode(source, limits, { failOn: 'error', changes: shown })
     if (decoding.outcome === 'refused' && ofData.test(decoding.message))
-      return `a part of its picture (item ${id}) cannot be decoded: ${decoding.message}`
+      return `a part of its image (item ${id}) cannot be decoded: ${decoding.message}`
   }
   return undefined
 }

@@ -31,19 +31,19 @@ async function readHeif(
   // An image sequence may contain only a track.
   if (!meta)
     return boxes.some((box) => box.type === 'moov')
-      ? sound(['an image sequence: looked at its structure only'])
-      : broken(`the ${name} has no picture in it`)
+      ? sound(['an image sequence: only its structure was checked'])
+      : broken(`the ${name} contains no image`)
   const size = getLargestSize(source, limits, meta)
   const evidence = size ? { width: size.width, height: size.height } : {}
   const flood = size && checkImageSize(name, { ...size, bits: 24 }, limits)
   if (flood) return flood
   const changes = name === 'AVIF' ? brandChanges(source) : []
-  const unread = name === 'HEIC' ? 'no decoder for HEVC pictures is bundled' : await getUndecodedReason(source, limits, changes)
+  const unread = name === 'HEIC' ? 'the bundled decoder does not support HEVC' : await getUndecodedReason(source, limits, changes)
   if (unread && typeof unread !== 'string') return { ...unread, evidence }
   const items = readItems(source, limits, meta)
   const problem = unread ? explainUndecoded(source, limits, items) : await checkDecoded(source, limits, items, changes)
   if (problem) return broken(`the ${name} cannot be opened: ${problem}`, evidence)
-  return sound(unread ? [`looked at its structure only: ${unread}`] : [], evidence)
+  return sound(unread ? [`only its structure was checked: ${unread}`] : [], evidence)
 }
 
 type Items = HeifItems | string
@@ -79,15 +79,16 @@ async function getUndecodedReason(
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'too_large') return 'too large to be decoded'
   if (unsupported.test(decoding.message) && !damage.test(decoding.message)) return decoding.message
-  return broken(`the picture cannot be decoded: ${decoding.message}`)
+  return broken(`the image cannot be decoded: ${decoding.message}`)
 }
 
 function findProblem(source: RandomAccessSource, boxes: Box[], name: string, brands: RegExp): string | undefined {
   const [first] = boxes
-  if (first?.type !== 'ftyp') return `does not start with the ${name} signature`
+  if (first?.type !== 'ftyp') return `it does not start with the ${name} signature`
   const list = source.read(first.start, Math.min(first.end - first.start, 256)).toString('latin1')
   const quoted = [list.slice(0, 4), ...(list.slice(8).match(/.{4}/gs) ?? [])]
-  if (!quoted.some((brand) => brands.test(brand))) return `is not marked as ${name}, but as ${quoted[0]?.replace(/[^ -~]/g, '?')}`
+  if (!quoted.some((brand) => brands.test(brand)))
+    return `it is not marked as ${name}, but as ${quoted[0]?.replace(/[^ -~]/g, '?')}`
   const cut = boxes.find((box) => box.cut)
   return cut ? `the ${name} is truncated in its '${cut.type}' box` : undefined
 }
@@ -95,8 +96,8 @@ function findProblem(source: RandomAccessSource, boxes: Box[], name: string, bra
 /** Checks the image that readers display, and the images that it is derived from. Thumbnails and descriptions are optional. */
 function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { primary, items }: HeifItems): string | undefined {
   const first = primary === undefined ? undefined : items.get(primary)
-  if (!first) return 'it does not say which of its items is the picture'
-  if (source.read(first.entry + 3, 1)[0]! & 1) return 'its picture is marked as hidden'
+  if (!first) return 'it does not declare its primary item'
+  if (source.read(first.entry + 3, 1)[0]! & 1) return 'its image is marked as hidden'
   const wanted = new Set([first, ...getTransparency(source, first, items)])
   for (const item of wanted) {
     checkDeadline(limits)
@@ -104,7 +105,7 @@ function findImageProblem(source: RandomAccessSource, limits: ReaderLimits, { pr
     if (problem) return problem
     for (const id of item.sources) {
       const part = items.get(id)
-      if (!part) return `a part of its picture (item ${id}) is missing`
+      if (!part) return `a part of its image (item ${id}) is missing`
       wanted.add(part)
     }
   }
@@ -127,7 +128,7 @@ const codedTypes = new Set(['hvc1', 'hev1', 'lhv1', 'av01', 'avc1', 'jpeg', 'j2k
 
 function findGridProblem(source: RandomAccessSource, { extents, sources }: HeifItem): string | undefined {
   const [place] = extents ?? []
-  if (!place) return 'it does not say how its tiles lie'
+  if (!place) return 'the arrangement of its tiles is missing'
   const bytes = source.read(place.start, place.length)
   const needed = (bytes[1] ?? 0) & 1 ? 12 : 8
   if (bytes.length < needed || bytes[0] !== 0) return 'the description of its tiles is damaged'
@@ -138,10 +139,11 @@ function findGridProblem(source: RandomAccessSource, { extents, sources }: HeifI
 function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item: HeifItem): string | undefined {
   const { type, extents, sources } = item
   const derived = derivedTypes.has(type)
-  if (!derived && !codedTypes.has(type)) return `its picture is of an unknown kind ('${type.replace(/[^ -~]/g, '?')}')`
-  if (derived && sources.length === 0) return 'it does not say what its picture is made of'
-  if (!extents) return derived ? undefined : 'it does not say where its picture is'
-  if (extents.some(({ start, length }) => start + length > source.size)) return 'its picture lies beyond the end: it is truncated'
+  if (!derived && !codedTypes.has(type)) return `its image has an unknown type ('${type.replace(/[^ -~]/g, '?')}')`
+  if (derived && sources.length === 0) return 'the parts of its image are not declared'
+  if (!extents) return derived ? undefined : 'the location of its image is missing'
+  if (extents.some(({ start, length }) => start + length > source.size))
+    return 'it is truncated: its image extends beyond the end of the file'
   const odd = findPropertyProblem(source, item)
   if (odd) return odd
   if (type === 'grid') return findGridProblem(source, item)
@@ -151,7 +153,7 @@ function findItemProblem(source: RandomAccessSource, limits: ReaderLimits, item:
 
 function findPropertyProblem(source: RandomAccessSource, item: HeifItem): string | undefined {
   const odd = item.properties.find((property) => isImpossible(source, property))
-  return odd && `a property of its picture ('${odd.type}') is damaged`
+  return odd && `a property of its image ('${odd.type}') is damaged`
 }
 
 /** Detects an empty size, or a number of channels that differs from the number of bit depths. */

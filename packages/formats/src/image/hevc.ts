@@ -27,23 +27,22 @@ interface Configuration {
 
 function readConfiguration(source: RandomAccessSource, box: Box): Configuration | string {
   const bytes = source.read(box.start, Math.min(box.end - box.start, maxConfiguration))
-  if (bytes.length < 23) return 'its decoder configuration (hvcC) is cut off'
+  if (bytes.length < 23) return 'its decoder configuration (hvcC) is truncated'
   if (bytes[0]! > 1) return `its decoder configuration (hvcC) has an unknown version (${bytes[0]})`
   const lengthSize = (bytes[21]! & 3) + 1
-  if (lengthSize === 3) return 'its decoder configuration (hvcC) gives an impossible length of lengths'
+  if (lengthSize === 3) return 'its decoder configuration (hvcC) declares an invalid length size'
   const kinds = new Set<number>()
   let at = 23
   for (let arrays = bytes[22]!; arrays > 0; arrays--) {
-    if (at + 3 > bytes.length) return 'the lists of its decoder configuration (hvcC) are cut off'
+    if (at + 3 > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
     const kind = bytes[at]! & 0x3f
     let units = bytes.readUInt16BE(at + 1)
     at += 3
     for (; units > 0; units--) {
       const length = at + 2 <= bytes.length ? bytes.readUInt16BE(at) : 0
-      if (length < 3 || at + 2 + length > bytes.length) return 'the lists of its decoder configuration (hvcC) are cut off'
+      if (length < 3 || at + 2 + length > bytes.length) return 'the lists of its decoder configuration (hvcC) are truncated'
       const unit = bytes.subarray(at + 2, at + 2 + length)
-      if (headKind(unit[0]!, unit[1]!) !== kind)
-        return 'its decoder configuration (hvcC) holds units of another kind than it says'
+      if (headKind(unit[0]!, unit[1]!) !== kind) return 'its decoder configuration (hvcC) contains units of an undeclared type'
       if (hasBareZeros(unit)) return 'its decoder configuration (hvcC) is damaged'
       // Units of other layers do not belong to this image.
       if (!isLayered(unit)) kinds.add(kind)
@@ -60,23 +59,23 @@ function findUnitProblem(data: Joined, limits: ReaderLimits, { lengthSize, kinds
   while (at < data.size) {
     checkDeadline(limits)
     const head = data.read(at, lengthSize + 3)
-    if (head.length < lengthSize + 2) return 'its data ends within the head of a unit'
+    if (head.length < lengthSize + 2) return 'its data ends in the header of a unit'
     const length = head.readUIntBE(0, lengthSize)
     if (length < 2 || at + lengthSize + length > data.size)
       return 'the lengths of its units do not add up: it is damaged or truncated'
     const kind = headKind(head[lengthSize]!, head[lengthSize + 1]!)
-    if (kind === undefined) return 'one of its units has an impossible head'
+    if (kind === undefined) return 'one of its units has an invalid header'
     seen.add(kind)
     if (kind < firstNoSlice && !isLayered(head.subarray(lengthSize))) {
       const opens = ((head[lengthSize + 2] ?? 0) & 0x80) !== 0
-      if (opens !== (slices === 0)) return slices === 0 ? 'its first slice is missing' : 'its picture starts twice'
+      if (opens !== (slices === 0)) return slices === 0 ? 'its first slice is missing' : 'its image starts twice'
       slices++
     }
     const zeros = damagedWithin(data, limits, at + lengthSize, length)
     if (zeros) return zeros
     at += lengthSize + length
   }
-  if (slices === 0) return 'it has no picture data'
+  if (slices === 0) return 'it has no image data'
   if (!seen.has(sequenceParameters) || !seen.has(pictureParameters)) return 'the parameters for decoding it are missing'
   return undefined
 }
@@ -93,7 +92,7 @@ function damagedWithin(data: Joined, limits: ReaderLimits, start: number, length
   for (let at = 0; at < length; at += chunk) {
     checkDeadline(limits)
     // Includes two bytes of the next chunk, so that a sequence across the boundary is found.
-    if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the data of its picture is damaged'
+    if (hasBareZeros(data.read(start + at, Math.min(chunk + 2, length - at)))) return 'the image data is damaged'
   }
   return undefined
 }

@@ -46,9 +46,9 @@ export const hasImageDecoder = (): boolean => decoder !== undefined
 export async function decode(source: RandomAccessSource, limits: ReaderLimits, options: DecodeOptions): Promise<Decoding> {
   if (source.size > decodedSize) return { outcome: 'too_large' }
   const seconds = Math.ceil((limits.deadline - Date.now()) / 1000)
-  if (seconds <= 0) throw new DeadlineExceeded('the image takes too long to read')
-  if (!decoder) throw new Error('no decoder of images is set')
+  if (seconds <= 0) throw new DeadlineExceeded('reading the image takes too long')
+  if (!decoder) throw new Error('no image decoder is set')
   const decoded = await decoder(source, { ...options, seconds })
-  if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('the image takes too long to decode')
+  if (decoded.outcome === 'too_slow') throw new DeadlineExceeded('decoding the image takes too long')
   return decoded
 }

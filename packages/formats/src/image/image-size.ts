@@ -13,7 +13,7 @@ export function checkImageSize(format: string, size: PictureSize, limits: Reader
   const { width, height, bits, times = 1 } = size
   if (width * height * shownBits(bits) <= limits.maxPictureBits * times) return undefined
   const maxPixels = Math.floor((limits.maxPictureBits * times) / shownBits(bits))
-  const problem = `the ${format} claims ${width}x${height} pixels; at most ${maxPixels} of ${bits} bits are opened (pixel flood)`
+  const problem = `the ${format} has ${width}x${height} pixels. The maximum is ${maxPixels} with ${bits} bits (pixel flood)`
   return maliciousVerdict('pixel_flood', problem, { width, height })
 }
 

@@ -15,7 +15,7 @@ const paddingBytes = 16
 const fullSpectrum = 0x003f00
 /** Maximum number of blocks per unit over all components. Readers support no more. */
 const maxBlocks = 10
-const noEnd = 'it ends without its end marker: it is truncated'
+const noEnd = 'it is truncated: the end marker is missing'
 
 /**
  * Follows the data of a sequential JPEG to its end, further than libvips does. Finds excess codes and a missing end. For other coding
@@ -144,12 +144,12 @@ class ScanFollower {
     for (let done = 0; done < parts.units; ) {
       const units = Math.min(this.restart || parts.units, parts.units - done)
       const followed = followCodes(this.source, this.limits, at, units, parts.components)
-      if (!followed) return { problem: 'its data ends before its picture does', plain: false }
+      if (!followed) return { problem: 'its data ends before the end of the image', plain: false }
       done += units
       const marker = this.marker(followed.end)
       if (!marker) return { problem: noEnd, plain: false }
       if (this.hasMoreCodes(followed, marker.after - 2))
-        return { problem: 'codes are left over where a part of its picture ends', plain: false }
+        return { problem: 'it has excess codes at the end of a part of the image', plain: false }
       this.expect(!followed.displaced)
       if (done >= parts.units) return followed.end
       // Readers report an unexpected marker themselves.

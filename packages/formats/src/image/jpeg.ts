@@ -38,7 +38,7 @@ const cameraTimes = 2.25
 export const readJpeg: FormatReader = async (source, limits) => {
   const start = source.read(0, 3)
   if (start.length < 3 || start[0] !== 0xff || start[1] !== 0xd8 || start[2] !== 0xff)
-    return broken('does not start with the JPEG marker')
+    return broken('it does not start with the JPEG marker')
   const frame = findFrame(source, limits)
   if (typeof frame === 'string') return broken(frame)
   const evidence = { width: frame.width, height: frame.height }
@@ -63,7 +63,7 @@ export const readJpeg: FormatReader = async (source, limits) => {
   return sound(
     [
       ...notes,
-      `looked at its structure only: ${decoding.outcome === 'too_large' ? 'too large to be decoded' : decoding.message}`,
+      `only its structure was checked: ${decoding.outcome === 'too_large' ? 'too large to be decoded' : decoding.message}`,
     ],
     evidence,
   )
@@ -88,9 +88,9 @@ function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadl
   for (;;) {
     checkDeadline(limits)
     const marker = nextMarker(source, limits, at)
-    if (!marker) return 'the JPEG has no picture in it (no frame header)'
+    if (!marker) return 'the JPEG contains no image (the frame header is missing)'
     const { code, after } = marker
-    if (code === 0xd9) return 'the JPEG ends before its picture starts'
+    if (code === 0xd9) return 'the JPEG is truncated before its image'
     if (code === 0xda) return 'the JPEG has image data without a frame header'
     if (code === 0xd8 || code === 0x01 || (code >= 0xd0 && code <= 0xd7)) {
       at = after
@@ -98,7 +98,7 @@ function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadl
     }
     const head = source.read(after, 8)
     const length = head.length >= 2 ? head.readUInt16BE(0) : 0
-    if (length < 2 || after + length > source.size) return 'the JPEG is cut off in one of its header segments'
+    if (length < 2 || after + length > source.size) return 'the JPEG is truncated in one of its header segments'
     if (isFrameHeader(code)) return readFrame(code, head, length)
     at = after + length
   }
@@ -107,12 +107,12 @@ function findFrame(source: RandomAccessSource, limits: Pick<ReaderLimits, 'deadl
 const isFrameHeader = (code: number) => code >= 0xc0 && code <= 0xcf && code !== 0xc4 && code !== 0xc8 && code !== 0xcc
 
 function readFrame(code: number, head: Buffer, length: number): Frame | string {
-  if (length < 8 || head.length < 8) return 'the frame header of the JPEG is cut off'
+  if (length < 8 || head.length < 8) return 'the frame header of the JPEG is truncated'
   const frame = { precision: head[2] as number, height: head.readUInt16BE(3), width: head.readUInt16BE(5), process: code & 0x0f }
   // A height of 0 is valid (a DNL marker follows later), but no program opens it.
-  if (frame.width === 0 || frame.height === 0) return `the JPEG gives an impossible size, ${frame.width}x${frame.height}`
+  if (frame.width === 0 || frame.height === 0) return `the JPEG has the invalid size ${frame.width}x${frame.height}`
   const lossless = frame.process === 3 || frame.process === 11
   if (lossless ? frame.precision < 2 || frame.precision > 16 : frame.precision !== 8 && frame.precision !== 12)
-    return `the JPEG claims ${frame.precision} bits a sample, which do not exist`
+    return `the JPEG has ${frame.precision} bits per sample, which is invalid`
   return frame
 }

@@ -85,7 +85,7 @@ class Rows {
     this.#taken += chunk.length
     let next = this.#next
     for (let pass = this.#passes[this.#pass]; pass && next < chunk.length; pass = this.#passes[this.#pass]) {
-      if (chunk[next]! > 4) return `a row is packed by filter ${chunk[next]}, which does not exist`
+      if (chunk[next]! > 4) return `a row uses filter ${chunk[next]}, which does not exist`
       next += pass.rowBytes
       if (++this.#row < pass.rows) continue
       this.#row = 0

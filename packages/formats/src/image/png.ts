@@ -23,7 +23,7 @@ interface Walk {
 
 /** Checks PNG and APNG: the order of chunks, the CRC of every chunk, and every row. Accepts bytes after IEND. */
 export const readPng: FormatReader = async (source, limits) => {
-  if (!source.read(0, 8).equals(signature)) return broken('does not start with the PNG signature')
+  if (!source.read(0, 8).equals(signature)) return broken('it does not start with the PNG signature')
   const header = readHeader(source.read(8, 25))
   if (typeof header === 'string') return broken(header)
   const evidence = { width: header.width, height: header.height }
@@ -53,11 +53,11 @@ function readHeader(chunk: Buffer): Header | string {
     number,
   ]
   if (width === 0 || height === 0 || width > 0x7fffffff || height > 0x7fffffff)
-    return `the PNG header gives an impossible size, ${width}x${height}`
+    return `the PNG header declares the invalid size ${width}x${height}`
   if (!depths[colourType]?.includes(depth))
-    return `the PNG header gives colour type ${colourType} at ${depth} bits, which does not exist`
+    return `the PNG header declares colour type ${colourType} with ${depth} bits, which is invalid`
   if (compression !== 0 || filter !== 0 || interlace > 1)
-    return 'the PNG header names an unknown compression, filter or interlacing'
+    return 'the PNG header declares an unknown compression, filter or interlace method'
   return { width, height, colourType, bits: depth * (channels[colourType] ?? 1), interlaced: interlace === 1 }
 }
 
@@ -69,26 +69,25 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
   while (at < source.size) {
     checkDeadline(limits)
     const head = source.read(at, 8)
-    if (head.length < 8) return 'the PNG is cut off in the head of a chunk'
+    if (head.length < 8) return 'the PNG is truncated in the header of a chunk'
     const length = head.readUInt32BE(0)
     const type = head.toString('latin1', 4, 8)
-    if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `at byte ${at} of the PNG stands something that is no chunk`
-    if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is cut off in its ${type} chunk`
+    if (!/^[A-Za-z]{2}[A-Z][A-Za-z]$/.test(type)) return `the PNG has no valid chunk at byte ${at}`
+    if (length > 0x7fffffff || at + 12 + length > source.size) return `the PNG is truncated in its ${type} chunk`
     if (!crcMatches(source, limits, at + 4, length + 4)) {
       // An upper-case letter marks a critical chunk. Readers skip other unknown chunks, but some need tRNS.
       if (/^[A-Z]/.test(type) || type === 'tRNS') return `the checksum of the PNG's ${type} chunk is wrong`
       notes.push(`the checksum of the ${type} chunk is wrong; readers skip that chunk`)
     }
-    if (/^[A-Z]/.test(type) && !critical.has(type))
-      return `no reader knows the PNG's ${type} chunk, without which it cannot be shown`
+    if (/^[A-Z]/.test(type) && !critical.has(type)) return `the PNG has the unknown critical chunk ${type}`
     if (type === 'IHDR' && at !== 8) return 'the PNG has two headers'
     if (type === 'PLTE' && (length === 0 || length % 3 !== 0 || length > 768) && header.colourType === 3)
-      return 'the palette of the PNG has an impossible length'
+      return 'the palette of the PNG has an invalid length'
     if (type === 'IDAT') data.push({ start: at + 8, end: at + 8 + length })
-    if (type === 'IDAT' && afterData) return 'the image data of the PNG is interrupted by another chunk'
+    if (type === 'IDAT' && afterData) return 'another chunk interrupts the image data of the PNG'
     if (type !== 'IDAT' && seen.has('IDAT')) afterData = true
     if (type === 'IDAT' && header.colourType === 3 && !seen.has('PLTE'))
-      return 'the PNG has no palette, though its colour type needs one'
+      return 'the PNG has no palette, which its colour type requires'
     seen.add(type)
     at += 12 + length
     if (type === 'IEND') {
@@ -96,7 +95,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, header: He
       return at
     }
   }
-  return 'the PNG ends without its end chunk (IEND): it is truncated'
+  return 'the PNG is truncated: its end chunk (IEND) is missing'
 }
 
 function crcMatches(source: RandomAccessSource, limits: ReaderLimits, start: number, length: number): boolean {

@@ -62,7 +62,7 @@ interface Page {
 /** Checks every directory of a TIFF or BigTIFF, then decodes the first pages with libvips. */
 export const readTiff: FormatReader = async (source, limits) => {
   const reader = TiffReader.open(source)
-  if (!reader) return broken('does not start with a TIFF header')
+  if (!reader) return broken('it does not start with a TIFF header')
   const notes: string[] = []
   const pages = readPages(reader, source, limits, notes)
   if (!Array.isArray(pages)) return pages
@@ -91,7 +91,7 @@ async function decodePage(
   if (decoding.outcome === 'refused' && decoding.message === nothingSaid)
     decoding = await decode(source, limits, { ...options, failOn: 'error' })
   if (decoding.outcome === 'refused' && lacksPhotometric.test(decoding.message)) {
-    notes.push('does not say how its colours are meant (PhotometricInterpretation); readers take the usual')
+    notes.push('the tag PhotometricInterpretation is missing; readers use its usual value')
     const changes = getDefaultPhotometric(reader, page)
     decoding = changes ? await decode(source, limits, { ...options, failOn: 'error', changes }) : decoding
   }
@@ -106,7 +106,7 @@ async function decodePage(
   if (missing) return missing
   const why =
     decoding.outcome === 'too_large' ? 'too large to be decoded' : `compression ${page.compression}: ${decoding.message}`
-  notes.push(`looked at its structure only: ${why}`)
+  notes.push(`only its structure was checked: ${why}`)
   return undefined
 }
 
@@ -150,13 +150,13 @@ function readPages(
   for (let offset = reader.first; offset !== 0; ) {
     checkDeadline(limits)
     if (seen.has(offset)) {
-      notes.push('the list of pages goes in circles; readers stop where it does')
+      notes.push('the list of pages is circular; readers stop at the repetition')
       break
     }
     seen.add(offset)
     if (seen.size > limits.maxEntries) return maliciousVerdict('page_flood', `the TIFF has more than ${limits.maxEntries} pages`)
     const directory = reader.directory(offset)
-    if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or cut off`)
+    if (!directory) return broken(`directory ${pages.length + 1} of the TIFF is missing or truncated`)
     const page = readPage(reader, directory.fields, source)
     if (typeof page === 'string') return broken(`page ${pages.length + 1} of the TIFF cannot be opened: ${page}`)
     const flood = page.compression === 1 ? undefined : checkImageSize('TIFF', { ...page, times: stripFactor }, limits)
@@ -180,13 +180,14 @@ function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSo
   if (!width || !height) return 'it has no width or no height'
   const compression = reader.value(fields.get(tag.compression)) ?? 1
   if (!compressions.has(compression) && /^tiff?$/.test(source.extension))
-    return `it names compression ${compression}, which does not exist`
+    return `it uses compression ${compression}, which does not exist`
   const placed = fields.has(tag.tileOffsets) || fields.has(tag.stripOffsets)
-  if (!placed && !fields.has(tag.oldJpeg)) return 'it does not say where its data is'
+  if (!placed && !fields.has(tag.oldJpeg)) return 'the location of its data is missing'
   // libvips does not distinguish a rare sample layout from an invalid one.
   const samples = reader.value(fields.get(tag.samples)) ?? 1
   const bits = reader.value(fields.get(tag.bits)) ?? 1
-  if (bits < 1 || bits > maxBits || samples < 1 || samples > maxSamples) return `it claims ${samples} samples of ${bits} bits`
+  if (bits < 1 || bits > maxBits || samples < 1 || samples > maxSamples)
+    return `it declares ${samples} samples of ${bits} bits, which is invalid`
   // Subsampled colours take less space.
   const bytes = reader.value(fields.get(tag.photometric)) === 6 ? 0 : Math.ceil((width * height * samples * bits) / 8)
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
@@ -203,7 +204,7 @@ function missingData(reader: TiffReader, page: Page, source: RandomAccessSource,
     end = Math.max(end, offset + length)
     bytes += length
   }
-  if (end > source.size) return 'its data runs beyond the end of the file'
+  if (end > source.size) return 'its data extends beyond the end of the file'
   const whole = page.compression === 1 && counts && !page.tiled
-  return whole && bytes < page.bytes ? `it holds ${bytes} of ${page.bytes} bytes` : undefined
+  return whole && bytes < page.bytes ? `it contains ${bytes} of ${page.bytes} bytes` : undefined
 }

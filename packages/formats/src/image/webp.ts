@@ -8,11 +8,11 @@ import { checkImageSize } from './image-size.js'
 export const readWebp: FormatReader = (source, limits) =>
   catchFormatError(async () => {
     const head = source.read(0, 30)
-    if (!/^RIFF....WEBP/s.test(head.toString('latin1'))) return broken('does not start with the WebP signature')
+    if (!/^RIFF....WEBP/s.test(head.toString('latin1'))) return broken('it does not start with the WebP signature')
     const end = head.readUInt32LE(4) + 8
     if (end > source.size) return broken(`the WebP is truncated: ${source.size} of ${end} bytes`)
     const canvas = readCanvas(head)
-    if (!canvas) return broken('the WebP has no picture in it')
+    if (!canvas) return broken('the WebP contains no image')
     let frames = 0
     for (const { type } of readRiffChunks(source, limits, { end })) if (type === 'ANMF') frames++
     frames = Math.max(frames, 1)
@@ -24,7 +24,7 @@ export const readWebp: FormatReader = (source, limits) =>
     const maxPixels = canvas.width * canvas.height * frames
     const decoding = await decode(source, limits, { failOn: 'error', pages: -1, maxPixels })
     if (decoding.outcome === 'refused') return broken(`the pixels cannot be decoded: ${decoding.message}`, evidence)
-    if (decoding.outcome === 'too_large') notes.push('looked at its structure only: too large to be decoded')
+    if (decoding.outcome === 'too_large') notes.push('only its structure was checked: too large to be decoded')
     return sound(notes, evidence)
   })
 

@@ -14,7 +14,7 @@ export function adtsFrame(bytes: Buffer, at: number): Frame | undefined {
 /** Checks AAC as a stream (ADTS). For ADIF, the older format, only the signature is checked. */
 export const readAac: FormatReader = (source, limits) => {
   const start = skipId3(source)
-  if (source.read(start, 4).toString('latin1') === 'ADIF') return sound(['is ADIF: looked at its signature only'])
+  if (source.read(start, 4).toString('latin1') === 'ADIF') return sound(['ADIF: only its signature was checked'])
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = adtsFrame(source.read(at, 8), 0)
     // A truncated frame that follows no other frame may be any bytes.

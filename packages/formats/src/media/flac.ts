@@ -13,7 +13,7 @@ interface Frames {
 /** Checks FLAC: metadata blocks, then the checksums of every frame, and the number of samples in the header. */
 export const readFlac: FormatReader = (source, limits) => {
   const start = skipId3(source)
-  if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('does not start with the FLAC signature')
+  if (source.read(start, 4).toString('latin1') !== 'fLaC') return broken('it does not start with the FLAC signature')
   const metadata = readMetadata(source, limits, start + 4)
   if (typeof metadata === 'string') return broken(metadata)
   const end = skipTrailers(source, metadata.end)
@@ -22,9 +22,8 @@ export const readFlac: FormatReader = (source, limits) => {
   const evidence = { frames: frames.count, samples: frames.samples, promised_samples: promised }
   if (frames.open > 0)
     return broken(`the FLAC is damaged or truncated after frame ${frames.count}: a frame's checksum is wrong`, evidence)
-  if (frames.samples < promised)
-    return broken(`the FLAC is truncated: ${frames.samples} of ${promised} samples are there`, evidence)
-  return sound(frames.count === 0 ? ['has no sound in it'] : [], evidence)
+  if (frames.samples < promised) return broken(`the FLAC is truncated: it has ${frames.samples} of ${promised} samples`, evidence)
+  return sound(frames.count === 0 ? ['it contains no audio'] : [], evidence)
 }
 
 /** Returns the number of samples and the end of the metadata, or an error. */
@@ -34,7 +33,7 @@ function readMetadata(
   start: number,
 ): { samples: number; end: number } | string {
   const info = source.read(start + 4, 34)
-  if (info.length < 34) return 'the FLAC is cut off in its metadata'
+  if (info.length < 34) return 'the FLAC is truncated in its metadata'
   const length = source.read(start, 4).readUInt32BE(0) & 0x7fff_ffff
   const minBlockSize = info.readUInt16BE(0)
   const rate = info.readUIntBE(10, 3) >> 4
@@ -44,7 +43,7 @@ function readMetadata(
     checkDeadline(limits)
     const head = source.read(at, 4)
     const end = at + 4 + (head.length < 4 ? 0 : head.readUIntBE(1, 3))
-    if (head.length < 4 || end > source.size) return 'the FLAC is cut off in its metadata'
+    if (head.length < 4 || end > source.size) return 'the FLAC is truncated in its metadata'
     if (head[0]! & 0x80) return { samples: (info[13]! & 0x0f) * 2 ** 32 + info.readUInt32BE(14), end }
     at = end
   }

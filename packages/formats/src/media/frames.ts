@@ -45,7 +45,7 @@ export function readFrames(source: RandomAccessSource, limits: ReaderLimits, str
   const evidence = { frames, junk_bytes: junk }
   const lonely = frames === 1 && framed < (end - start) / 2
   if (frames === 0 || lonely || (maxRun < enough && junk > framed))
-    return broken(`no frames of ${called} follow each other in it`, evidence)
-  const notes = cut ? ['its last frame is cut short; players leave it out'] : []
-  return sound(junk > 0 ? [...notes, `${junk} bytes between its frames; players skip them`] : notes, evidence)
+    return broken(`it contains no consecutive ${called} frames`, evidence)
+  const notes = cut ? ['its last frame is truncated; players skip it'] : []
+  return sound(junk > 0 ? [...notes, `${junk} bytes between the frames; players skip them`] : notes, evidence)
 }

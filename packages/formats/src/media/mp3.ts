@@ -7,7 +7,7 @@ import { skipId3, skipTrailers } from './tags.js'
 export const readMp3: FormatReader = (source, limits) => {
   const start = skipId3(source)
   if (start >= source.size)
-    return broken(start > source.size ? 'the MP3 is cut off in its ID3 tag' : 'the MP3 has nothing after its ID3 tag')
+    return broken(start > source.size ? 'the MP3 is truncated in its ID3 tag' : 'the MP3 has nothing after its ID3 tag')
   const end = skipTrailers(source, start)
   const frameAt = (at: number, previous: Frame | undefined) => {
     const frame = mp3Frame(source.read(at, 4), 0)

@@ -36,7 +36,7 @@ export function findCodingProblem(
   }
   // Units with start codes, as in streams, contain their own parameters. Decoders accept both.
   const described = !wanted || (firstSample !== undefined && number32(source, firstSample) === 1)
-  return described ? undefined : 'its codec is not described (avcC or hvcC)'
+  return described ? undefined : 'the description of its codec (avcC or hvcC) is missing'
 }
 
 /** ISO 14496-15: parameter sets with lengths, in two lists (avcC), or in as many as the header states (hvcC). */

@@ -35,7 +35,7 @@ export function checkSamples(source: RandomAccessSource, limits: ReaderLimits, b
     ['chunk lengths', runs, 8 + number32(source, runs.start + 4) * 12],
   ]
   const cut = lists.find(([, box, length]) => box.start + length > box.end)
-  if (cut) return withProblem(`its list of ${cut[0]} is cut off`)
+  if (cut) return withProblem(`its list of ${cut[0]} is truncated`)
   return samples === 0
     ? noSamples
     : walkChunks(source, limits, { offsets, sizes, runs, chunks, samples, uniform, sizeBytes, wide })
@@ -83,7 +83,7 @@ function walkChunks(source: RandomAccessSource, limits: ReaderLimits, table: Tab
       }
     if (offset < source.size) found.there++
     if (offset >= source.size || end > source.size)
-      found.outside ??= `chunk ${chunk} of ${chunks} ${offset >= source.size ? 'lies' : 'runs'} beyond the end of the file`
+      found.outside ??= `chunk ${chunk} of ${chunks} ${offset >= source.size ? 'is' : 'extends'} beyond the end of the file`
     sample += count
   }
   return found

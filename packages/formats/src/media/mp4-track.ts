@@ -18,7 +18,7 @@ export function checkTrack(source: RandomAccessSource, limits: ReaderLimits, tra
   if (typeof inside === 'string') return { ...noSamples, problem: inside }
   const boxes = new Map(inside.toReversed().map((box) => [box.type, box]))
   const description = boxes.get('stsd')
-  if (!description) return { ...noSamples, problem: 'it does not say how its samples are coded (stsd)' }
+  if (!description) return { ...noSamples, problem: 'the description of its samples (stsd) is missing' }
   const samples = checkSamples(source, limits, boxes)
   const problem = samples.problem ?? findCodingProblem(source, limits, { description, kind, firstSample: samples.first })
   return problem ? { ...samples, problem } : samples

@@ -43,16 +43,16 @@ export const readMp4: FormatReader = (source, limits) => {
   // A media segment of a stream. Players have received its header separately.
   if (!movie && fragments.length > 0 && segmentStarts.has(boxes[0]?.type ?? '')) {
     if (top.cut) return broken(`the segment is truncated in its '${top.cut}' box`, evidence)
-    return sound([...notes, 'a segment of a stream: looked at its structure only'], evidence)
+    return sound([...notes, 'a segment of a stream: only its structure was checked'], evidence)
   }
-  if (!movie) return broken('has no movie header (moov): players cannot open it', evidence)
+  if (!movie) return broken('it has no movie header (moov), so players cannot open it', evidence)
   if (findBox(source, limits, movie.start, movie.end, ['cmov']))
-    return sound([...notes, 'its movie header is compressed: looked at its structure only'], evidence)
+    return sound([...notes, 'its movie header is compressed: only its structure was checked'], evidence)
   const found = checkMovie(source, limits, movie, evidence)
   if (found.problem) return broken(found.problem, evidence)
   const media = boxes.filter((box) => box.type === 'mdat')
   if (fragments.length > 0 && media.length === 0)
-    return broken('has fragments (moof) without their data (mdat): it is truncated', evidence)
+    return broken('it is truncated: it has fragments (moof) without their data (mdat)', evidence)
   return whole({ source, top, found, fragments, media, evidence })
 }
 
@@ -69,10 +69,10 @@ function whole(film: {
   if (!cut && !found.outside) return sound(notes, evidence)
   const missing = cut ? `it is truncated in its '${cut}' box` : `it is truncated: ${found.outside}`
   const plays = found.promised > 0 ? found.there > 0 : fragments.some((each) => media.some((box) => box.start > each.start))
-  if (!plays) return broken(`${missing}, and nothing of its sound or pictures is there`, evidence)
+  if (!plays) return broken(`${missing}, and all of its audio and video is missing`, evidence)
   // If the data box is whole, a program removed the samples on purpose. Players skip them.
   if (!cut && media.length > 0 && !media.some((box) => box.open))
-    return sound([...notes, `${found.outside}; players leave such samples out`], evidence)
+    return sound([...notes, `${found.outside}; players skip such samples`], evidence)
   return playsPartially(missing, notes, evidence)
 }
 
@@ -84,7 +84,7 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
     const quoted = printable.test(box.type)
     const fits = quoted && !box.cut
     if (!fits && boxes.length === 0 && !needed.has(box.type))
-      return broken('does not start with a box of an MP4 or QuickTime file')
+      return broken('it does not start with a box of an MP4 or QuickTime file')
     const missed = !fits && (needed.has(box.type) || !playable(boxes))
     if (missed && quoted && headed && box.type !== 'moov') {
       // Truncated data plays up to its end. Players need other boxes whole.
@@ -94,18 +94,18 @@ function readTop(source: RandomAccessSource, limits: ReaderLimits): Top | Format
     if (missed)
       return broken(
         box.cut && quoted
-          ? `is truncated in its '${box.type}' box`
-          : `after the '${boxes.at(-1)?.type}' box stands something that is no box`,
+          ? `it is truncated in its '${box.type}' box`
+          : `after the '${boxes.at(-1)?.type}' box, there are bytes that are not a box`,
       )
     if (!fits) {
-      notes.push('bytes after the last whole box')
+      notes.push('bytes after the last complete box')
       break
     }
     if (boxes.length >= limits.maxEntries) return maliciousVerdict('box_flood', `has more than ${limits.maxEntries} boxes`)
     if (box.type === 'moov') headed = true
     boxes.push(box)
   }
-  return boxes.length > 0 ? { boxes, notes } : broken('is too short for an MP4 or QuickTime file')
+  return boxes.length > 0 ? { boxes, notes } : broken('it is too short for an MP4 or QuickTime file')
 }
 
 const playable = (boxes: Box[]) => boxes.some((box) => box.type === 'moov') && boxes.some((box) => box.type === 'mdat')
@@ -125,5 +125,5 @@ function checkMovie(source: RandomAccessSource, limits: ReaderLimits, movie: Box
   }
   evidence.tracks = tracks
   if (!boxes.some(({ type }) => type === 'mvhd')) return { ...found, problem: 'its movie header has no general part (mvhd)' }
-  return tracks === 0 ? { ...found, problem: 'has no tracks' } : found
+  return tracks === 0 ? { ...found, problem: 'it has no tracks' } : found
 }

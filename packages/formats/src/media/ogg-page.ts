@@ -15,11 +15,11 @@ export function readPage(source: RandomAccessSource, limits: ReaderLimits, at: n
   const head = source.read(at, 27 + 255)
   if (head.length < 4 || head.toString('latin1', 0, 4) !== 'OggS' || (head[4] ?? 0) !== 0) return 'no page'
   const segments = head[26]
-  if (segments === undefined || head.length < 27 + segments) return 'cut off'
+  if (segments === undefined || head.length < 27 + segments) return 'truncated'
   let length = 27 + segments
   for (let index = 0; index < segments; index++) length += head[27 + index] as number
   const bytes = source.read(at, length)
-  if (bytes.length < length) return 'cut off'
+  if (bytes.length < length) return 'truncated'
   checkDeadline(limits)
   if (pageCrc(bytes) !== bytes.readUInt32LE(22)) return 'the checksum of a page is wrong'
   const flags = bytes[5] as number

@@ -64,22 +64,22 @@ class PageWalk {
         at = padded
         continue
       }
-      if (this.pages === 0) return broken('does not start with a page of an Ogg file', this.facts())
+      if (this.pages === 0) return broken('it does not start with an Ogg page', this.facts())
       if (this.played === 0) return broken(`the Ogg is damaged after page ${this.pages}: ${page}`, this.facts())
       const next = nextPage(source, limits, at)
       if (next < 0 && this.ended && page === 'no page') return this.verdict([`${source.size - at} bytes after the last page`])
       const end = next < 0 ? source.size : next
       // The end of the file in the middle of a page is not damage.
-      if (page !== 'cut off' || next >= 0) this.lost += end - at
+      if (page !== 'truncated' || next >= 0) this.lost += end - at
       this.damage ??=
-        page === 'cut off' && next < 0 ? 'its last page is cut off: it is truncated' : `after page ${this.pages} it is damaged`
+        page === 'truncated' && next < 0 ? 'it is truncated in its last page' : `it is damaged after page ${this.pages}`
       at = end
     }
     return this.verdict([])
   }
 
   private take(page: Page): string | undefined {
-    if (this.pages === 0 && !page.first) return 'the Ogg does not start with the start of a stream'
+    if (this.pages === 0 && !page.first) return 'the Ogg does not start with the first page of a stream'
     if (page.first) this.open(page)
     else {
       this.bodies++
@@ -87,7 +87,7 @@ class PageWalk {
         return `the Ogg has pages of stream ${page.serial} before that stream starts`
       const second = this.awaited.get(page.serial)
       if (second && !second.test(page.start))
-        return `the Ogg lacks a header of its ${this.streams[0]} stream: players cannot open it`
+        return `the Ogg lacks a header of its ${this.streams[0]} stream, so players cannot open it`
       this.awaited.delete(page.serial)
     }
     if (page.plays) this.played++
@@ -109,9 +109,9 @@ class PageWalk {
 
   private verdict(notes: string[]): FormatVerdict {
     if (this.bodies === 0 || (this.played === 0 && !this.ended))
-      return broken('the Ogg ends before its sound starts: it is truncated', this.facts())
-    if (this.lost > this.good) return broken(`the Ogg is damaged: ${this.lost} bytes of it are no pages`, this.facts())
+      return broken('the Ogg is truncated before its audio', this.facts())
+    if (this.lost > this.good) return broken(`the Ogg is damaged: ${this.lost} bytes do not belong to any page`, this.facts())
     if (this.damage) return playsPartially(this.damage, notes, this.facts())
-    return sound(this.ended ? notes : [...notes, 'the end mark is missing; players do without it'], this.facts())
+    return sound(this.ended ? notes : [...notes, 'the end mark is missing, which players accept'], this.facts())
   }
 }

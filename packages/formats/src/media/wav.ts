@@ -15,21 +15,22 @@ export const readWav: FormatReader = (source, limits) => catchFormatError(() => 
 function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   const head = source.read(0, 12)
   if (head.length < 12 || !/^(RIFF|RIFX|RF64|BW64)....WAVE$/s.test(head.toString('latin1')))
-    return broken('does not start with the WAV signature')
+    return broken('it does not start with the WAV signature')
   const big = head[3] === 0x58
   const { format, data, notes } = readChunks(source, limits, big)
-  if (!format || format.length < 14) return broken('the WAV does not say how its sound is coded (no whole fmt chunk)')
+  if (!format || format.length < 14) return broken('the WAV has no complete fmt chunk, which describes the audio format')
   const short = (at: number) => (big ? format.readUInt16BE(at) : format.readUInt16LE(at))
   const [channels, rate, blockSize] = [short(2), big ? format.readUInt32BE(4) : format.readUInt32LE(4), short(12)]
   const evidence = { codec: short(0), channels, sample_rate: rate }
-  if (channels === 0 || rate === 0) return broken(`the WAV claims ${channels} channels at ${rate} Hz`, evidence)
-  if (!data) return broken('the WAV has no sound in it (no data chunk)', evidence)
+  if (channels === 0 || rate === 0)
+    return broken(`the WAV declares ${channels} channels at ${rate} Hz, which is invalid`, evidence)
+  if (!data) return broken('the WAV contains no audio (the data chunk is missing)', evidence)
   // Recorders may leave an incomplete last sample block, which is not audible.
   if (data.promised - data.there <= Math.max(blockSize, 2)) return sound(notes, evidence)
   if (8 + (big ? head.readUInt32BE(4) : head.readUInt32LE(4)) > source.size)
-    return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of sound are there`, evidence)
+    return broken(`the WAV is truncated: ${data.there} of ${data.promised} bytes of audio are present`, evidence)
   // Only the data chunk is too long. The writer miscounted, and nothing was truncated.
-  return sound([...notes, `promises ${data.promised} bytes of sound in a file that ends after ${data.there}`], evidence)
+  return sound([...notes, `the header declares ${data.promised} bytes of audio, and the file contains ${data.there}`], evidence)
 }
 
 function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boolean): Shape {
@@ -42,7 +43,7 @@ function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boole
     if (type !== 'data') continue
     const promised = size === 0xffffffff && longSize !== undefined ? longSize : streamed(size) ? there : size
     shape.data ??= { promised, there: Math.min(there, promised) }
-    if (promised !== size && promised !== longSize) shape.notes.push('written as a stream: its length was not filled in')
+    if (promised !== size && promised !== longSize) shape.notes.push('written as a stream: the header contains no length')
   }
   return shape
 }

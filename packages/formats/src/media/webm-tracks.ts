@@ -22,7 +22,7 @@ const setups: Record<string, (bytes: Buffer) => boolean> = {
 
 export function playableTracks(source: RandomAccessSource, limits: ReaderLimits, tracks: Element): Set<number> | string {
   const numbers = new Set<number>()
-  let problem = 'has no tracks'
+  let problem = 'it has no tracks'
   for (const element of readElements(source, limits, tracks)) {
     if (typeof element === 'string') return element
     if (element.id !== id.track) continue
@@ -36,11 +36,11 @@ export function playableTracks(source: RandomAccessSource, limits: ReaderLimits,
 }
 
 function findTrackProblem(track: Track): string | undefined {
-  if (track.number === 0) return 'has a track without a number'
-  if (!/^[ABDSV]_[\x21-\x7e /]{2,}$/.test(track.codec)) return 'has a track that does not say how it is coded (CodecID)'
+  if (track.number === 0) return 'it has a track without a number'
+  if (!/^[ABDSV]_[\x21-\x7e /]{2,}$/.test(track.codec)) return 'it has a track without a CodecID'
   const fits = setups[track.codec]
   if (fits && !track.encoded && !fits(track.setup))
-    return `has a track of ${track.codec} without what its decoder needs (CodecPrivate)`
+    return `it has a ${track.codec} track without CodecPrivate, which the decoder requires`
   return undefined
 }
 
@@ -64,7 +64,7 @@ export function* readElements(source: RandomAccessSource, limits: ReaderLimits, 
     checkDeadline(limits)
     const element = elementAt(source, at)
     if (element?.end === undefined || element.end > end) {
-      yield `is damaged: at byte ${at} stands something that does not fit into its tracks`
+      yield `it is damaged: the element at byte ${at} does not fit into the tracks`
       return
     }
     yield element

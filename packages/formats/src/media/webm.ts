@@ -31,20 +31,20 @@ const parts = new Set([0x114d9b74, 0x1549a966, id.tracks, id.cluster, 0x1c53bb6b
 export const readWebm: FormatReader = (source, limits) => {
   const header = elementAt(source, 0)
   if (header?.id !== id.ebml || header.end === undefined)
-    return broken('does not start with the header of a WebM or Matroska file')
+    return broken('it does not start with the header of a WebM or Matroska file')
   const { type, readVersion } = readHeader(source, limits, header)
   if (type !== 'webm' && type !== 'matroska')
-    return broken(`is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
-  if (readVersion > 1) return broken(`is written in version ${readVersion} of EBML, which no player reads`)
+    return broken(`it is an EBML file of type '${type.replace(/[^ -~]/g, '?').slice(0, 20)}', neither webm nor matroska`)
+  if (readVersion > 1) return broken(`it uses version ${readVersion} of EBML, which players do not support`)
   let at = header.end
   for (let skipped = 0; skipped < 16; skipped++) {
     const element = elementAt(source, at)
-    if (!element) return broken('has no segment: it is truncated')
+    if (!element) return broken('it is truncated: it has no segment')
     if (element.id === id.segment) return new SegmentWalk(source, limits, element).run()
     if (element.end === undefined || element.end > source.size) break
     at = element.end
   }
-  return broken('has no segment: players cannot open it')
+  return broken('it has no segment, so players cannot open it')
 }
 
 function readHeader(source: RandomAccessSource, limits: ReaderLimits, header: Element): { type: string; readVersion: number } {
@@ -100,14 +100,14 @@ class SegmentWalk {
   private verdict(): FormatVerdict {
     const { segment, source, damage } = this
     const cut = segment.end !== undefined && segment.end > source.size
-    const missing = cut ? `it is truncated: ${source.size} of ${segment.end} bytes are there` : damage && `it ${damage}`
+    const missing = cut ? `it is truncated: it has ${source.size} of ${segment.end} bytes` : damage && `it ${damage}`
     if (!this.tracks)
-      return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'has no tracks'), this.facts())
-    if (missing && this.blocks === 0) return broken(`${missing}, and nothing of its sound or pictures is there`, this.facts())
+      return broken(this.findTrackProblem ?? (missing ? `${missing}; it has no tracks` : 'it has no tracks'), this.facts())
+    if (missing && this.blocks === 0) return broken(`${missing}, and all of its audio and video is missing`, this.facts())
     if (this.clusters > 0 && this.blocks === 0)
-      return broken('has no block of sound or pictures that belongs to a track', this.facts())
-    if (this.lost > this.played) return broken(`${missing}, and most of it is lost`, this.facts())
-    const notes = this.clusters === 0 ? ['has no sound or picture in it'] : []
+      return broken('it has no block of audio or video that belongs to a track', this.facts())
+    if (this.lost > this.played) return broken(`${missing}, and most of it is missing`, this.facts())
+    const notes = this.clusters === 0 ? ['it contains neither audio nor video'] : []
     if (this.end < source.size) notes.push(`${source.size - this.end} bytes after the end of the segment`)
     return missing ? playsPartially(missing, notes, this.facts()) : sound(notes, this.facts())
   }
@@ -122,7 +122,8 @@ class SegmentWalk {
       this.clusters++
       return this.walkCluster(element)
     }
-    if (element.end === undefined) return { problem: 'is damaged: an element of unknown length is not allowed there', at }
+    if (element.end === undefined)
+      return { problem: 'it is damaged: an element has an unknown length, which its type does not allow', at }
     if (element.id === id.tracks && !this.tracks) {
       const tracks = playableTracks(this.source, this.limits, element)
       if (typeof tracks === 'string') this.findTrackProblem ??= tracks
@@ -136,11 +137,11 @@ class SegmentWalk {
     const element = elementAt(this.source, at)
     if (!element)
       return at + 12 > end
-        ? 'is cut off in the head of an element'
-        : `is damaged: at byte ${at} stands something that is no element`
+        ? 'it is truncated in the header of an element'
+        : `it is damaged: there is no valid element at byte ${at}`
     const fits = element.end === undefined || element.end <= end
     // A cluster that is truncated by the end of the file plays up to there.
-    if (!fits && element.id !== id.cluster) return `is damaged or truncated: the element at byte ${at} does not fit`
+    if (!fits && element.id !== id.cluster) return `it is damaged or truncated: the element at byte ${at} does not fit`
     return element
   }
 
@@ -151,11 +152,12 @@ class SegmentWalk {
       const element = this.next(at, end)
       if (typeof element === 'string') return { problem: element, at }
       if (cluster.end === undefined && parts.has(element.id)) return at
-      if (element.end === undefined) return { problem: 'is damaged: an element of unknown length is not allowed there', at }
+      if (element.end === undefined)
+        return { problem: 'it is damaged: an element has an unknown length, which its type does not allow', at }
       this.count(element)
       at = element.end
     }
-    return (cluster.end ?? end) > this.end ? { problem: 'is damaged or truncated: its last cluster does not fit', at } : at
+    return (cluster.end ?? end) > this.end ? { problem: 'it is damaged or truncated: its last cluster does not fit', at } : at
   }
 
   private count(element: Element): void {

@@ -14,7 +14,7 @@ const kinds: Record<OpenDocumentKind, string> = { odt: 'text', ods: 'spreadsheet
 function checkMimetype(pack: ZipPackage, level: ArchiveLevel, what: string, wanted: RegExp): void {
   const type = pack.read('mimetype')?.toString('latin1', 0, 200).trim()
   if (type === undefined) level.note("the member 'mimetype' is missing")
-  else if (!wanted.test(type)) throw damaged(`the ${what} calls itself '${type.slice(0, 80)}'`)
+  else if (!wanted.test(type)) throw damaged(`the ${what} has the type '${type.slice(0, 80)}'`)
 }
 
 /** Checks OpenDocument files (ODF 1.x), including templates: an intact zip with a well-formed `content.xml`. */
@@ -25,11 +25,11 @@ export const readOpenDocument = (kind: OpenDocumentKind): FormatReader =>
     const { encrypted, hasContent } = readManifest(pack)
     if (encrypted) {
       level.budget.encrypted = true
-      level.note('the document is encrypted: its content was not looked at')
+      level.note('the document is encrypted: its content was not checked')
     } else if (!pack.has('content.xml')) {
       // Templates that contain only styles have no content and do not declare any.
       if (hasContent || !pack.has('styles.xml')) throw damaged('content.xml is missing from the document')
-      level.note('the document consists of styles alone')
+      level.note('the document consists of styles only')
     }
     const parts = new Map<string, string | undefined>([['meta-inf/manifest.xml', 'manifest']])
     if (!encrypted)

@@ -66,7 +66,7 @@ export class XmlPart implements PartSink {
       this.parser.write(this.decoder!.decode())
       this.parser.close()
     })
-    if (!this.rootSeen) throw damaged(`the part ${this.name} holds no XML`)
+    if (!this.rootSeen) throw damaged(`the part ${this.name} contains no XML`)
   }
 
   private begin(): void {
@@ -76,7 +76,7 @@ export class XmlPart implements PartSink {
     try {
       this.decoder = new TextDecoder(encoding, { fatal: true })
     } catch {
-      throw damaged(`the part ${this.name} is written in the encoding '${encoding.slice(0, 40)}', which is unknown`)
+      throw damaged(`the part ${this.name} has the unknown encoding '${encoding.slice(0, 40)}'`)
     }
     this.parse(start)
   }
@@ -103,7 +103,10 @@ export class XmlPart implements PartSink {
   private open(tag: string, attributes: Record<string, string>): void {
     this.sinceEvent = 0
     if (++this.depth > this.options.limits.maxDepth) {
-      throw malicious('xml_depth', `the part ${this.name} has elements more than ${this.options.limits.maxDepth} deep`)
+      throw malicious(
+        'xml_depth',
+        `the part ${this.name} has elements nested more than ${this.options.limits.maxDepth} levels deep`,
+      )
     }
     const name = local(tag)
     const { root, element } = this.options
@@ -115,7 +118,7 @@ export class XmlPart implements PartSink {
 
   private doctype(text: string): void {
     if (this.options.doctype === 'refused')
-      throw malicious('xml_doctype', `the part ${this.name} declares a document type, as XML bombs do`)
+      throw malicious('xml_doctype', `the part ${this.name} declares a document type, which is typical of XML bombs`)
     if (/<!ENTITY/i.test(text)) throw malicious('xml_entities', `the part ${this.name} defines XML entities`)
   }
 }

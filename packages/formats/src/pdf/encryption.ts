@@ -19,11 +19,11 @@ export function readEncryption(source: RandomAccessSource): PdfEncryption | unde
   const inline = /\/Encrypt\s*<</.exec(trailer)
   if (!reference && !inline) return undefined
   const dictionary = inline ? trailer.slice(inline.index) : findObject(source, `${reference?.[1]} ${reference?.[2]} obj`)
-  if (!dictionary) return closed('its encryption cannot be found')
+  if (!dictionary) return closed('its encryption dictionary cannot be found')
   const facts = readFacts(dictionary, trailer)
-  if (!facts) return closed('not by password')
+  if (!facts) return closed('without a password')
   const key = keyOfEmptyPassword(facts)
-  if (!key) return closed('it wants a password')
+  if (!key) return closed('it requires a password')
   return { decrypt: (data, number, generation) => decrypted(data, { key, method: facts.method, number, generation }) }
 }
 

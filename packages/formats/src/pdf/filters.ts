@@ -70,7 +70,7 @@ function runLength(data: Buffer): Buffer {
 }
 
 function bounded(size: number): number {
-  if (size > maxDecodedBytes) throw new RangeError('the data unpacks to more than is decoded')
+  if (size > maxDecodedBytes) throw new RangeError('the data exceeds the decoding limit')
   return size
 }
 

@@ -25,13 +25,13 @@ let engine: PdfEngine | undefined
  */
 export const readPdf: FormatReader = async (source, limits) => {
   const start = source.read(0, headerWindow + 8).indexOf('%PDF-')
-  if (start < 0) return broken('has no PDF header in its first 1024 bytes')
+  if (start < 0) return broken('it has no PDF header in its first 1024 bytes')
   if (source.size > engineLimit)
     return hasEnd(source)
-      ? sound(['looked at its structure only: larger than 2 GiB'])
-      : broken('the PDF has no end mark: it is truncated')
+      ? sound(['only its structure was checked: larger than 2 GiB'])
+      : broken('the PDF is truncated: its end mark is missing')
   const { circle, activeContent } = surveyObjects(source, limits)
-  if (circle) return maliciousVerdict('page_tree_cycle', `the page tree of the PDF goes in circles (at object ${circle})`)
+  if (circle) return maliciousVerdict('page_tree_cycle', `the page tree of the PDF is circular (at object ${circle})`)
   const verdict = await openDocument(source, start, limits)
   if (activeContent.length > 0) verdict.evidence = { ...verdict.evidence, active_content: activeContent }
   return verdict
@@ -46,18 +46,17 @@ async function openDocument(source: RandomAccessSource, headerAt: number, limits
     document = opened.document
     if (opened.document === 0)
       return opened.password
-        ? sound(['protected by a password: its pages were not looked at'], { encrypted: true })
+        ? sound(['password-protected: its pages were not checked'], { encrypted: true })
         : broken('PDFium, the PDF engine of Chrome, cannot open it')
     if (running.wasRebuilt(document) && !rootCanBeFound(source, headerAt, limits))
-      return broken('the cross-reference stream of the PDF is damaged or cut off, and there is no trailer to repair it from')
+      return broken('the cross-reference stream of the PDF is damaged or truncated, and no trailer exists to repair it')
     return countPages(running, document, limits)
   } catch (error) {
     if (error instanceof DeadlineExceeded) throw error
-    if (running.isOutOfMemory)
-      return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than a document may have')
+    if (running.isOutOfMemory) return maliciousVerdict('pdf_memory', 'opening its pages takes more memory than allowed')
     // WebAssembly.RuntimeError and RangeError: the engine aborted, or its memory was exhausted.
     return broken(
-      `PDFium, the PDF engine of Chrome, breaks down on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
+      `PDFium, the PDF engine of Chrome, crashes on it: ${(error instanceof Error ? error.message : String(error)).slice(0, 120)}`,
     )
   } finally {
     if (running.alive) closeQuietly(running, document)
@@ -78,7 +77,7 @@ function countPages(running: PdfEngine, document: number, limits: ReaderLimits):
   const evidence = { pages, pages_opened: opened }
   if (opened === 0) return broken(`none of the ${pages} pages of the PDF can be opened`, evidence)
   return sound(
-    opened < searchedBytes ? [`${searchedBytes - opened} of the ${searchedBytes} pages that were tried cannot be opened`] : [],
+    opened < searchedBytes ? [`${searchedBytes - opened} of the ${searchedBytes} checked pages cannot be opened`] : [],
     evidence,
   )
 }

@@ -69,9 +69,9 @@ export class JsonScanner {
       } else if (closing === undefined) {
         if (byte < 0) return true
         if (this.#many && this.#lines > line) return false
-        this.#fail('something follows the JSON value')
+        this.#fail('there is more text after the JSON value')
       } else {
-        if (byte === closeArray || byte === closeObject) this.#fail('a closing bracket does not fit its opening one')
+        if (byte === closeArray || byte === closeObject) this.#fail('a closing bracket does not match its opening bracket')
         this.#expect(comma, "',' or a closing bracket is missing")
         if (closing === closeObject) this.#name()
         return false
@@ -81,7 +81,7 @@ export class JsonScanner {
   #lines = 0
 
   #name(): void {
-    if (this.#afterSpace() !== quote) this.#fail('a name in quotes is missing')
+    if (this.#afterSpace() !== quote) this.#fail('a quoted name is missing')
     this.#string()
     this.#afterSpace()
     this.#expect(colon, "':' is missing after a name")
@@ -91,10 +91,12 @@ export class JsonScanner {
     const word = words.get(byte)
     if (byte === quote) this.#string()
     else if (byte === minus || isDigit(byte)) this.#number()
-    else if (word) for (let at = 0; at < word.length; at++) this.#expect(word.charCodeAt(at), `'${word}' is misspelt`)
+    else if (word) for (let at = 0; at < word.length; at++) this.#expect(word.charCodeAt(at), `'${word}' is misspelled`)
     else
       this.#fail(
-        byte < 0 && this.values === 0 && this.deepest === 0 ? 'there is no JSON value' : 'a value is missing or is no JSON',
+        byte < 0 && this.values === 0 && this.deepest === 0
+          ? 'there is no JSON value'
+          : 'a value is missing or is not valid JSON',
       )
     this.values++
   }
@@ -110,7 +112,7 @@ export class JsonScanner {
       const byte = this.#peek()
       if (byte === quote) break
       if (byte === backslash) this.#escape()
-      else if (byte < 0x20) this.#fail('a control character stands in a string')
+      else if (byte < 0x20) this.#fail('a string contains a control character')
     }
     this.#at++
   }
@@ -118,10 +120,10 @@ export class JsonScanner {
   #escape(): void {
     this.#at++
     const kind = this.#peek()
-    if (!escapes.includes(kind)) this.#fail('an escape sequence is wrong')
+    if (!escapes.includes(kind)) this.#fail('an escape sequence is invalid')
     this.#at++
     for (let digit = kind === 0x75 ? 4 : 0; digit > 0; digit--) {
-      if (!hexDigits.includes(this.#peek())) this.#fail('an escape sequence is wrong')
+      if (!hexDigits.includes(this.#peek())) this.#fail('an escape sequence is invalid')
       this.#at++
     }
   }

@@ -18,7 +18,7 @@ export const readJsonLines: FormatReader = (source, limits) => checkJson(source,
 function checkJson(source: RandomAccessSource, limits: ReaderLimits, many: boolean): FormatVerdict {
   const { encoding, bom } = textSign(source) ?? { encoding: 'utf-8', bom: 0 }
   if (bom === 0 && encoding !== 'utf-8' && encoding !== 'legacy')
-    return broken(`it is ${encoding.toUpperCase()} without a byte-order mark, and JSON is UTF-8`)
+    return broken(`it is ${encoding.toUpperCase()} without a byte-order mark. JSON must be UTF-8`)
   const scanner = new JsonScanner(utf8Chunks(source, limits, { encoding, bom }), { maxDepth: limits.maxDepth, many })
   try {
     scanner.scan()

@@ -21,7 +21,7 @@ const marks: Record<string, Marks[]> = {
   // Subtitles have the same extension.
   stl: [
     { called: 'STL', begins: /^solid\b/i, ends: /endsolid/i },
-    { called: 'text of subtitles', begins: /^(?:\$|\/\/)/ },
+    { called: 'subtitle file', begins: /^(?:\$|\/\/)/ },
   ],
 }
 
@@ -29,14 +29,14 @@ const reach = 4096
 
 export const readMarked: FormatReader = async (source, limits) => {
   const start = plain(source.read(0, reach)).trimStart()
-  if (start.startsWith('AutoCAD Binary DXF')) return sound(['checked for its signature only'])
+  if (start.startsWith('AutoCAD Binary DXF')) return sound(['only its signature was checked'])
   const verdict = await readText(source, limits)
   const known = marks[textTypeFor(source.extension) ?? source.extension] ?? []
   const mark = known.find(({ begins }) => begins.test(start))
   if (!verdict.sound || known.length === 0) return verdict
-  if (!mark) return broken(`it does not begin as a ${known[0]!.called} does`)
+  if (!mark) return broken(`it does not start like a ${known[0]!.called}`)
   const end = plain(source.read(Math.max(0, source.size - reach), reach))
-  return mark.ends && !mark.ends.test(end) ? broken(`the ${mark.called} is cut off: its end is missing`) : verdict
+  return mark.ends && !mark.ends.test(end) ? broken(`the ${mark.called} is truncated: its end is missing`) : verdict
 }
 
 // The marks are ASCII in every encoding.
@@ -55,7 +55,7 @@ const headBytes = 84
  */
 export const readStl: FormatReader = (source, limits) => {
   if (/^\d{3}STL\d\d\.\d\d/.test(source.read(0, 16).toString('latin1')))
-    return sound(['subtitles: checked for its signature only'])
+    return sound(['subtitles: only the signature was checked'])
   const facets = source.size >= headBytes ? source.read(80, 4).readUInt32LE(0) : 0
   const announced = headBytes + facets * facetBytes
   if (facets > 0 && announced <= source.size && source.size - announced < reach) return sound([], { facets })

@@ -28,8 +28,7 @@ export class SvgUses {
   }
 
   check(): void {
-    if (this.#total('', 0) > maxShapes)
-      throw malicious('svg_use', `<use> inside what is used draws more than ${maxShapes} shapes`)
+    if (this.#total('', 0) > maxShapes) throw malicious('svg_use', `nested <use> elements draw more than ${maxShapes} shapes`)
   }
 
   #draw(around: string, id: string): void {

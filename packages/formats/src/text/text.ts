@@ -121,7 +121,7 @@ function* decodedWide(chunks: Iterable<Buffer>, little: boolean, fatal: boolean)
 export const readText: FormatReader = (source, limits) => {
   if (source.size === 0) return sound(['the file is empty'], { encoding: 'none' })
   const sign = textSign(source)
-  if (!sign) return broken('the content is binary, not text in any usual encoding')
+  if (!sign) return broken('the content is binary, not text in a common encoding')
   if (sign.encoding === 'utf-8' || sign.encoding === 'legacy') return readBytes(source, limits, sign)
   return readWide(source, limits, sign)
 }
@@ -131,7 +131,7 @@ function readBytes(source: RandomAccessSource, limits: ReaderLimits, sign: TextS
   if (seen.utf8 && seen.controls <= source.size / 50) return sound(getNotes(sign), { encoding: 'utf-8' })
   // A byte-order mark declares UTF-8, but editors still display the text, with wrong characters.
   if (seen.controls <= source.size / 200)
-    return sound([`not UTF-8${sign.bom ? ' in spite of its byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
+    return sound([`not UTF-8${sign.bom ? ', although it has a byte-order mark' : ''}: an older encoding`], { encoding: 'legacy' })
   return broken(`the text ends in binary data: ${seen.controls} control characters, the first at byte ${seen.firstControl}`, {
     control_characters: seen.controls,
   })
@@ -175,7 +175,7 @@ function findTextEnd(source: RandomAccessSource): number {
 function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSign) {
   const width = sign.encoding.startsWith('utf-32') ? 4 : 2
   const notes = getNotes(sign)
-  if (source.size % width !== 0) notes.push('the last character is cut in two')
+  if (source.size % width !== 0) notes.push('the last character is truncated')
   let controls = 0
   let length = 0
   for (const text of decoded(source.chunks(sign.bom), sign.encoding, false)) {
@@ -185,7 +185,7 @@ function readWide(source: RandomAccessSource, limits: ReaderLimits, sign: TextSi
       if (text.charCodeAt(at) === 0xfffd || isNonTextControl(text.charCodeAt(at))) controls++
   }
   if (controls > Math.max(1, length / 50))
-    return broken(`the text is not ${sign.encoding.toUpperCase()}: ${controls} of ${length} characters are none`, {
+    return broken(`the text is not ${sign.encoding.toUpperCase()}: ${controls} of ${length} characters are control characters`, {
       encoding: sign.encoding,
     })
   return sound(notes, { encoding: sign.encoding })

@@ -42,8 +42,8 @@ export const readSvgz: FormatReader = (source, limits) => {
   } catch (error) {
     const { code, message } = error as Error & { code?: string }
     if (code === 'ERR_BUFFER_TOO_LARGE')
-      return maliciousVerdict('archive_ratio', `it unpacks to more than ${4 * maxPackedBytes} bytes`)
-    if (code?.startsWith('Z_')) return broken(`the gzip data does not unpack: ${message}`)
+      return maliciousVerdict('archive_ratio', `it expands to more than ${4 * maxPackedBytes} bytes`)
+    if (code?.startsWith('Z_')) return broken(`the gzip data cannot be unpacked: ${message}`)
     throw error
   }
 }
@@ -87,7 +87,7 @@ export function parseXml(source: RandomAccessSource, limits: ReaderLimits): XmlF
     checkDeadline(limits)
     // The parser buffers a document type declaration character by character, which takes many times its size.
     if (facts.root === '' && (prologue += text.length) > maxPrologue)
-      throw malicious('xml_prologue', `more than ${maxPrologue} characters come before the root element`)
+      throw malicious('xml_prologue', `more than ${maxPrologue} characters precede the root element`)
     parser.write(text)
   }
   parser.close()
@@ -156,12 +156,12 @@ function declaredEncoding(start: Buffer, marked: boolean): string {
   } catch {
     // Code pages of DOS, IBM and Macintosh. Parsers support them, and their markup is ASCII.
     if (codePage.test(declared)) return 'latin1'
-    throw new Error(`the encoding '${declared.slice(0, 40)}' is not known`)
+    throw new Error(`the encoding '${declared.slice(0, 40)}' is unknown`)
   }
 }
 
 function describeError(error: unknown): string {
-  if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'bytes that are not of its encoding'
+  if ((error as { code?: unknown }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA') return 'bytes that are invalid in its encoding'
   const message = error instanceof Error ? error.message : String(error)
   return message.slice(0, 200)
 }

@@ -12,7 +12,7 @@ import { openTarStream } from './tar.js'
 import { type GapCause, LimitExceeded, WalkEnded } from './visitor.js'
 import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
 
-const archiveBehind = 'it holds a large file with an archive at its end, which is not unpacked'
+const archiveBehind = 'it contains a large file with an archive at its end, which is not unpacked'
 
 interface OpenOptions {
   open?: Opener | undefined
@@ -126,17 +126,18 @@ export class Level implements Members {
   ): Promise<void> {
     const { name, sevenZipType } = containerKinds[container]
     const inside = new Level(this.#run, this.#depth + 1, container, observed)
-    if (!open) return inside.addGap('unsupported', `it holds a ${name}, which nothing here unpacks`)
+    if (!open) return inside.addGap('unsupported', `it contains a ${name}, which is not unpacked`)
     if (container === 'pdf' && this.#depth === 0) this.#run.startPdf()
     const { maxNesting } = this.limits
-    if (inside.#depth > maxNesting) throw new LimitExceeded(`it holds archives in archives, ${maxNesting} deep and more`)
+    if (inside.#depth > maxNesting)
+      throw new LimitExceeded(`it contains archives that are nested ${maxNesting} or more levels deep`)
     try {
       await open(source, inside)
     } catch (error) {
       if (error instanceof WalkEnded) throw error
       const problem = `a damaged ${name} (${printable(String((error as Error).message))})`
       // Other programs may read further than 7-Zip. The reader rejects a damaged 7z file, but not one inside another container.
-      if (sevenZipType && !(container === '7z' && inside.#depth === 1)) inside.addGap('damaged', `it holds ${problem}`)
+      if (sevenZipType && !(container === '7z' && inside.#depth === 1)) inside.addGap('damaged', `it contains ${problem}`)
       else if (!isBehind) this.#run.addDamage({ container, depth: inside.#depth, problem })
     }
   }

@@ -45,7 +45,7 @@ export const containerKinds: Readonly<Record<Container, ContainerKind>> = {
   wim: sevenZip('Windows image', 'wim'),
   iso: sevenZip('ISO 9660 image', 'Iso', openIso),
   udf: sevenZip('UDF image', 'Udf'),
-  swf: { name: 'packed Flash film', open: openSwf },
+  swf: { name: 'compressed Flash film', open: openSwf },
   szdd: sevenZip('file of COMPRESS.EXE', 'MsLZ'),
   ole: { name: 'OLE document', open: openOle },
   chm: sevenZip('compiled HTML help', 'Chm'),

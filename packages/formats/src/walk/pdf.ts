@@ -16,15 +16,15 @@ const maxFilters = 8
 /** Visits all streams of a PDF: pages, scripts, attachments. Images are not decoded. */
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
-  if (encryption?.closed) return members.addGap('encrypted', `a PDF that is encrypted (${encryption.closed})`)
+  if (encryption?.closed) return members.addGap('encrypted', `an encrypted PDF (${encryption.closed})`)
   const parts = new SmallParts(members)
   let read = 0
   for (const stream of findStreams(source, members.step)) {
     const length = stream.end - stream.start
     read += length
-    if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap each other')
+    if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap')
     if (stream.filters.length === 0 && !encryption) await addPlain(members, new WindowSource(source, stream.start, length))
-    else if (length > maxDecodedBytes) members.addGap('limit', 'it holds a PDF with a stream that is larger than is decoded')
+    else if (length > maxDecodedBytes) members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
     else await addDecoded({ members, parts }, readData(members, source, stream, encryption), stream.filters)
   }
   await parts.flush()
@@ -40,7 +40,7 @@ function readData(members: Members, source: RandomAccessSource, stream: PdfStrea
   const data = source.read(stream.start, stream.end - stream.start)
   // A predictor stores rows of a table or an image as differences. No known writer uses one for attachments.
   if (/\/EmbeddedFile/.test(stream.dictionary) && /\/Predictor\s+(?:[2-9]|1\d)/.test(stream.dictionary))
-    members.addGap('unsupported', 'it holds a PDF with an attachment that is packed by differences')
+    members.addGap('unsupported', 'it contains a PDF with an attachment that uses a predictor')
   return encryption && !/\/Type\s*\/XRef/.test(stream.dictionary)
     ? encryption.decrypt(data, stream.number, stream.generation)
     : data
@@ -54,14 +54,14 @@ interface Target {
 async function addDecoded(target: Target, data: Buffer, filterNames: string[]): Promise<void> {
   const [name, ...rest] = filterNames
   const { members, parts } = target
-  if (filterNames.length > maxFilters) return members.addGap('limit', 'it holds a PDF with a stream that is packed too often')
+  if (filterNames.length > maxFilters) return members.addGap('limit', 'it contains a PDF with a stream that has too many filters')
   try {
     if (name !== undefined && flateFilters.has(name)) return await addInflated(target, data, rest)
     const decode = filters[name ?? '']
     if (decode) return await addDecoded(target, decode(data), rest)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    return members.addGap('limit', 'it holds a PDF with a stream that unpacks to more than is decoded')
+    return members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
   }
   await parts.add(data)
 }
@@ -71,7 +71,7 @@ async function addInflated(target: Target, data: Buffer, rest: string[]): Promis
   if (small) return addDecoded(target, small, rest)
   if (rest.some((name) => name in filters || flateFilters.has(name))) {
     const bytes = inflateWhole('zlib', data, maxDecodedBytes)
-    if (!bytes) throw new RangeError('the stream is damaged, or unpacks to more than is decoded')
+    if (!bytes) throw new RangeError('the stream is damaged or exceeds the decoding limit')
     return addDecoded(target, bytes, rest)
   }
   try {

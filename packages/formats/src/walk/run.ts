@@ -44,9 +44,9 @@ export class WalkRun {
     const unpacked = this.used.bytes + bytes
     this.used = { bytes: unpacked, members: this.used.members }
     const { maxUnpackedBytes, maxRatio } = this.limits
-    if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`it unpacks to more than ${maxUnpackedBytes} bytes`)
+    if (unpacked > maxUnpackedBytes) throw new LimitExceeded(`it expands to more than ${maxUnpackedBytes} bytes`)
     if (unpacked > this.#freeBytes && unpacked > maxRatio * this.size)
-      throw new LimitExceeded(`it unpacks to more than ${maxRatio} times its size`)
+      throw new LimitExceeded(`it expands to more than ${maxRatio} times its size`)
   }
 
   /** Raises the limit up to which the ratio does not count: the images of a PDF are unpacked one by one. */

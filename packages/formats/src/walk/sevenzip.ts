@@ -24,15 +24,16 @@ export const openSevenZip =
       return addPackedMembers(source, { type, name, packed: [unsized('')], members })
     }
     const start = type === '7z' ? readStart(source) : {}
-    if (start.isHidden) return members.addGap('encrypted', 'it holds a 7z archive that is encrypted, its directory too')
+    if (start.isHidden) return members.addGap('encrypted', 'it contains a 7z archive with an encrypted directory')
     const { run, members: packed } = observed?.listing ?? (await listMembers(source, type, members.readerLimits, members.begin))
     if (start.damage && run.exitCode > 0) throw start.damage
     checkRun(run, name, members)
-    if (packed.some(({ encrypted }) => encrypted)) return members.addGap('encrypted', `it holds a ${name} with encrypted members`)
+    if (packed.some(({ encrypted }) => encrypted))
+      return members.addGap('encrypted', `it contains a ${name} with encrypted members`)
     if (packed.length === 0 && run.exitCode === 0 && source.size > emptyBytes) throw new Error('it lists no members')
     const open = packed.filter(({ size, folder }) => !folder && !Number.isFinite(size))
     if (open.length > 1 || (open.length === 1 && packed.length > 1))
-      return members.addGap('unsupported', `it holds a ${name} that does not tell how long its members are`)
+      return members.addGap('unsupported', `it contains a ${name} that does not declare the sizes of its members`)
     const sized = packed.map((each) => (each.folder ? { ...each, size: 0 } : each))
     await addPackedMembers(source, { type, name, packed: sized, members })
   }
@@ -76,7 +77,7 @@ export async function addPackedMembers(
   const observed = members.observedSevenZip(type)
   if (observed) return checkRun(observed.run, name, members)
   if (unpackedBytes(packed) > maxUnpackedBytes)
-    return members.addGap('limit', `it holds a ${name} that unpacks to more than is looked at`)
+    return members.addGap('limit', `it contains a ${name} that exceeds the unpacking limit`)
   await members.addPushed(maxUnpackedBytes, async (sink) => {
     const begin = (member: PackedMember) => (!wanted || wanted.has(member) ? sink() : undefined)
     const run = await unpackMembers(source, { type, members: packed, limits: members.readerLimits, begin })
@@ -87,8 +88,8 @@ export async function addPackedMembers(
 /** Reports a gap if 7-Zip failed for a reason other than damage. Throws if the container is damaged. */
 function checkRun(run: SevenZipRun, name: string, members: Members): void {
   if (run.errors.some((text) => /encrypted|password/i.test(text)))
-    members.addGap('encrypted', `it holds a ${name} that is encrypted`)
-  else if (ranOutOfMemory(run)) members.addGap('limit', `it holds a ${name} that needs more memory than it may have`)
-  else if (unsupported(run)) members.addGap('unsupported', `it holds a ${name} packed by a method that nothing here unpacks`)
+    members.addGap('encrypted', `it contains a ${name} that is encrypted`)
+  else if (ranOutOfMemory(run)) members.addGap('limit', `it contains a ${name} that needs more memory than allowed`)
+  else if (unsupported(run)) members.addGap('unsupported', `it contains a ${name} with an unsupported compression method`)
   else if (run.exitCode > 0 && !hasTrailingData(run)) throw new Error(reason(run))
 }

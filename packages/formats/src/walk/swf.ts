@@ -5,7 +5,7 @@ const headerBytes = 8
 
 /** Visits the body of a Flash file that is compressed with zlib. */
 export const openSwf: Opener = async (source, members) => {
-  if (source.read(0, 1)[0] !== 0x43) return members.addGap('unsupported', 'it holds a Flash film packed by LZMA')
+  if (source.read(0, 1)[0] !== 0x43) return members.addGap('unsupported', 'it contains a Flash film that is compressed with LZMA')
   members.begin('')
   await members.addStream(inflateChunks('zlib', source.chunks(headerBytes, source.size)))
 }

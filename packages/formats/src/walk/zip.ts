@@ -19,7 +19,7 @@ const deflated = 8
  */
 export const openZip: Opener = async (source, members) => {
   if (hidesZipDirectory(source, members.readerLimits))
-    return members.addGap('encrypted', 'a zip archive that is encrypted, its directory too')
+    return members.addGap('encrypted', 'a zip archive with an encrypted directory')
   const known = new Map<number, number | undefined>()
   const others: ZipEntry[] = []
   let entries: ZipEntry[] = []
@@ -62,10 +62,7 @@ async function addWithSevenZip(
 ): Promise<void> {
   const methods = [...new Set([...others].map(({ method }) => method))]
   if (entries.some(({ encrypted }) => encrypted) || !methods.every((method) => knownToSevenZip.has(method)))
-    return members.addGap(
-      'unsupported',
-      `it holds a zip member packed by method ${methods.join(', ')}, which nothing here unpacks`,
-    )
+    return members.addGap('unsupported', `it contains a zip member with the unsupported compression method ${methods.join(', ')}`)
   const wanted = new Set<PackedMember>()
   const packed = entries.map((entry) => {
     const member = { name: entry.name, size: entry.uncompressedSize, symlink: false, encrypted: false }
@@ -82,7 +79,7 @@ async function addEntry(
   local: LocalMember | undefined,
   members: Members,
 ): Promise<unknown> {
-  if (!local) return new Error(`the member ${quoted(entry.name)} is not where the zip directory says`)
+  if (!local) return new Error(`the member ${quoted(entry.name)} is not at the offset in the zip directory`)
   if (members.wasObserved(entry.localHeaderOffset)) return undefined
   const { dataStart } = local
   try {
@@ -145,8 +142,7 @@ class ReadLimit {
   read(bytes: number): void {
     this.#members.step()
     this.#bytes += bytes
-    if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize)
-      throw new LimitExceeded('its members overlap each other')
+    if (this.#bytes > maxRead.bytes + maxRead.times * this.#members.fileSize) throw new LimitExceeded('its members overlap')
   }
 
   *chunks(source: RandomAccessSource, start: number, end: number): Iterable<Buffer> {

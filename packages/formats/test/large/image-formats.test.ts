@@ -173,7 +173,7 @@ describe('gif', () => {
   test('decodes all frames of a gif', async () => {
     const bytes = sample('animatedGif')
     expect(await read(readGif, bytes)).toMatchObject({ evidence: { frames: 3 } })
-    expect(await read(readGif, damaged(bytes, bytes.length - 400, 60, 0xff))).toMatchObject(broken(/picture 3/))
+    expect(await read(readGif, damaged(bytes, bytes.length - 400, 60, 0xff))).toMatchObject(broken(/image 3/))
   })
 
   test('accepts a gif without an end marker', async () => {
@@ -192,8 +192,8 @@ test('rejects a png with an unknown critical chunk, and accepts an unknown optio
   const whole = await png()
   const withChunk = (type: string) => Buffer.concat([whole.subarray(0, 33), pngChunk(type, Buffer.alloc(4)), whole.subarray(33)])
   expect(await read(readPng, withChunk('abCd'))).toMatchObject(sound)
-  expect(await read(readPng, withChunk('AbCd'))).toMatchObject(broken(/no reader knows .* AbCd/))
-  expect(await read(readPng, withChunk('abcd'))).toMatchObject(broken(/no chunk/))
+  expect(await read(readPng, withChunk('AbCd'))).toMatchObject(broken(/unknown critical chunk AbCd/))
+  expect(await read(readPng, withChunk('abcd'))).toMatchObject(broken(/no valid chunk/))
 })
 
 describe('a large png, inflated in chunks', () => {
@@ -244,13 +244,13 @@ describe('tiff', () => {
     expect(await read(readTiff, await circularTiff())).toMatchObject({
       sound: true,
       evidence: { pages: 1 },
-      notes: [expect.stringMatching(/circles/)],
+      notes: [expect.stringMatching(/circular/)],
     })
   })
 
   test('checks the structure of tiff samples that libvips skips, and rejects impossible ones', async () => {
     const layout = { bits: 12, samples: 1, compression: 1, data: Buffer.alloc(60, 0x5a) }
-    expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
+    expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/only its structure/)] })
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(broken(/40 of 60 bytes/))
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(broken(/0 of 60 bytes/))
     // The width has the field type of a directory offset.
@@ -333,6 +333,6 @@ describe('heic', () => {
     expect(await read(readHeic, sample('avif').subarray(0, 100))).toMatchObject(broken(/./))
     const heic = Buffer.from(sample('avif'))
     for (let at = heic.indexOf('avif'); at >= 0 && at < 40; at = heic.indexOf('avif', at)) heic.write('heic', at, 'latin1')
-    expect(await read(readHeic, heic)).toMatchObject({ sound: true, notes: [expect.stringMatching(/structure only/)] })
+    expect(await read(readHeic, heic)).toMatchObject({ sound: true, notes: [expect.stringMatching(/only its structure/)] })
   })
 })

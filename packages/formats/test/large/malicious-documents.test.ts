@@ -158,7 +158,7 @@ describe('required parts of a document', () => {
     const template = { mimetype: whole.mimetype!, 'META-INF/manifest.xml': manifest(''), 'styles.xml': styles }
     expect(await judge(readOpenDocument('odt'), office.packed(template))).toMatchObject({
       sound: true,
-      notes: [expect.stringMatching(/styles alone/)],
+      notes: [expect.stringMatching(/styles only/)],
     })
     expect(await judge(readOpenDocument('odt'), office.packed({ ...template, 'styles.xml': '<x/>' }))).toMatchObject({
       sound: false,

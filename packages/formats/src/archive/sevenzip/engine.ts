@@ -135,7 +135,7 @@ function boundMemory(instance: WebAssembly.Instance): void {
   for (const value of Object.values(instance.exports)) {
     if (!(value instanceof WebAssembly.Memory)) continue
     value.grow = (pages) => {
-      if (value.buffer.byteLength + pages * pageSize > maxMemory) throw new RangeError('7-Zip wants more memory than it may have')
+      if (value.buffer.byteLength + pages * pageSize > maxMemory) throw new RangeError('7-Zip needs more memory than allowed')
       return WebAssembly.Memory.prototype.grow.call(value, pages)
     }
   }

@@ -98,7 +98,7 @@ class MemberSplitter {
     let member: PackedMember | undefined
     do member = this.#members[this.#next++]
     while (member?.size === 0)
-    if (!member) throw damaged('the archive unpacks to more than its directory says')
+    if (!member) throw damaged('the archive expands to more bytes than its directory declares')
     this.#left = member.size
     this.#sink = this.#begin(member)
   }

@@ -61,7 +61,7 @@ export class NestedMembers {
   #keep({ name, size }: PackedMember, head: Buffer): SpooledBytes | undefined {
     this.#keptBytes += size
     if (this.#keptBytes > maxSpooledBytes) {
-      this.#level.note(`the member ${quoted(name)} is an archive that was not looked into`)
+      this.#level.note(`the member ${quoted(name)} is an archive that was not checked`)
       return undefined
     }
     const bytes = new SpooledBytes()

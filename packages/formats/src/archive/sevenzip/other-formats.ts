@@ -9,13 +9,13 @@ import { checkMembers, checkUnpackRun, type SevenZipKind, unpackNested } from '.
 export const readRar: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'Rar!\x1a\x07')) return withoutSignature(source, 'rev')
   const type = source.read(6, 1)[0] === 1 ? 'Rar5' : 'Rar'
-  if (isVolume(source, type)) return sound(['one of several volumes: checked for its signature only'])
+  if (isVolume(source, type)) return sound(['one of several volumes: only its signature was checked'])
   return archiveWithDirectory({ type, called: 'RAR archive' })(source, limits, observer)
 }
 
 export const readCab: FormatReader = (source, limits, observer) => {
   if (!startsWith(source, 'MSCF')) return withoutSignature(source, 'msu')
-  if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: checked for its signature only'])
+  if ((source.read(30, 2).readUInt16LE(0) & 3) !== 0) return sound(['one of several cabinets: only its signature was checked'])
   return archiveWithDirectory({ type: 'cab', called: 'cabinet' })(source, limits, observer)
 }
 
@@ -31,8 +31,8 @@ const startsWith = (source: RandomAccessSource, magic: string): boolean =>
 /** Recovery volumes of older RAR versions have no signature, and newer .msu files are Windows images. */
 const withoutSignature = (source: RandomAccessSource, variant: string) =>
   source.extension === variant && !textSign(source)
-    ? sound(['no signature is known for it'])
-    : broken(`it does not start as a .${source.extension} file does`)
+    ? sound(['its type has no known signature'])
+    : broken(`it does not start like a .${source.extension} file`)
 
 // 7-Zip in WebAssembly unpacks about 15 MB/s of bzip2.
 const maxStreamBytes = 32 * 1024 * 1024
@@ -40,7 +40,7 @@ const maxStreamBytes = 32 * 1024 * 1024
 export const readStream =
   (kind: SevenZipKind): FormatReader =>
   (source, limits, observer) => {
-    if (source.size > maxStreamBytes) return sound(['too large to be unpacked here: checked for its signature only'])
+    if (source.size > maxStreamBytes) return sound(['too large to be unpacked: only its signature was checked'])
     const spareMs = (limits.deadline - Date.now()) / 2
     const halved = {
       ...limits,
@@ -60,7 +60,7 @@ const unpackStream = ({ type, called }: SevenZipKind): FormatReader =>
       checkUnpackRun(await unpackNested(source, { type, members, links, listing }, level), called, level)
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error
-      level.note('unpacking takes too long: read only in part')
+      level.note('unpacking would take too long: only a part was read')
     }
     return { unpacked_bytes: level.budget.unpacked }
   })

@@ -22,7 +22,7 @@ export async function checkSevenZip(source: RandomAccessSource, level: ArchiveLe
   const start = checkStart(source)
   if (isDirectoryEncrypted(source, start)) {
     level.budget.encrypted = true
-    level.note('the archive is encrypted, its directory too: only its outer headers were checked')
+    level.note('the archive and its directory are encrypted: only the outer headers were checked')
     return { entries: 0, unpackedBytes: 0 }
   }
   return checkMembers(source, level, { type: '7z', called: '7z archive' })
@@ -42,15 +42,15 @@ export async function checkMembers(source: RandomAccessSource, level: ArchiveLev
   const { run, members } = listing
   const facts = { entries: members.length, unpackedBytes: members.reduce((sum, { size }) => sum + finiteSize(size), 0) }
   if (ranOutOfMemory(run)) {
-    level.note('the directory of the archive needs more memory than is allowed: only its outer headers were checked')
+    level.note('the directory of the archive needs more memory than allowed: only the outer headers were checked')
     return facts
   }
   if (needsPassword(run)) {
     level.budget.encrypted = true
-    level.note('the archive is encrypted, its directory too: only its outer headers were checked')
+    level.note('the archive and its directory are encrypted: only the outer headers were checked')
     return facts
   }
-  if (run.exitCode > 1 && !hasTrailingData(run)) throw damaged(`the ${called} does not open: ${reason(run)}`)
+  if (run.exitCode > 1 && !hasTrailingData(run)) throw damaged(`the ${called} cannot be opened: ${reason(run)}`)
   level.budget.checkAnnounced(facts.unpackedBytes)
   const encrypted = members.filter((member) => member.encrypted).length
   if (encrypted > 0) {
@@ -66,13 +66,13 @@ const finiteSize = (size: number) => (Number.isFinite(size) ? size : 0)
 function checkStart(source: RandomAccessSource): { position: number; size: number } {
   const start = source.read(0, 32)
   if (start.length < 32 || start.toString('latin1', 0, 6) !== '7z\xbc\xaf\x27\x1c')
-    throw damaged('the file does not start as a 7z archive does')
+    throw damaged('the file does not start with a 7z header')
   if (crc32(start.subarray(12, 32)) !== start.readUInt32LE(8))
     throw damaged('the start header of the 7z archive has a wrong checksum')
   const offset = start.readBigUInt64LE(12)
   const size = start.readBigUInt64LE(20)
   if (32n + offset + size > BigInt(source.size))
-    throw damaged('the 7z archive is cut off: its directory lies beyond the end of the file')
+    throw damaged('the 7z archive is truncated: its directory is beyond the end of the file')
   let sum = 0
   for (const chunk of source.chunks(32 + Number(offset), 32 + Number(offset + size))) sum = crc32(chunk, sum)
   if (size > 0n && sum !== start.readUInt32LE(28)) throw damaged('the directory of the 7z archive has a wrong checksum')
@@ -95,7 +95,7 @@ async function testMembers(
   level: ArchiveLevel,
 ): Promise<void> {
   if (!hasTimeFor(unpackedBytes, level.limits)) {
-    level.note(`unpacking ${unpackedBytes} bytes would take too long: the directory was checked, the members' data was not`)
+    level.note(`unpacking ${unpackedBytes} bytes would take too long: only the directory was checked`)
     return
   }
   const links = new ArchiveLinks()
@@ -107,12 +107,9 @@ async function testMembers(
 }
 
 export function checkUnpackRun(run: SevenZipRun, called: string, level: ArchiveLevel): void {
-  if (ranOutOfMemory(run))
-    level.note("unpacking needs more memory than is allowed: the directory was checked, the members' data was not")
+  if (ranOutOfMemory(run)) level.note('unpacking needs more memory than allowed: only the directory was checked')
   else if (unsupported(run))
-    level.note(
-      "a member is packed by a method that 7-Zip does not know here: the directory was checked, the members' data was not",
-    )
+    level.note('the bundled 7-Zip does not support the compression method of a member: only the directory was checked')
   else if (hasTrailingData(run)) level.note(`bytes after the end of the ${called}`)
   else if (run.exitCode > 1) throw damaged(`the ${called} is damaged: ${reason(run)}`)
   else if (run.exitCode === 1) level.note(`7-Zip warns: ${reason(run)}`)

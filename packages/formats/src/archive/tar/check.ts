@@ -49,7 +49,7 @@ function checkMember(header: TarHeader, level: ArchiveLevel, links: ArchiveLinks
   if (realSize > level.limits.maxUnpackedBytes) {
     throw malicious(
       'archive_size',
-      `the sparse member ${quoted(header.name)} unpacks to ${realSize} bytes; at most ${level.limits.maxUnpackedBytes} are allowed`,
+      `the sparse member ${quoted(header.name)} expands to ${realSize} bytes. The maximum is ${level.limits.maxUnpackedBytes}`,
     )
   }
 }

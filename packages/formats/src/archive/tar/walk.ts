@@ -54,12 +54,10 @@ async function nextHeader(stream: ByteStream, first: boolean, handlers: TarHandl
   // A partial block of zeros also ends the archive.
   if (!first && isZero(block)) return undefined
   if (block.length < tarBlock)
-    throw damaged(first ? 'the file is too short for a tar archive' : 'the tar archive is cut off in a header')
+    throw damaged(first ? 'the file is too short for a tar archive' : 'the tar archive is truncated in a header')
   if (isZero(block)) return undefined
   if (!checksumHolds(block))
-    throw damaged(
-      first ? 'the file does not start with a header of a tar archive' : 'a header of the tar archive has a wrong checksum',
-    )
+    throw damaged(first ? 'the file does not start with a tar header' : 'a header of the tar archive has a wrong checksum')
   return block
 }
 
@@ -68,7 +66,7 @@ async function readExtension(stream: ByteStream, header: TarHeader, pending: Pen
   if (header.size > maxExtensionBytes)
     throw malicious('tar_header', `an extended header of the tar archive has ${header.size} bytes`)
   const bytes = Buffer.from(await stream.read(header.size))
-  if (bytes.length < header.size) throw damaged('the tar archive is cut off in an extended header')
+  if (bytes.length < header.size) throw damaged('the tar archive is truncated in an extended header')
   await skipPadding(stream, header.size)
   const text = () => bytes.toString('utf8').replace(/\0.*$/s, '')
   if (header.type === 'L') pending.longName = text()
@@ -99,19 +97,19 @@ async function readData(stream: ByteStream, header: TarHeader, handlers: TarHand
     await data.close()
   }
   seen += await stream.skip(header.size - seen)
-  if (seen < header.size) throw damaged(`the tar archive is cut off in its member ${quoted(header.name)}`)
+  if (seen < header.size) throw damaged(`the tar archive is truncated in its member ${quoted(header.name)}`)
   await skipPadding(stream, header.size)
 }
 
 async function skipPadding(stream: ByteStream, size: number): Promise<void> {
   const padding = (tarBlock - (size % tarBlock)) % tarBlock
-  if ((await stream.skip(padding)) < padding) throw damaged('the tar archive is cut off after a member')
+  if ((await stream.skip(padding)) < padding) throw damaged('the tar archive is truncated after a member')
 }
 
 async function skipSparseMap(stream: ByteStream): Promise<void> {
   for (let extended = true; extended; ) {
     const block = await stream.read(tarBlock)
-    if (block.length < tarBlock) throw damaged('the tar archive is cut off in the map of a sparse member')
+    if (block.length < tarBlock) throw damaged('the tar archive is truncated in the map of a sparse member')
     extended = block[504] !== 0
   }
 }

@@ -26,13 +26,12 @@ const maxLinkBytes = 4096
 export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, watch?: PartSinkFactory): Promise<ZipFacts> {
   if (hidesZipDirectory(source, level.limits)) {
     level.budget.encrypted = true
-    level.note('the archive is encrypted, its directory too: only its outer records were checked')
+    level.note('the archive and its directory are encrypted: only the outer records were checked')
     return { entries: 0, encrypted: 0, unpackedBytes: 0, otherMethods: new Set(), names: new Set() }
   }
   const directory = readZipDirectory(source, level.limits)
-  if (directory.prefix > 0)
-    level.note(`${directory.prefix} bytes come before the zip archive (self-extracting programs have them)`)
-  if (directory.commentTruncated) level.note('the comment of the zip archive is cut off')
+  if (directory.prefix > 0) level.note(`${directory.prefix} bytes precede the zip archive, as in self-extracting programs`)
+  if (directory.commentTruncated) level.note('the comment of the zip archive is truncated')
   if (directory.entries.length === 0) rejectHiddenMembers(source, level)
   level.budget.addEntries(directory.entries.length)
   const names = checkHeaders(directory.entries, level)
@@ -49,7 +48,7 @@ export async function checkZip(source: RandomAccessSource, level: ArchiveLevel, 
 /** Searches for members that the directory does not list but that programs which unpack from the front would find. */
 function rejectHiddenMembers(source: RandomAccessSource, level: ArchiveLevel): void {
   const [at] = findUnknownHeaders(source, new Map(), { maxCount: 1, step: () => checkDeadline(level.limits) })
-  if (at !== undefined) throw malicious('hidden_members', `the zip directory is empty, but a member stands at byte ${at}`)
+  if (at !== undefined) throw malicious('hidden_members', `the zip directory is empty, but there is a member at byte ${at}`)
 }
 
 function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {
@@ -58,7 +57,7 @@ function checkHeaders(entries: ZipEntry[], level: ArchiveLevel): Set<string> {
   for (const entry of entries) {
     checkName(entry.name)
     if (entry.unicodeName !== undefined) checkName(entry.unicodeName)
-    if (names.has(entry.name)) level.note(`two members are called ${quoted(entry.name)}`)
+    if (names.has(entry.name)) level.note(`two members have the name ${quoted(entry.name)}`)
     names.add(entry.name)
     total += entry.uncompressedSize
     level.budget.checkMember(`the member ${quoted(entry.name)}`, entry.uncompressedSize, entry.compressedSize)

@@ -72,25 +72,26 @@ export function readZipDirectory(source: RandomAccessSource, limits: ReaderLimit
   if (!partial && end.entries > limits.maxEntries) throw tooMany(end.entries, limits)
   const { start, prefix } = locateDirectory(source, end)
   const length = end.position - start
-  if (length > maxDirectoryBytes && !partial) throw malicious('archive_entries', `the zip directory alone has ${length} bytes`)
+  if (length > maxDirectoryBytes && !partial)
+    throw malicious('archive_entries', `the zip directory has ${length} bytes, which is too much`)
   const bytes = source.read(start, Math.min(length, maxDirectoryBytes))
   const entries = readEntries(bytes, prefix, limits, partial)
   const counted = end.zip64 ? entries.length : entries.length & 0xffff
   if (!partial && counted !== end.entries && (entries.length & 0xffff) !== end.entries) {
-    throw damaged(`the zip directory holds ${entries.length} members and announces ${end.entries}`)
+    throw damaged(`the zip directory contains ${entries.length} members and declares ${end.entries}`)
   }
   return { entries, start, prefix, commentTruncated: end.commentTruncated }
 }
 
 const tooMany = (count: number, limits: ReaderLimits) =>
-  malicious('archive_entries', `the archive has ${count} members; at most ${limits.maxEntries} are looked at`)
+  malicious('archive_entries', `the archive has ${count} members. The maximum is ${limits.maxEntries}`)
 
 function findEnd(source: RandomAccessSource): EndRecord {
   const tailSize = Math.min(source.size, endSize + 0xffff + 1024)
   const tailStart = source.size - tailSize
   const tail = source.read(tailStart, tailSize)
   const at = findLastEndRecord(tail)
-  if (at < 0) throw damaged('no zip directory is found at the end of the file')
+  if (at < 0) throw damaged('the file has no zip directory at its end')
   const record = tail.subarray(at, at + endSize)
   const thisDisk = record.readUInt16LE(4)
   const directoryDisk = record.readUInt16LE(6)
@@ -150,14 +151,14 @@ function findZip64Record(
     const bytes = source.read(position, 56)
     if (bytes.length === 56 && bytes.readUInt32LE(0) === 0x06064b50) return { position, shift: position - announced, bytes }
   }
-  throw damaged('the zip64 end record is not where its locator says')
+  throw damaged('the zip64 end record is not at the offset in its locator')
 }
 
 function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: number; prefix: number } {
   const startsWithMember = source.read(0, 4).toString('latin1') === 'PK\x03\x04'
   if (end.entries === 0 && end.size === 0) {
     if (startsWithMember && end.position > 0)
-      throw malicious('hidden_members', 'the zip directory is empty, and members stand before it')
+      throw malicious('hidden_members', 'the zip directory is empty, but members precede it')
     return { start: end.position, prefix: 0 }
   }
   const prefix = end.position - (end.offset + end.size)
@@ -165,13 +166,13 @@ function locateDirectory(source: RandomAccessSource, end: EndRecord): { start: n
   const start = end.offset + prefix
   // Bytes before the archive shift the directory and its zip64 record by the same distance.
   if (isCentral(source, start) && (end.shift === undefined || end.shift === prefix)) {
-    if (prefix > 0 && startsWithMember) throw damaged('the zip archive is cut off: only one that it held is whole')
+    if (prefix > 0 && startsWithMember) throw damaged('the zip archive is truncated: only a nested archive is complete')
     return { start, prefix }
   }
   // A signature may follow the directory (ZIP specification, 4.3.13).
   const signed = source.read(end.offset + end.size, 4).toString('latin1') === 'PK\x05\x05'
   if (signed && isCentral(source, end.offset) && !end.shift) return { start: end.offset, prefix: 0 }
-  throw damaged('the zip directory is not where the end record says')
+  throw damaged('the zip directory is not at the offset in the end record')
 }
 
 function isCentral(source: RandomAccessSource, position: number): boolean {
@@ -189,7 +190,7 @@ function readEntries(bytes: Buffer, prefix: number, limits: ReaderLimits, partia
     }
     if ((entries.length & 1023) === 0) checkDeadline(limits)
     const length = centralSize + bytes.readUInt16LE(at + 28) + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32)
-    if (at + length > bytes.length) throw damaged('the zip directory is cut off')
+    if (at + length > bytes.length) throw damaged('the zip directory is truncated')
     entries.push(readEntry(bytes.subarray(at, at + length), prefix))
     at += length
   }

@@ -20,10 +20,10 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
     if ((members.length & 255) === 0) checkDeadline(limits)
     const member = locateMember(source, entry)
     if (entry.localHeaderOffset < free) {
-      throw malicious('overlapping_members', `the member ${quoted(entry.name)} shares its bytes with another one`)
+      throw malicious('overlapping_members', `the member ${quoted(entry.name)} overlaps another member`)
     }
     free = member.dataStart + entry.compressedSize
-    if (free > directory.start) throw damaged(`the member ${quoted(entry.name)} reaches into the zip directory`)
+    if (free > directory.start) throw damaged(`the member ${quoted(entry.name)} extends into the zip directory`)
     members.push(member)
   }
   return members
@@ -32,12 +32,13 @@ export function locateMembers(source: RandomAccessSource, directory: ZipDirector
 function locateMember(source: RandomAccessSource, entry: ZipEntry): ZipMember {
   const header = source.read(entry.localHeaderOffset, localSize + entry.nameBytes.length)
   if (header.length < localSize || header.readUInt32LE(0) !== localSignature) {
-    throw damaged(`the member ${quoted(entry.name)} is not where the zip directory says`)
+    throw damaged(`the member ${quoted(entry.name)} is not at the offset in the zip directory`)
   }
   const nameLength = header.readUInt16LE(26)
   checkZip64Field(source, entry, header)
   const fault = findDifference(entry, header, header.subarray(localSize, localSize + nameLength), nameLength)
-  if (fault) throw damaged(`the member ${quoted(entry.name)} has another ${fault} in its own header than in the zip directory`)
+  if (fault)
+    throw damaged(`the member ${quoted(entry.name)} has a different ${fault} in its local header than in the zip directory`)
   return { entry, dataStart: entry.localHeaderOffset + localSize + nameLength + header.readUInt16LE(28) }
 }
 
@@ -68,11 +69,11 @@ function checkZip64Field(source: RandomAccessSource, entry: ZipEntry, header: Bu
   if (!packed && !unpacked) return
   const place = entry.localHeaderOffset + localSize + header.readUInt16LE(26)
   const field = extraField(source.read(place, header.readUInt16LE(28)), 1)
-  if (!field) throw damaged(`the member ${quoted(entry.name)} does not tell its size in its own header`)
+  if (!field) throw damaged(`the member ${quoted(entry.name)} has no size in its local header`)
   if ((header.readUInt16LE(6) | entry.flags) & 0x2008) return
   const readSize = (at: number) => (at + 8 <= field.length ? Number(field.readBigUInt64LE(at)) : -1)
   if ((unpacked && readSize(0) !== entry.uncompressedSize) || (packed && readSize(unpacked ? 8 : 0) !== entry.compressedSize))
-    throw damaged(`the member ${quoted(entry.name)} has another size in its own header than in the zip directory`)
+    throw damaged(`the member ${quoted(entry.name)} has a different size in its local header than in the zip directory`)
 }
 
 /** All programs accept names that differ only in the slash or in their encoding. */

@@ -31,7 +31,8 @@ export async function verifyMember(
 ): Promise<void> {
   const { entry, dataStart } = member
   const { method, compressedSize, uncompressedSize, name } = entry
-  if (method === 0 && compressedSize !== uncompressedSize) throw damaged(`the stored member ${quoted(name)} has two sizes`)
+  if (method === 0 && compressedSize !== uncompressedSize)
+    throw damaged(`the stored member ${quoted(name)} has two different sizes`)
   const small = compressedSize <= wholeLimits.input && uncompressedSize <= wholeLimits.output
   if (!small && method !== 0) return verifyDeflated(source, member, level, sink)
   const end = dataStart + compressedSize
@@ -96,7 +97,7 @@ function readContent(source: RandomAccessSource, { entry, dataStart }: ZipMember
 
 function toUnpackingError(error: unknown, entry: ZipEntry): unknown {
   const problem = getDataError(error)
-  return problem ? damaged(`the member ${quoted(entry.name)} does not unpack: ${problem}`) : error
+  return problem ? damaged(`the member ${quoted(entry.name)} cannot be unpacked: ${problem}`) : error
 }
 
 /** Returns the content of a small member. Undefined if it is larger, encrypted, or compressed by another method. */
@@ -119,13 +120,15 @@ class MemberChecksum {
     this.size += chunk.length
     this.level.budget.addUnpacked(chunk.length)
     if (this.size > this.entry.uncompressedSize)
-      throw damaged(`the member ${quoted(this.entry.name)} unpacks to more than its header says`)
+      throw damaged(`the member ${quoted(this.entry.name)} expands to more bytes than its header declares`)
     this.sum = crc32(chunk, this.sum)
   }
 
   compare(): void {
     if (this.size !== this.entry.uncompressedSize) {
-      throw damaged(`the member ${quoted(this.entry.name)} unpacks to ${this.size} bytes, not ${this.entry.uncompressedSize}`)
+      throw damaged(
+        `the member ${quoted(this.entry.name)} expands to ${this.size} bytes instead of ${this.entry.uncompressedSize}`,
+      )
     }
     if (this.sum !== this.entry.crc32) throw damaged(`the member ${quoted(this.entry.name)} has a wrong checksum`)
   }

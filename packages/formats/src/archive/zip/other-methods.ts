@@ -16,7 +16,7 @@ export async function testOtherMethods(source: RandomAccessSource, facts: ZipFac
   const methods = [...facts.otherMethods]
   if (methods.length === 0) return
   const note = () =>
-    level.note(`members packed by method ${methods.join(', ')} were not unpacked: only their headers were checked`)
+    level.note(`members with compression method ${methods.join(', ')} were not unpacked: only their headers were checked`)
   if (facts.encrypted > 0 || facts.unpackedBytes > maxBytes || !methods.some((method) => knownToSevenZip.has(method)))
     return note()
   const links = new ArchiveLinks()

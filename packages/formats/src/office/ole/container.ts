@@ -35,7 +35,7 @@ export class OleContainer {
   constructor(private readonly source: RandomAccessSource) {
     const header = Buffer.from(source.read(0, 512))
     if (header.length < 512 || !header.subarray(0, 8).equals(signature))
-      throw damaged('the file does not start as a compound file (OLE) does')
+      throw damaged('the file does not start with the header of a compound file (OLE)')
     const shift = header.readUInt16LE(30)
     if (header.readUInt16LE(28) !== 0xfffe || (shift !== 9 && shift !== 12) || header.readUInt16LE(32) !== 6)
       throw damaged('the header of the compound file is damaged')
@@ -62,7 +62,7 @@ export class OleContainer {
     for (const [index, sector] of sectors.entries()) {
       // The padding after the last byte is often missing.
       const end = place(sector) + Math.min(unit, size - index * unit)
-      if (end > this.source.size) throw damaged(`the stream '${entry.name}' reaches beyond the end of the file`)
+      if (end > this.source.size) throw damaged(`the stream '${entry.name}' extends beyond the end of the file`)
     }
     return new OleStream(this.source, layout)
   }
@@ -77,8 +77,8 @@ export class OleContainer {
       for (const [index, sector] of sectors.entries()) {
         if (!isUsed(used, unit === miniUnit, sector)) continue
         if (sectors.subarray(0, index).includes(sector))
-          throw malicious('ole_circle', `the stream '${entry.name}' of the compound file runs in a circle`)
-        throw damaged(`the stream '${entry.name}' of the compound file runs into another one`)
+          throw malicious('ole_circle', `the stream '${entry.name}' of the compound file is circular`)
+        throw damaged(`the stream '${entry.name}' of the compound file overlaps another one`)
       }
       this.open(entry)
     }
@@ -104,7 +104,7 @@ export class OleContainer {
     for (let at = 76; at < 512; at += 4) if (!this.addFatSector(sectors, header.readUInt32LE(at))) break
     let next = header.readUInt32LE(68)
     for (let hops = 0; next < maxRegularSector; hops++) {
-      if (hops > this.sectorCount) throw malicious('ole_circle', 'the allocation table of the compound file runs in a circle')
+      if (hops > this.sectorCount) throw malicious('ole_circle', 'the allocation table of the compound file is circular')
       const sector = this.sector(next, 'the allocation table')
       for (let at = 0; at < perSector - 1; at++) if (!this.addFatSector(sectors, sector.readUInt32LE(at * 4))) break
       next = sector.readUInt32LE((perSector - 1) * 4)
@@ -126,7 +126,7 @@ export class OleContainer {
   private sector(number: number, of: string): Buffer {
     const bytes = this.source.read((number + 1) * this.sectorSize, this.sectorSize)
     if (number >= this.sectorCount || bytes.length < this.sectorSize)
-      throw damaged(`${of} of the compound file reaches beyond the end of the file`)
+      throw damaged(`${of} of the compound file extends beyond the end of the file`)
     return bytes
   }
 
@@ -138,7 +138,7 @@ export class OleContainer {
   private wholeChain(first: number, of: string): number[] {
     const sectors: number[] = []
     for (let at = first; at < maxRegularSector; at = this.fat[at] ?? free) {
-      if (sectors.length >= this.sectorCount) throw malicious('ole_circle', `${of} of the compound file runs in a circle`)
+      if (sectors.length >= this.sectorCount) throw malicious('ole_circle', `${of} of the compound file is circular`)
       if (at >= this.sectorCount) throw damaged(`${of} of the compound file points beyond the end of the file`)
       sectors.push(at)
     }
@@ -158,7 +158,7 @@ export class OleContainer {
     this.miniStream ??= this.chain(this.root.firstSector, Math.ceil(this.root.size / this.sectorSize), 'the mini stream')
     const offset = miniSector * miniUnit
     const sector = this.miniStream[Math.floor(offset / this.sectorSize)]
-    if (sector === undefined) throw damaged(`${of} lies outside the mini stream of the compound file`)
+    if (sector === undefined) throw damaged(`${of} is outside of the mini stream of the compound file`)
     return (sector + 1) * this.sectorSize + (offset % this.sectorSize)
   }
 
@@ -167,7 +167,7 @@ export class OleContainer {
     const perSector = this.sectorSize / entrySize
     return readOleDirectory((id) => {
       const sector = sectors[Math.floor(id / perSector)]
-      if (sector === undefined) throw damaged('the directory of the compound file points outside itself')
+      if (sector === undefined) throw damaged('the directory of the compound file points outside of itself')
       const at = (id % perSector) * entrySize
       return this.sector(sector, 'the directory').subarray(at, at + entrySize)
     }, this.sectorSize)

@@ -30,9 +30,10 @@ function walk(rootChild: number, read: (id: number) => Buffer, sectorSize: numbe
   for (let next = open.pop(); next; next = open.pop()) {
     const { id, parents } = next
     if (id === noStream) continue
-    if (seen.has(id)) throw malicious('ole_circle', 'the directory of the compound file runs in a circle')
+    if (seen.has(id)) throw malicious('ole_circle', 'the directory of the compound file is circular')
     if (seen.size >= maxEntries) throw malicious('ole_entries', `the compound file has more than ${maxEntries} streams`)
-    if (parents.length > maxStorages) throw malicious('nesting', `the compound file has storages more than ${maxStorages} deep`)
+    if (parents.length > maxStorages)
+      throw malicious('nesting', `the compound file has storages nested more than ${maxStorages} deep`)
     seen.add(id)
     const bytes = read(id)
     const entry = readEntry(bytes, parents, sectorSize)

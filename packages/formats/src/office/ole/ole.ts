@@ -24,8 +24,7 @@ export const readOle =
   (kind: OleKind): FormatReader =>
   (source, limits) =>
     catchFormatError(() => {
-      if (isOlderExcel(source) || isOlderWord(source))
-        return sound(['from before compound files: checked for its signature only'])
+      if (isOlderExcel(source) || isOlderWord(source)) return sound(['older than compound files: only its signature was checked'])
       const container = new OleContainer(source)
       container.openAll(limits)
       const facts = mainStreams[kind](container)
@@ -44,12 +43,12 @@ export const readEncryptedOoxml: FormatReader = (source, limits) =>
     const container = new OleContainer(source)
     const info = container.find('EncryptionInfo')
     const content = container.find('EncryptedPackage')
-    if (!info || !content) throw damaged('the compound file holds no encrypted package')
-    if (container.open(info).read(0, 8).length < 8) throw damaged('the encryption of the package is not described')
+    if (!info || !content) throw damaged('the compound file contains no encrypted package')
+    if (container.open(info).read(0, 8).length < 8) throw damaged('the description of the encryption is missing')
     container.openAll(limits, content)
     const notes = ['the document is password-protected: only its container was checked']
     // Damage of the ciphertext can be detected only with the password.
-    if (!isWhole(container, content)) notes.push('the encrypted content is shorter than announced')
+    if (!isWhole(container, content)) notes.push('the encrypted content is shorter than declared')
     return sound(notes, { streams: container.entries.length, encrypted: true })
   })
 

@@ -17,10 +17,10 @@ export function checkPresentation(container: OleContainer): OleFacts {
       encrypted: false,
       notes: ['a presentation of PowerPoint 95 or older: only its container was checked'],
     }
-  if (!entry) throw damaged("the compound file has no stream 'PowerPoint Document', so it is no PowerPoint presentation")
+  if (!entry) throw damaged("the compound file has no stream 'PowerPoint Document', so it is not a PowerPoint presentation")
   const document = container.open(entry)
   const userEntry = container.find('Current User')
-  if (!userEntry) throw damaged("the stream 'Current User', by which PowerPoint enters the presentation, is missing")
+  if (!userEntry) throw damaged("the stream 'Current User', which PowerPoint needs to open the presentation, is missing")
   const user = container.open(userEntry).read(0, 20)
   if (user.length < 20 || user.readUInt16LE(2) !== currentUserAtom)
     throw damaged("the stream 'Current User' of the presentation is damaged")
@@ -39,14 +39,14 @@ export function isEncryptedPresentation(container: OleContainer): boolean {
 function followEdits(document: OleStream, last: number): void {
   const seen = new Set<number>()
   for (let offset = last; offset !== 0 || seen.size === 0; ) {
-    if (seen.has(offset)) throw malicious('ole_circle', 'the edits of the presentation run in a circle')
+    if (seen.has(offset)) throw malicious('ole_circle', 'the edits of the presentation are circular')
     seen.add(offset)
     const edit = document.read(offset, 28)
     if (edit.length < 28 || edit.readUInt16LE(2) !== userEditAtom)
-      throw damaged('an edit of the presentation is not where it should be')
+      throw damaged('an edit of the presentation is not at the declared offset')
     const directory = document.read(edit.readUInt32LE(20), 8)
     if (directory.length < 8 || directory.readUInt16LE(2) !== persistDirectory)
-      throw damaged('the directory of the presentation is not where it should be')
+      throw damaged('the directory of the presentation is not at the declared offset')
     offset = edit.readUInt32LE(16)
   }
 }

@@ -11,13 +11,14 @@ const tableFlag = 0x0200
 /** Checks the file information block and, from Word 97 on, the piece table that it points to ([MS-DOC] 2.5). */
 export function checkWordDocument(container: OleContainer): OleFacts {
   const entry = container.find('WordDocument')
-  if (!entry) throw damaged('the compound file has no stream WordDocument, so it is no Word document')
+  if (!entry) throw damaged('the compound file has no stream WordDocument, so it is not a Word document')
   const document = container.open(entry)
   const base = document.read(0, 32)
   if (base.length < 32) throw damaged('the stream WordDocument is too short for a Word document')
   const magic = base.readUInt16LE(0)
   const version = base.readUInt16LE(2)
-  if (magic !== word97 && magic !== word95) throw damaged('the stream WordDocument does not start as a Word document does')
+  if (magic !== word97 && magic !== word95)
+    throw damaged('the stream WordDocument does not start with the header of a Word document')
   const flags = base.readUInt16LE(10)
   const encrypted = (flags & encryptedFlag) !== 0
   // Word 6 and 95 store everything in this stream.
@@ -49,10 +50,10 @@ function checkTable(container: OleContainer, document: OleStream, name: string, 
   // Only the first bytes of the file information block are not encrypted.
   if (encrypted) return
   const place = document.read(0x1a2, 8)
-  if (place.length < 8) throw damaged('the file information block of the Word document is cut off')
+  if (place.length < 8) throw damaged('the file information block of the Word document is truncated')
   const offset = place.readUInt32LE(0)
   const length = place.readUInt32LE(4)
-  if (offset + length > table.size) throw damaged('the chunk table of the Word document lies outside its stream')
+  if (offset + length > table.size) throw damaged('the chunk table of the Word document is outside of its stream')
   if (length === 0) return
   checkChunks(table, offset, offset + length)
 }

@@ -13,16 +13,16 @@ const maxRecords = 5_000_000
 
 export function checkWorkbook(container: OleContainer): OleFacts {
   const entry = container.find('Workbook') ?? container.find('Book')
-  if (!entry) throw damaged('the compound file has neither a stream Workbook nor Book, so it is no Excel workbook')
+  if (!entry) throw damaged('the compound file has neither a stream Workbook nor Book, so it is not an Excel workbook')
   const stream = container.open(entry)
   const start = stream.read(0, 4)
   if (start.length < 4 || !bofRecords.has(start.readUInt16LE(0)))
-    throw damaged(`the stream ${entry.name} does not start as an Excel workbook does`)
+    throw damaged(`the stream ${entry.name} does not start with the header of an Excel workbook`)
   const { sheets, encrypted, active } = readGlobals(stream)
   for (const position of sheets) {
     const head = stream.read(position, 4)
     if (head.length < 4 || !bofRecords.has(head.readUInt16LE(0)))
-      throw damaged('a sheet of the Excel workbook is not where its directory says')
+      throw damaged('a sheet of the Excel workbook is not at the declared offset')
   }
   return { stream: entry.name, encrypted, active: [...active] }
 }
@@ -48,7 +48,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
   let encrypted = false
   for (let count = 0; count < maxRecords; count++) {
     const record = records.next()
-    if (!record) throw damaged('the Excel workbook ends in the middle of its records')
+    if (!record) throw damaged('the Excel workbook is truncated in a record')
     if (record.type === eof) return { sheets, encrypted, active }
     if (record.type === filePass) encrypted = true
     if (record.type === boundSheet && record.length >= 6) {
@@ -59,7 +59,7 @@ function readGlobals(stream: OleStream): { sheets: number[]; encrypted: boolean;
     if (record.type === supBook && !encrypted && records.bytes(record.at + 4, record.length - 4).includes(3))
       active.add('DDE or OLE link')
   }
-  throw damaged('the Excel workbook has no end of its globals')
+  throw damaged('the globals of the Excel workbook have no end record')
 }
 
 /** Iterates over BIFF records through a window, so that small records do not require a read each. */
