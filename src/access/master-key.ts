@@ -48,7 +48,7 @@ export class MasterKey {
 
   async decrypt(envelope: Buffer, label: string): Promise<Buffer> {
     if (envelope.length < headerBytes || envelope[0] !== version)
-      throw new Error(`${label}: not an envelope of version ${version}.`)
+      throw new Error(`${label}: the stored secret is not an envelope of version ${version}. Restore it from a backup.`)
     const head = envelope.subarray(0, 1 + idBytes)
     const key = await this.findKey(head.subarray(1), label)
     const iv = envelope.subarray(head.length, head.length + ivBytes)
@@ -58,7 +58,7 @@ export class MasterKey {
     try {
       return Buffer.concat([decipher.update(envelope.subarray(headerBytes)), decipher.final()])
     } catch (cause) {
-      throw new Error(`${label}: the stored secret was changed or belongs to something else.`, { cause })
+      throw new Error(`${label}: the stored secret was changed, or belongs to another row. Restore it from a backup.`, { cause })
     }
   }
 
@@ -78,7 +78,7 @@ export class MasterKey {
     const now = this.#keys.find((key) => key.id.equals(id))
     if (now) return now
     throw new Error(
-      `${label} is encrypted under another MASTER_KEY; give the one that this database was set up with, or name it in MASTER_KEY_PREVIOUS.`,
+      `${label} is encrypted with another MASTER_KEY. Set MASTER_KEY to the key of this database, or add that key to MASTER_KEY_PREVIOUS.`,
     )
   }
 }
@@ -151,12 +151,12 @@ async function syncDirectory(path: string): Promise<void> {
 
 async function readKeyFile(path: string): Promise<Buffer[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line.trim() !== '')
-  if (lines.length === 0) throw new Error(`${path} is empty; put back the file that this DATA_DIR was set up with.`)
+  if (lines.length === 0) throw new Error(`${path} is empty. Restore the original file of this DATA_DIR.`)
   return lines.map((line) => mustBeKey(Buffer.from(line.trim(), 'base64'), path))
 }
 
 function mustBeKey(key: Buffer, where: string): Buffer {
-  if (key.length !== keyBytes) throw new Error(`${where} holds ${key.length} bytes; it must be ${keyBytes} bytes in base64.`)
+  if (key.length !== keyBytes) throw new Error(`${where} has ${key.length} bytes. It must be ${keyBytes} bytes in base64.`)
   return key
 }
 

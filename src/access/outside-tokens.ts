@@ -50,7 +50,7 @@ export class OutsideTokens {
     this.#options = options
 
     if (options.issuer === ownIssuer)
-      throw new Error(`JWT_ISSUER '${ownIssuer}' is the service's own issuer; name the provider's.`)
+      throw new Error(`JWT_ISSUER is '${ownIssuer}', the service's own issuer. It must be the issuer of the identity provider.`)
     this.#claims = { ...usualClaims, ...options.claims }
     // An unknown key id causes another request to the provider, but at most one per cooldown. Forged tokens therefore cannot flood the
     // provider.
@@ -82,7 +82,7 @@ export class OutsideTokens {
     }
     const { payload, protectedHeader } = await jwtVerify(token, this.findKey, rules).catch(throwRejectedUnlessOwnError)
     // RFC 8725, section 3.11: the same key also signs logout tokens and DPoP proofs, which are not access tokens.
-    if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is of another type.')
+    if (!isAccessTokenType(protectedHeader.typ)) throw new RejectedToken('token_claims', 'This token is not an access token.')
     if (payload.iat! > now() / 1000 + skewSeconds) throw new RejectedToken('token_claims', 'This token is not valid yet.')
     return payload
   }
@@ -101,9 +101,9 @@ export class OutsideTokens {
     const text = (name: string) => nonEmpty(getClaim(payload, name))
     const subject = nonEmpty(payload.sub)
     const tenantId = text(this.#claims.tenant)
-    if (!subject) throw new RejectedToken('token_claims', "The claim 'sub' of this token is missing or wrong.")
+    if (!subject) throw new RejectedToken('token_claims', "The claim 'sub' of this token is missing or invalid.")
     if (!tenantId)
-      throw new RejectedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or wrong.`)
+      throw new RejectedToken('token_claims', `The claim '${this.#claims.tenant}' of this token is missing or invalid.`)
     const scopes = parseScopes(getClaim(payload, this.#claims.scopes))
     return {
       issuer: this.#options.issuer,

@@ -13,7 +13,7 @@ const maxPasswordBytes = 512
 export function findPasswordError(password: string): string | undefined {
   if ([...password].length < minPasswordLength) return `must have at least ${minPasswordLength} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must have at most ${maxPasswordBytes} bytes`
-  if (isCommonPassword(password)) return 'must be none of the common ones'
+  if (isCommonPassword(password)) return 'must not be a common password'
   return undefined
 }
 

@@ -85,7 +85,7 @@ export class ConcurrentCosts {
       const reject429 = () =>
         reject(
           rateLimited(
-            `The request has a cost of ${cost}. Requests of this tenant with a cost of ${tenant.running} are being executed; the limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
+            `The request has a cost of ${cost}. This tenant's requests in progress have a cost of ${tenant.running}. The limit is ${maxCost}. Retry in 1 s, or request fewer fields or smaller pages.`,
             1,
             { cost, limit: maxCost },
           ),

@@ -20,7 +20,7 @@ export function readSessionCookie(rawHeaders: readonly string[]): { session: str
   if (!isSigned || found.length === 0) return undefined
   // A page on a sibling host can set a second cookie. The service cannot tell which one belongs to the user.
   if (found.length > 1)
-    return { error: `Two cookies '${sessionCookie}' were sent; delete this site's cookies and sign in again.` }
+    return { error: `The request has two cookies '${sessionCookie}'. Delete this site's cookies and sign in again.` }
   const session = found[0]!
   if (session.length > maxTokenBytes) return { error: `The cookie '${sessionCookie}' is longer than ${maxTokenBytes} bytes.` }
   return { session }

@@ -105,9 +105,9 @@ export function throwRejectedToken(error: unknown): never {
   if (error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys)
     throw new RejectedToken('token_signature', 'This token was signed with an unknown key.')
   if (error instanceof errors.JOSEAlgNotAllowed)
-    throw new RejectedToken('token_signature', 'This token is signed in a way that is not accepted.')
+    throw new RejectedToken('token_signature', 'This token is signed with an unsupported algorithm.')
   if (error instanceof errors.JWSSignatureVerificationFailed)
-    throw new RejectedToken('token_signature', 'The signature of this token is wrong.')
+    throw new RejectedToken('token_signature', 'The signature of this token is invalid.')
   throw new RejectedToken('token_malformed', 'This token is malformed.')
 }
 
@@ -119,4 +119,4 @@ const claimMessages: Record<string, string> = {
 }
 
 const toClaimMessage = ({ claim, reason }: errors.JWTClaimValidationFailed) =>
-  (reason === 'missing' ? undefined : claimMessages[claim]) ?? `The claim '${claim}' of this token is missing or wrong.`
+  (reason === 'missing' ? undefined : claimMessages[claim]) ?? `The claim '${claim}' of this token is missing or invalid.`

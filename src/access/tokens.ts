@@ -62,6 +62,6 @@ function claimedIssuer(token: string): unknown {
     throw new RejectedToken('token_malformed', 'This token is malformed.')
   }
   if (!tokenAlgorithms.includes(algorithm as string))
-    throw new RejectedToken('token_signature', 'This token is signed in a way that is not accepted.')
+    throw new RejectedToken('token_signature', 'This token is signed with an unsupported algorithm.')
   return issuer
 }

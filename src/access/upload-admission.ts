@@ -32,7 +32,7 @@ export class UploadAdmission {
   async enter(actor: Actor, { dryRun }: Endpoint, headers: { 'content-length'?: string | undefined }): Promise<() => void> {
     if (this.#limits.isDiskFull())
       throw storageUnavailable(
-        'The disk is full. The file was not stored. Delete files, or retry when the operator has added space.',
+        'The disk is full. The file was not stored. Delete files, or retry after the operator has added disk space.',
       )
     const least = Number(headers['content-length'] ?? 0) - multipartSlack
     if (least > this.ceiling) throw this.largerThanAny()
@@ -45,8 +45,10 @@ export class UploadAdmission {
     if (least <= remaining) return
     // A key that is restricted to certain contexts must not learn the usage of the tenant.
     if (actor.contexts)
-      throw quotaExceeded(`The tenant has less left of its quota than the upload's ${least} bytes.`, { size_bytes: least })
-    throw quotaExceeded(`The tenant has ${remaining} bytes left of its quota; the upload has at least ${least}.`, {
+      throw quotaExceeded(`The remaining quota of the tenant is smaller than the upload, which has at least ${least} bytes.`, {
+        size_bytes: least,
+      })
+    throw quotaExceeded(`The tenant has ${remaining} bytes of its quota left. The upload has at least ${least} bytes.`, {
       remaining_bytes: remaining,
       size_bytes: least,
     })
@@ -109,7 +111,7 @@ export class UploadSlots {
     const free = this.#max.all - this.#all
     if (free === 0) throw tooMany(`the service already has ${this.#all}, the maximum`)
     if (held >= this.#max.quarter && held >= free)
-      throw tooMany(`this tenant already has ${held}, and the ${free} free ones are reserved for other tenants`)
+      throw tooMany(`this tenant already has ${held}, and the ${free} free slots are reserved for other tenants`)
   }
 }
 

@@ -61,7 +61,7 @@ const extension: Check = async (file) => {
   if ('failure' in findings) return notRead('because reading it failed')
   const { type, mime, fits, durationMs } = findings.recognition
   const evidence = { extension: file.extension, recognised: type, content_type: mime }
-  const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'is of no other known type'
+  const found = type ? `is ${typeNames[type] ?? `of type ${type.toUpperCase()}`}` : 'is of no known type'
   if (fits) return { outcome: 'passed', message: `${isAllowed}, and the content ${found}.`, evidence, durationMs }
   const usual = types[type!]?.extensions[0]
   const hint = usual ? ` The usual extension of that type is .${usual}.` : ''
@@ -97,7 +97,7 @@ const size: Check = ({ submission, tooLarge }) => {
   const { sizeBytes, rules } = submission
   const limit = rules.maxFileSizeMb * megabyte
   const evidence = { size_bytes: sizeBytes, limit_bytes: limit }
-  if (!tooLarge) return { outcome: 'passed', message: `${sizeBytes} bytes, of at most ${limit}.`, evidence }
+  if (!tooLarge) return { outcome: 'passed', message: `The file has ${sizeBytes} bytes. The limit is ${limit}.`, evidence }
   const isKnown = submission.content || submission.announced
   const found = isKnown ? `The file has ${sizeBytes} bytes` : `The upload was stopped after ${Math.max(sizeBytes, limit)} bytes`
   const allowed = `context '${rules.contextKey}' allows ${rules.maxFileSizeMb} MB (${limit} bytes)`
@@ -114,7 +114,7 @@ const blank: Check = async (file) => {
   if ('failure' in findings || !findings.blankness) return { outcome: 'skipped', message: 'The content could not be read.' }
   const { blank, durationMs } = findings.blankness
   if (!blank) return { outcome: 'passed', message: 'The file has content.', durationMs }
-  const message = `The file is blank: nothing but whitespace, NUL bytes and byte-order marks in ${sizeBytes} bytes.`
+  const message = `The file is blank: its ${sizeBytes} bytes are only whitespace, NUL bytes and byte-order marks.`
   return { outcome: 'failed', message, evidence, durationMs }
 }
 
@@ -135,7 +135,7 @@ const corrupt: Check = async (file) => {
   if (rules.rejectCorruptFiles) return verdict
   return {
     outcome: 'skipped',
-    message: `Context '${rules.contextKey}' accepts damaged files. The file is no malicious construction.`,
+    message: `Context '${rules.contextKey}' accepts damaged files. The file is not a malicious construction.`,
     evidence,
   }
 }
@@ -169,7 +169,7 @@ function toReaderVerdict({ verdict, reader, durationMs }: SoundnessFinding, exte
     return { outcome: 'failed', message, evidence: trap ? { ...evidence, trap } : evidence, durationMs }
   }
   const notes = verdict.notes ?? []
-  const message = reader ? `The ${reader} reader opens it` : 'No reader knows this type, so it was not opened'
+  const message = reader ? `The ${reader} reader can open the file` : 'No reader supports this type, so the file was not opened'
   return {
     outcome: 'passed',
     message: `${[message, ...notes].join('; ')}.`,
@@ -203,9 +203,9 @@ const virus: Check = async (file) => {
 /** Parts that a clean scan did not cover: encrypted parts, and containers that the engine does not unpack. */
 async function unscannedPart(file: FileChecks, { engine, unsupportedContainers }: Scan): Promise<string | undefined> {
   const evidence = await file.evidence()
-  if (evidence?.encrypted === true) return 'a part of it is encrypted, which no scanner can scan'
+  if (evidence?.encrypted === true) return 'a part of the file is encrypted and cannot be scanned'
   const unsupported = await unsupportedContainers((evidence?.containers as string[] | undefined) ?? [])
-  return unsupported.length > 0 ? `it holds ${unsupported.join(', ')}, which ${engine.name} does not unpack` : undefined
+  return unsupported.length > 0 ? `it contains ${unsupported.join(', ')}, which ${engine.name} does not unpack` : undefined
 }
 
 function incompleteScan(scan: Scan, cause: string): CheckVerdict {
@@ -222,11 +222,11 @@ function toScanVerdict(scan: Scan): CheckVerdict {
   }
   if (verdict.verdict === 'incomplete') {
     const cause = verdict.reason
-    const message = `${engine} could not scan all of it: ${cause.replace(/\.$/, '')}.`
+    const message = `${engine} could not scan the whole file: ${cause.replace(/\.$/, '')}.`
     return { outcome: 'incomplete', message, evidence: { cause, engine, ...proof } }
   }
   const notes = verdict.note ? [verdict.note] : []
-  const message = [`Nothing found by ${engine}`, ...notes].join('; ').replace(/\.$/, '')
+  const message = [`${engine} found no virus`, ...notes].join('; ').replace(/\.$/, '')
   return { outcome: 'passed', message: `${message}.`, evidence: { engines: [engine], ...proof, ...(verdict.note && { notes }) } }
 }
 

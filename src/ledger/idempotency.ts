@@ -80,7 +80,7 @@ export class IdempotencyService {
   /** Rejects a repeated request that created an API key, because its secret cannot be shown again. */
   secretIsGone(apiKeyId: string): never {
     throw conflict(
-      `This Idempotency-Key made API key '${apiKeyId}' before; its secret was shown then and cannot be shown again.`,
+      `This Idempotency-Key was already used to create API key '${apiKeyId}'. Its secret cannot be shown again. Rotate the key to get a new secret.`,
       { api_key_id: apiKeyId },
     )
   }
@@ -134,7 +134,7 @@ export class IdempotencyService {
       if (row.response) return { response: row.response }
       await sleep(pauseMs)
     }
-    throw overloaded('Another request with this Idempotency-Key is still under way; try again later.')
+    throw overloaded('Another request with this Idempotency-Key is still in progress. Retry later.')
   }
 
   /**

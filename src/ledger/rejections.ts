@@ -43,7 +43,7 @@ export class StaleWriteError extends Error {
 }
 
 const staleReasons = {
-  answer: 'Another request with the same Idempotency-Key was answered first.',
+  answer: 'Another request with the same Idempotency-Key finished first.',
   sweep: 'The reservation of the blob path expired.',
   rules: 'The context was changed or deleted.',
 }
@@ -93,13 +93,15 @@ export const overContextQuota = (contextKey: string, room: Room, sizeBytes: numb
 export function overTenantQuota({ contexts }: Actor, room: Room, sizeBytes: number): AssayError {
   if (contexts === null) return overQuota('The tenant', room, sizeBytes)
   // An API key that is restricted to contexts must not learn the storage of the whole tenant.
-  return quotaExceeded(`The tenant has less left of its quota than the file's ${sizeBytes} bytes.`, { size_bytes: sizeBytes })
+  return quotaExceeded(`The remaining quota of the tenant is smaller than the file, which has ${sizeBytes} bytes.`, {
+    size_bytes: sizeBytes,
+  })
 }
 
 function overQuota(owner: string, { quota, held }: Room, sizeBytes: number): AssayError {
   const remaining = Math.max(0, quota - held)
   const quotaMb = quota / megabyte
-  return quotaExceeded(`${owner} has ${remaining} bytes left of its quota of ${quotaMb} MB; the file has ${sizeBytes}.`, {
+  return quotaExceeded(`${owner} has ${remaining} bytes of its quota of ${quotaMb} MB left. The file has ${sizeBytes} bytes.`, {
     quota_mb: quotaMb,
     used_bytes: held,
     remaining_bytes: remaining,

@@ -59,7 +59,7 @@ test('readiness reports a clock that differs from the database by more than five
     expect(answer.body.checks.clock).toEqual({
       status: 'degraded',
       reason: expect.stringMatching(
-        /^this machine's clock is 7(199|200)\.\d s ahead of the database's; set one of them right \(NTP\)$/,
+        /^the clock of this machine is 7(199|200)\.\d s ahead of that of the database\. Synchronize both clocks with NTP$/,
       ),
     })
   } finally {

@@ -52,7 +52,7 @@ describe('the received bytes of unfinished uploads', () => {
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
     const answer = await tus.patch(second, 0, bytes(2 * megabyte))
     expect(refusal(answer)).toEqual([422, 'quota_exceeded'])
-    expect(answer.body.message).toContain('The tenant has 1048576 bytes left of its quota of 4 MB')
+    expect(answer.body.message).toContain('The tenant has 1048576 bytes of its quota of 4 MB left')
     expect(answer.body.error.details).toEqual({
       quota_mb: 4,
       used_bytes: 0,
@@ -82,7 +82,7 @@ describe('the received bytes of unfinished uploads', () => {
     const second = await tus.begin('raw', 'b.bin', 2 * megabyte)
     const answer = await tus.patch(second, 0, bytes(megabyte))
     expect(refusal(answer)).toEqual([422, 'quota_exceeded'])
-    expect(answer.body.message).toContain("Context 'raw' has 524288 bytes left of its quota of 2 MB")
+    expect(answer.body.message).toContain("Context 'raw' has 524288 bytes of its quota of 2 MB left")
     const elsewhere = await tus.begin('other', 'c.bin', 2 * megabyte)
     expect((await tus.patch(elsewhere, 0, bytes(2 * megabyte))).headers.get('assay-file-id')).toMatch(/^file_/)
   })

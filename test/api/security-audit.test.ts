@@ -116,7 +116,7 @@ describe('a rejected token', () => {
     expect(await entryOf(tenant, 'credential_refused')).toMatchObject({
       entity_id: userId,
       performed_by_id: 'system',
-      details: { message: 'The signature of this token is wrong.' },
+      details: { message: 'The signature of this token is invalid.' },
     })
     expect(await refusals()).toContain('token_signature')
   })

@@ -84,7 +84,7 @@ describe('an external provider', () => {
 
   test.each(['PS256', 'RS512', 'ES384'] as const)('rejects tokens of an external provider by %s', async (by) => {
     expect(await present(here, await signed({}, by))).toMatchObject({
-      message: 'This token is signed in a way that is not accepted.',
+      message: 'This token is signed with an unsupported algorithm.',
     })
   })
 
@@ -92,12 +92,12 @@ describe('an external provider', () => {
     ['that expired before the skew', { exp: now() - 90 }, 'This token has expired.'],
     ['that becomes valid after the skew', { nbf: now() + 600 }, 'This token is not valid yet.'],
     ['issued in the future beyond the skew', { iat: now() + 600 }, 'This token is not valid yet.'],
-    ['without an issue time', { iat: undefined }, "The claim 'iat' of this token is missing or wrong."],
-    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
+    ['without an issue time', { iat: undefined }, "The claim 'iat' of this token is missing or invalid."],
+    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or invalid."],
     ['for another audience', { aud: ['else', 'other'] }, 'This token is for another audience.'],
-    ['without a subject', { sub: undefined }, "The claim 'sub' of this token is missing or wrong."],
-    ['without a tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or wrong."],
-    ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or wrong."],
+    ['without a subject', { sub: undefined }, "The claim 'sub' of this token is missing or invalid."],
+    ['without a tenant', { tenant_id: undefined }, "The claim 'tenant_id' of this token is missing or invalid."],
+    ['whose tenant is not a string', { tenant_id: { $ne: '' } }, "The claim 'tenant_id' of this token is missing or invalid."],
     ['of an unknown tenant', { tenant_id: 'ten_else' }, 'The tenant of this token does not exist.'],
   ])('rejects a token %s', async (_, change, message) => {
     expect(await present(here, await signed(change as JWTPayload))).toMatchObject({ outcome: 'rejected', message })
@@ -108,7 +108,7 @@ describe('an external provider', () => {
   })
 
   test.each(['logout+jwt', 'dpop+jwt', 'secevent+jwt', ''])('rejects tokens of type %j, even with a valid key', async (typ) => {
-    const message = 'This token is of another type.'
+    const message = 'This token is not an access token.'
     expect(await present(here, await signed({}, 'EdDSA', 'EdDSA', { typ }))).toMatchObject({ outcome: 'rejected', message })
   })
 
@@ -135,7 +135,7 @@ describe('an external provider', () => {
       .setProtectedHeader({ alg: 'HS256', kid: 'RS256' })
       .setExpirationTime('1h')
       .sign(Buffer.from(secret))
-    expect(await present(here, token)).toMatchObject({ message: 'This token is signed in a way that is not accepted.' })
+    expect(await present(here, token)).toMatchObject({ message: 'This token is signed with an unsupported algorithm.' })
   })
 
   test('the provider cannot sign service tokens, and the service cannot sign provider tokens', async () => {

@@ -150,7 +150,7 @@ describe('forged tokens of the service', () => {
 
   test.each([
     ['that has expired', { exp: now() - 1 }, 'This token has expired.'],
-    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or wrong."],
+    ['without an expiry', { exp: undefined }, "The claim 'exp' of this token is missing or invalid."],
     ['that is not valid yet', { nbf: now() + 600 }, 'This token is not valid yet.'],
     ['for another audience', { aud: 'files' }, 'This token is for another audience.'],
     ['of another issuer', { iss: 'https://elsewhere' }, 'This token is from another issuer.'],
@@ -186,7 +186,7 @@ describe('forged tokens of the service', () => {
       const token = await forged({}, { alg: 'HS256', kid: id }, Buffer.from(form))
       expect(await present(here, token)).toMatchObject({
         outcome: 'rejected',
-        message: 'This token is signed in a way that is not accepted.',
+        message: 'This token is signed with an unsupported algorithm.',
       })
     }
   })
@@ -200,7 +200,7 @@ describe('forged tokens of the service', () => {
     )
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: "' or true --" }, mine))).toMatchObject(unknown)
     expect(await present(here, await forged({}, { alg: 'EdDSA' }, mine))).toMatchObject(unknown)
-    const wrong = { outcome: 'rejected', message: 'The signature of this token is wrong.' }
+    const wrong = { outcome: 'rejected', message: 'The signature of this token is invalid.' }
     expect(await present(here, await forged({}, { alg: 'EdDSA', kid: id }, mine))).toMatchObject(wrong)
   })
 

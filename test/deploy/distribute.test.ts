@@ -66,7 +66,9 @@ test('distributes an empty database, keeps all foreign keys without ON UPDATE CA
     { what: 'distributed files with tenant_heads' },
   ])
   expect(lines).toHaveLength(referenceTables.length + distributedTables.length + 2)
-  expect(lines.at(-2)).toMatch(new RegExp(`^${lines.length - 2} of ${lines.length - 2}: webhook_deliveries, distributed by tenant, in `))
+  expect(lines.at(-2)).toMatch(
+    new RegExp(`^${lines.length - 2} of ${lines.length - 2}: webhook_deliveries, distributed by tenant, in `),
+  )
   const calls = (await select('SELECT FROM calls')).length
   expect((await run()).result).toMatchObject({ reference: [], distributed: [], functions: [] })
   expect(await select('SELECT FROM calls')).toHaveLength(calls)

@@ -65,7 +65,7 @@ test('detects a truncated log', async () => {
     'UPDATE tenant_heads SET journal_length = 300, journal_frontier = $2 WHERE tenant_id = $1',
     rows[0].journal_frontier,
   )
-  expect(await verify(kept)).toContain('has 300 entries, and had 700 when the checkpoint was kept: its end was cut off.')
+  expect(await verify(kept)).toContain('has 300 entries, but its checkpoint has 700: the log was truncated.')
 })
 
 test('detects a rewritten, consistent log', async () => {
@@ -78,10 +78,10 @@ test('detects a rewritten, consistent log', async () => {
 
 test('reports a malformed checkpoint, or a checkpoint of another log, in a sentence', async () => {
   const kept = await keptCheckpoint()
-  for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is no checkpoint of a log')
+  for (const note of ['', 'hello\n', kept.trimEnd()]) expect(await verify(note)).toContain('This is not a log checkpoint')
   const changed = kept.replace('\n300\n', '\n299\n')
   expect(changed).not.toBe(kept)
-  expect(await verify(changed)).toContain('was signed by no key of this service, or was changed.')
+  expect(await verify(changed)).toContain('was changed, or was not signed with a key of this service.')
   await expect(verifyFile(join(folder, 'nowhere'))).rejects.toThrow(
     /The file .*nowhere of --checkpoint cannot be read \(ENOENT\)\./,
   )

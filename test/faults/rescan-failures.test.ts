@@ -60,7 +60,7 @@ async function readinessReports(expected: object): Promise<void> {
 const failsOnFile = {
   status: 'degraded',
   reason:
-    'files could not be scanned again: the scanner fails on the file. Reports of files that were given up say incomplete; a requested rescan of their context tries again',
+    'some files could not be rescanned: the scanner fails on the file. Their reports are marked as incomplete. To retry, start a rescan of their context',
 }
 
 describe('a file for which the scanner fails', () => {
@@ -94,7 +94,7 @@ describe('a file for which the scanner fails', () => {
     expect(report.checks.at(-1)).toMatchObject({
       check: 'virus_detected',
       outcome: 'incomplete',
-      message: expect.stringMatching(/^The file was not scanned again: 3 attempts failed\. ./),
+      message: expect.stringMatching(/^The file was not rescanned: 3 attempts failed\. ./),
       evidence: { attempts: 3, scan_failed: true },
     })
     expect((await tenant.admin.get(`/files/${file}`)).status).toBe(200)

@@ -105,7 +105,7 @@ describe('workers', () => {
     const refusal = () => scanner.scan(inMemory(archive), never()).catch((error) => error)
     expect(await refusal()).toMatchObject({ message: expect.stringContaining('100 ms') })
     // A thread that has not reached the native code ends immediately and is replaced.
-    for (const words of ['1 workers hang and cannot be terminated', '100 ms'])
+    for (const words of ['1 workers are hanging and cannot be terminated', '100 ms'])
       for (let message = ''; !message.includes(words); ) {
         // A rejection is immediate, so that the loop needs a pause.
         await new Promise((resolve) => setTimeout(resolve, 50))

@@ -16,7 +16,7 @@ describe('encrypted secrets', () => {
     const sealed = new MasterKey([one]).encrypt(secret, 'sig_1')
     expect(sealed.includes(secret)).toBe(false)
     expect(await new MasterKey([one]).decrypt(sealed, 'sig_1')).toEqual(secret)
-    await expect(new MasterKey([one]).decrypt(sealed, 'sig_2')).rejects.toThrow(/belongs to something else/)
+    await expect(new MasterKey([one]).decrypt(sealed, 'sig_2')).rejects.toThrow(/belongs to another row/)
     await expect(new MasterKey([two]).decrypt(sealed, 'sig_1')).rejects.toThrow(/another MASTER_KEY/)
   })
 
@@ -80,7 +80,7 @@ describe('DATA_DIR/master.key', () => {
   test('reports a damaged key file and never replaces it', async () => {
     await openMasterKey({ dataDir })
     await writeFile(join(dataDir, 'master.key'), 'c2hvcnQ=\n')
-    await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key holds 5 bytes; it must be 32/)
+    await expect(openMasterKey({ dataDir })).rejects.toThrow(/master\.key has 5 bytes\. It must be 32/)
     await writeFile(join(dataDir, 'master.key'), '')
     await expect(openMasterKey({ dataDir })).rejects.toThrow(/is empty/)
   })
@@ -88,7 +88,7 @@ describe('DATA_DIR/master.key', () => {
   test('does not need a key file with a MASTER_KEY, which must have 32 bytes', async () => {
     await openMasterKey({ masterKey: one, dataDir })
     await expect(stat(dataDir)).rejects.toThrow(/ENOENT/)
-    await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY holds 16 bytes/)
+    await expect(openMasterKey({ masterKey: Buffer.alloc(16), dataDir })).rejects.toThrow(/MASTER_KEY has 16 bytes/)
   })
 })
 

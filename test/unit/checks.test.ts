@@ -249,7 +249,7 @@ describe('virus', () => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
       outcome: 'incomplete',
-      message: 'Scripted 1.0 could not scan all of it: the archive is encrypted.',
+      message: 'Scripted 1.0 could not scan the whole file: the archive is encrypted.',
     })
   })
 
@@ -258,7 +258,7 @@ describe('virus', () => {
     expect(report).toMatchObject({ outcome: 'rejected', reason: 'scan_incomplete' })
     expect(report.checks[4]).toMatchObject({
       outcome: 'incomplete',
-      message: 'A part of it is encrypted, which no scanner can scan.',
+      message: 'A part of the file is encrypted and cannot be scanned.',
     })
   })
 
@@ -288,7 +288,7 @@ describe('virus', () => {
     expect((await scan(new CombinedScanner(incomplete, infected))).reason).toBe('virus_detected')
     expect((await scan(new CombinedScanner(clean, incomplete))).reason).toBe('scan_incomplete')
     expect((await scan(new CombinedScanner(clean, clean))).checks[4]?.message).toBe(
-      'Nothing found by Scripted + Scripted 1.0 + 1.0.',
+      'Scripted + Scripted 1.0 + 1.0 found no virus.',
     )
   })
 })

@@ -33,7 +33,7 @@ describe('addresses of clamd', () => {
     '',
     'clamd://a,yara:',
   ])("rejects the clamd address '%s' in a sentence", async (url) => {
-    await expect(openScanner(url)).rejects.toThrow(/it should be/)
+    await expect(openScanner(url)).rejects.toThrow(/It must be/)
   })
 })
 

@@ -36,7 +36,7 @@ describe('addresses of a command-line scanner', () => {
     'clamscan:?program=clamdscan&database=/a',
     'clamscan:?x=1',
   ])("rejects the scanner address '%s' in a sentence", async (url) => {
-    await expect(openScanner(url)).rejects.toThrow(/it should be/)
+    await expect(openScanner(url)).rejects.toThrow(/It must be/)
   })
 })
 

@@ -42,7 +42,7 @@ test('two busy tenants leave slots for a third, and three for a fourth up to a q
   })
   expect(taken).toEqual([
     [128, 'this credential already has 64, the maximum'],
-    [64, 'this tenant already has 64, and the 64 free ones are reserved for other tenants'],
+    [64, 'this tenant already has 64, and the 64 free slots are reserved for other tenants'],
     [64, 'the service already has 256, the maximum'],
     [0, 'the service already has 256, the maximum'],
   ])

@@ -114,7 +114,7 @@ describe('URLs at creation', () => {
     expect(await outbound(['8.8.8.8', '2606:4700::1']).to.canonicalUrl(url)).toEqual({ url })
     const lost = new Outbound({ allowPrivate: false, resolve: () => Promise.reject(new Error('ENOTFOUND')) })
     expect(await lost.canonicalUrl('https://nowhere.example.com')).toEqual({
-      error: "must name a host that can be found ('nowhere.example.com' cannot)",
+      error: "must have a host that DNS can resolve ('nowhere.example.com' cannot be resolved)",
     })
   })
 
@@ -183,7 +183,7 @@ describe('addresses of connections', () => {
 
   test('reports a missing response without any data of the receiver', () => {
     expect(wordsFor(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
-    expect(wordsFor(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe('no answer in time')
+    expect(wordsFor(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe('no response in time')
     expect(wordsFor(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe('the connection failed: CERT_HAS_EXPIRED')
     expect(wordsFor(new Error('<html>secret</html>'))).toBe('the connection failed')
   })
@@ -223,7 +223,7 @@ describe('receivers that do not respond', () => {
       socket.resume().write(text)
       abort.abort()
     })
-    expect(wordsFor(await post(abort.signal).catch((error) => error))).toBe('no answer in time')
+    expect(wordsFor(await post(abort.signal).catch((error) => error))).toBe('no response in time')
     close()
   })
 })

@@ -36,7 +36,11 @@ describe('parts of a split archive', () => {
 
 test.each([
   ['xls', '<html><body><table></table></body></html>', /usual extension is \.html\. Rename it, .* save it as \.xlsx/],
-  ['doc', '<?xml version="1.0"?><?mso-application progid="Word.Document"?>', /extension is \.xml\. Rename it, .* save it as \.docx/],
+  [
+    'doc',
+    '<?xml version="1.0"?><?mso-application progid="Word.Document"?>',
+    /extension is \.xml\. Rename it, .* save it as \.docx/,
+  ],
 ])('explains what to do with a web page or XML file saved as .%s', async (extension, text, problem) => {
   expect(await open(extension, Buffer.from(text))).toMatchObject({ sound: false, problem: expect.stringMatching(problem) })
 })

@@ -13,10 +13,10 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
   const type = request.headers['content-type']
   rejectEncoding(request)
   if (type !== undefined && !/^application\/(json|[\w.+-]+\+json)\s*(;|$)/i.test(type))
-    throw unsupported(`The body is '${type.slice(0, 100)}'; send application/json.`)
+    throw unsupported(`The body has the Content-Type '${type.slice(0, 100)}'. Send application/json.`)
   const bytes = await readBytes(request, limits)
   if (bytes.length === 0) return {}
-  if (type === undefined) throw unsupported('The body has no Content-Type; send application/json.')
+  if (type === undefined) throw unsupported('The body has no Content-Type. Send application/json.')
   const isLong = bytes.length > longBytes
   // Each step of a long body may take milliseconds. Other requests are served between two steps.
   if (isLong) await nextTurn()
@@ -119,4 +119,4 @@ export const losesDigits = (written: string): boolean =>
   (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
 
 export const losesDigitsMessage = (written: string): string =>
-  `must not hold the number ${written}, of which only the first 15 or 16 digits would be kept; send it as a string`
+  `must not contain the number ${written}, because only its first 15 or 16 digits would be stored. Send it as a string`

@@ -23,13 +23,15 @@ export function findBreadthError(document: DocumentNode): string | undefined {
     },
     SelectionSet: (node) => {
       if (repetitions(node, new Map()) > limits.sameName)
-        return refuse(`must ask for the same name at most ${limits.sameName} times in one place`)
+        return refuse(`must not repeat a name more than ${limits.sameName} times in one selection set`)
     },
     Field: ({ arguments: list }) => {
-      if ((list?.length ?? 0) > limits.arguments) return refuse(`must give a field at most ${limits.arguments} arguments`)
+      if ((list?.length ?? 0) > limits.arguments)
+        return refuse(`must not pass more than ${limits.arguments} arguments to a field`)
     },
     Directive: ({ arguments: list }) => {
-      if ((list?.length ?? 0) > limits.arguments) return refuse(`must give a directive at most ${limits.arguments} arguments`)
+      if ((list?.length ?? 0) > limits.arguments)
+        return refuse(`must not pass more than ${limits.arguments} arguments to a directive`)
     },
     ListValue: ({ values }) => {
       if ((literals += values.length) > limits.literals) return refuse(tooManyLiterals)
@@ -41,7 +43,7 @@ export function findBreadthError(document: DocumentNode): string | undefined {
   return error
 }
 
-const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects; send long values as variables`
+const tooManyLiterals = `must have at most ${limits.literals} values in its lists and objects. Send long values as variables`
 
 /** Number of occurrences of the most frequent name or fragment in one selection set, including the content of inline fragments. */
 function repetitions({ selections }: SelectionSetNode, seen: Map<string, number>): number {

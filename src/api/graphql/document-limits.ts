@@ -52,7 +52,7 @@ export function screenDocument(text: string): {
 }
 
 function findTokenError(text: string): ReturnType<typeof tooMuch> | undefined {
-  if (text.length > maxCharacters) return tooMuch(`must have at most ${maxCharacters} characters; send long values as variables`)
+  if (text.length > maxCharacters) return tooMuch(`must have at most ${maxCharacters} characters. Send long values as variables`)
   const lexer = new Lexer(new Source(text))
   let nesting = 0
   let directives = 0
@@ -77,7 +77,7 @@ interface Size {
   introspections: number
 }
 
-const onceEach = 'must ask the schema for each of its fields once, without aliases'
+const onceEach = 'must select each field of the introspection once, without aliases'
 
 const nothing: Size = { depth: 0, selections: 0, rootFields: 0, introspections: 0 }
 
@@ -104,9 +104,9 @@ class Screen {
         this.#repeats(node.selectionSet)
       )
         this.reject(onceEach)
-      if (size.introspections > maxIntrospections) this.reject(`must ask for the schema at most ${maxIntrospections} times`)
+      if (size.introspections > maxIntrospections) this.reject(`must not contain more than ${maxIntrospections} introspections`)
       if (node.kind === Kind.OPERATION_DEFINITION && size.rootFields > maxRootFields)
-        this.reject(`must ask for at most ${maxRootFields} root fields`)
+        this.reject(`must not select more than ${maxRootFields} root fields`)
       const depth = size.introspections > 0 ? maxIntrospectionDepth : maxDepth
       if (node.kind === Kind.OPERATION_DEFINITION && size.depth > depth) this.reject(`must be at most ${depth} levels deep`)
       if (size.selections > maxSelections)
@@ -156,7 +156,7 @@ class Screen {
     const known = this.#sizes.get(name)
     if (known) return known
     if (this.#open.has(name)) {
-      this.reject(`must not have fragments in circles ('${name.slice(0, 100)}')`)
+      this.reject(`must not have cyclic fragments ('${name.slice(0, 100)}')`)
       return nothing
     }
     this.#open.add(name)

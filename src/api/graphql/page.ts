@@ -90,7 +90,7 @@ export function toStretch<Place>(
   placeAt: (cursor: string, field: string) => Place,
 ): Stretch<Place> {
   if (typeof first === 'number' && typeof last === 'number')
-    throw badUserInput([{ field: 'last', message: 'must not be given beside first' }])
+    throw badUserInput([{ field: 'last', message: 'must not be combined with first' }])
   return {
     limit: first ?? last ?? connectionItems,
     fromEnd: typeof last === 'number',

@@ -80,9 +80,9 @@ export const UploadScalar = new GraphQLScalarType<unknown, never>({
     throw new GraphQLError('must be a file, sent by the GraphQL multipart request specification')
   },
   parseLiteral: () => {
-    throw new GraphQLError('must be a variable that stands for a file')
+    throw new GraphQLError('must be a variable that contains a file')
   },
   serialize: () => {
-    throw new GraphQLError('a file cannot be answered')
+    throw new GraphQLError('a file cannot be part of a response')
   },
 })

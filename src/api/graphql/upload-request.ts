@@ -81,7 +81,7 @@ class UploadRequest {
       limits,
       onField: (name, value, truncated) => this.#onField(String(name), value, truncated),
       onFile: (file) => void this.#onFile(file),
-      onTooMany: () => this.#body.stop(broken(`at most ${limits.files} files and ${limits.fields} fields may be sent`)),
+      onTooMany: () => this.#body.stop(broken(`a request can contain at most ${limits.files} files and ${limits.fields} fields`)),
       broken,
     })
   }

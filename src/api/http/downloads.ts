@@ -179,9 +179,9 @@ async function sendWhole(response: ServerResponse, file: Admitted): Promise<void
 }
 
 const unreadable = (fileId: string, error: unknown) =>
-  storageUnavailable(`The content of file '${printable(fileId)}' cannot be read at the moment.`, error)
+  storageUnavailable(`The content of file '${printable(fileId)}' cannot be read now. Retry later.`, error)
 const damaged = (fileId: string, how: string) =>
-  storageUnavailable(`The content of file '${printable(fileId)}' is damaged: ${how}.`)
+  storageUnavailable(`The content of file '${printable(fileId)}' is damaged (${how}). Ask the operator to restore it.`)
 
 /** Throws if the blob is missing or truncated, so that it is never sent as if it were the file. */
 async function assertWhole(path: string, fileId: string, file: ServedFile): Promise<void> {
@@ -189,7 +189,7 @@ async function assertWhole(path: string, fileId: string, file: ServedFile): Prom
     throw unreadable(fileId, error)
   })
   if (BigInt(facts.size) === BigInt(file.sizeBytes)) return
-  throw damaged(fileId, `${facts.size} of ${file.sizeBytes} bytes are there`)
+  throw damaged(fileId, `${facts.size} of ${file.sizeBytes} bytes are present`)
 }
 
 const descriptiveHeaders = [
@@ -226,8 +226,8 @@ function sendRejection(
 ): void {
   const unsatisfiable = error.status === 416
   const message = unsatisfiable
-    ? `The range is outside the file, which has ${error.size} bytes.`
-    : 'The file does not match the precondition.'
+    ? `The requested range is outside of the file, which has ${error.size} bytes. Request a smaller range.`
+    : 'The file does not match the precondition. Check If-Match and If-Unmodified-Since.'
   const header = unsatisfiable ? 'range' : 'precondition'
   response
     .status(error.status)

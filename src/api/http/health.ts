@@ -60,7 +60,7 @@ export class Health {
   }
 
   async ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
-    if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'it is stopping' } } }
+    if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'the service is shutting down' } } }
     const now = performance.now()
     if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#ask() }
     return this.#last.answer
@@ -89,7 +89,7 @@ export class Health {
         error instanceof Late
           ? error.message
           : reported.code === 'internal_server_error'
-            ? 'it failed; the log says why'
+            ? 'the check failed, see the log'
             : reported.message
       return { status: 'down', reason }
     }
@@ -119,12 +119,12 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
 
 async function clockCondition(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
-  if (!time) return { status: 'off', reason: 'the database cannot be asked for its time' }
+  if (!time) return { status: 'off', reason: 'the time of the database cannot be read' }
   const { aheadMs, uncertainMs } = time
   if (Math.abs(aheadMs) - uncertainMs <= maxAheadMs) return { status: 'up' }
-  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database's`
+  const seconds = `${Math.abs(aheadMs / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of the database`
   // Not "down": the service uses the database's clock. If that clock is wrong, all replicas would become unready together.
-  return { status: 'degraded', reason: `this machine's clock is ${seconds}; set one of them right (NTP)` }
+  return { status: 'degraded', reason: `the clock of this machine is ${seconds}. Synchronize both clocks with NTP` }
 }
 
 async function storageCondition({ storage, spool, isDiskFull, storageFindings }: Dependencies): Promise<Condition> {
@@ -155,7 +155,7 @@ const toRescanHealth = (failures: RescanFailures | undefined): Condition => {
     status: 'degraded',
     files_waiting_for_retry: waiting,
     files_given_up: givenUp,
-    reason: `files could not be scanned again: ${reason ?? 'see the log'}. Reports of files that were given up say incomplete; a requested rescan of their context tries again`,
+    reason: `some files could not be rescanned: ${reason ?? 'see the log'}. Their reports are marked as incomplete. To retry, start a rescan of their context`,
   }
 }
 
@@ -164,14 +164,14 @@ const processesCondition = ({ running, of }: { running: number; of: number }): C
   status: running < of ? 'degraded' : 'up',
   running,
   of,
-  ...(running < of && { reason: `${of - running} of ${of} processes do not serve; they are started (again)` }),
+  ...(running < of && { reason: `${of - running} of ${of} processes are not serving. They are being restarted` }),
 })
 
 // Not "down": the primary serves the reads instead.
 const replicaCondition = (behindMs: () => Promise<number>): Promise<Condition> =>
   behindMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
-    () => ({ status: 'degraded', reason: 'the read replica does not serve, and the primary does; the log says why' }),
+    () => ({ status: 'degraded', reason: 'the read replica is unavailable, and the primary serves its reads. See the log' }),
   )
 
 class Late extends Error {}
@@ -179,7 +179,7 @@ class Late extends Error {}
 async function inTime<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Late(`it did not answer within ${timeoutMs / 1000} s`)), timeoutMs).unref()
+    timer = setTimeout(() => reject(new Late(`no response within ${timeoutMs / 1000} s`)), timeoutMs).unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

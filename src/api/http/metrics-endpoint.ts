@@ -7,7 +7,7 @@ import type { Metrics } from './metrics.js'
 export function metricsEndpoint(metrics: Metrics, token: string | undefined): RequestHandler {
   return async (request, response) => {
     if (token !== undefined && !isToken(request.headers.authorization, token))
-      throw unauthenticated('The metrics need the token of METRICS_TOKEN: Authorization: Bearer <token>.')
+      throw unauthenticated('The metrics require a token. Send `Authorization: Bearer <METRICS_TOKEN>`.')
     response
       .set('Cache-Control', 'no-store')
       .type(metrics.registry.contentType)

@@ -36,7 +36,7 @@ export async function sendWholeFile(
   const file = await open(path, 'r')
   try {
     const facts = await fstat(file)
-    if (facts.size !== size) throw new WrongSize(`${facts.size} of ${size} bytes are there`)
+    if (facts.size !== size) throw new WrongSize(`${facts.size} of ${size} bytes are present`)
     await begin()
     await sendBlocks(response, file, size)
   } finally {
@@ -50,7 +50,7 @@ async function readSmall(path: string, size: number): Promise<Buffer> {
     // Requests one extra byte, to detect that the file has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
-    if (bytesRead !== size) throw new WrongSize(`${bytesRead} of ${size} bytes are there`)
+    if (bytesRead !== size) throw new WrongSize(`${bytesRead} of ${size} bytes are present`)
     return bytes.subarray(0, size)
   } finally {
     // Closed synchronously, because closing does not wait for the disk and using another thread would take longer than everything else.

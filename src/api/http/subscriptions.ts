@@ -203,7 +203,7 @@ async function subscribe(
     if (errors.length > 0) return errors.map(asValidationError)
     const operation = getOperationAST(document, operationName)
     if (operation?.operation !== 'subscription')
-      throw badUserInput([{ field: 'query', message: 'must be a subscription; queries and mutations are sent by HTTP' }])
+      throw badUserInput([{ field: 'query', message: 'must be a subscription. Send queries and mutations by HTTP' }])
     rejectInvalidVariables(schema, operation, variables ?? {})
     computeCostWithinLimit(
       schema,

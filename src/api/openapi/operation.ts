@@ -125,7 +125,7 @@ export class DescribedOperation {
     let target: InputTarget = this.field.args.find(({ name }) => name === first)!
     for (const name of rest) {
       const type = isNonNullType(target.type) ? target.type.ofType : target.type
-      if (!isInputObjectType(type)) throw new Error(`${this.name}: '${path}' is no path of input objects.`)
+      if (!isInputObjectType(type)) throw new Error(`${this.name}: '${path}' is not a path of input objects.`)
       target = type.getFields()[name]!
     }
     return target

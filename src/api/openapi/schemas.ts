@@ -27,7 +27,7 @@ export class NamedSchemas {
     const schema = make()
     this.all[name] ??= schema
     if (JSON.stringify(this.all[name]) !== JSON.stringify(schema))
-      throw new Error(`Two schemas are called '${name}'; give the selection of one of them a fragment with a name of its own.`)
+      throw new Error(`Two schemas have the name '${name}'. Use a named fragment for one of the selections.`)
     return { $ref: `#/components/schemas/${name}` }
   }
 }
@@ -96,7 +96,9 @@ export class AnswerSchemas {
     const properties: Record<string, Json> = {}
     for (const node of selections) {
       if (node.kind !== Kind.FIELD)
-        throw new Error(`${type.name}: a fragment beside other fields is not described; spread it alone.`)
+        throw new Error(
+          `${type.name}: a fragment cannot be combined with other fields in a documented selection. Select only the fragment.`,
+        )
       const field = type.getFields()[node.name.value]!
       properties[node.alias?.value ?? node.name.value] = described(
         this.of(field.type, node.selectionSet, shapes[`${type.name}.${field.name}`] ?? shapes[field.name]),
@@ -160,7 +162,7 @@ function enumSchema(named: NamedSchemas, type: GraphQLEnumType): Json {
 
 function scalarSchema(name: string): Json {
   const schema = scalars[name]
-  if (!schema) throw new Error(`The scalar ${name} has no JSON Schema; add it to openapi-schemas.ts.`)
+  if (!schema) throw new Error(`The scalar ${name} has no JSON Schema. Add one in src/api/openapi/schemas.ts.`)
   return { ...schema }
 }
 

@@ -52,7 +52,7 @@ function readOperations(schema: GraphQLSchema): Map<string, Operation> {
   const all = parse(`${readFileSync(new URL('./operations.graphql', import.meta.url), 'utf8')}\n${blockedByReason}`)
   const errors = validate(schema, all)
   if (errors.length > 0)
-    throw new Error(`operations.graphql does not fit the schema: ${errors.map((error) => error.message).join(' ')}`)
+    throw new Error(`operations.graphql does not match the schema: ${errors.map((error) => error.message).join(' ')}`)
   const fragments = new Map(
     all.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION).map((node) => [node.name.value, node]),
   )

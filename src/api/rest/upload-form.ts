@@ -85,7 +85,7 @@ export class UploadForm {
     }
     this.#files++
     if (this.#files > 1 || !file.filename) {
-      this.#addError('file', this.#files > 1 ? 'must be given once' : 'must have a file name')
+      this.#addError('file', this.#files > 1 ? 'must be sent once' : 'must have a file name')
       file.skip()
       return
     }
@@ -110,7 +110,7 @@ export class UploadForm {
   #onField(name: string | undefined, value: string, truncated: boolean): void {
     if (name === 'file') this.#addError('file', 'must be a file, with a file name')
     else if (name === undefined || !this.#options.fields.includes(name)) this.rejectUnknown(name)
-    else if (this.values.has(name)) this.#addError(name, 'must be given once')
+    else if (this.values.has(name)) this.#addError(name, 'must be sent once')
     else if (truncated) this.#addError(name, `must be at most ${limits.fieldSize} bytes`)
     else this.#keep(name, value)
   }
@@ -148,7 +148,7 @@ export class UploadForm {
   rejectUnknown(name: string | undefined): void {
     const [error] = name
       ? unknownNames([name], ['file', ...this.#options.fields], 'a part of this request')
-      : [{ field: 'body', message: 'must name each of its parts' }]
+      : [{ field: 'body', message: 'must have a name for each of its parts' }]
     if (error) this.#addError(error.field, error.message)
   }
 

@@ -49,7 +49,7 @@ export function readQuery({ call, operation, route }: RestRequest, query: URLSea
   const known = route.body ? [] : operation.variables.map(({ name }) => name).filter((name) => !route.path.includes(`{${name}}`))
   for (const name of known) {
     const values = query.getAll(name)
-    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be given once' })
+    if (values.length > 1) call.inputErrors.push({ field: name, message: 'must be sent once' })
     if (values.length > 0) raw.set(name, { value: values[0], from: 'text' })
   }
   call.inputErrors.push(...unknownNames(query.keys(), known, 'a query parameter of this endpoint'))
@@ -171,7 +171,7 @@ const coercions: Record<string, (value: unknown, from: RawValue['from']) => Coer
   Upload: (value) => (value instanceof IncomingFile ? { value } : { error: 'must be a file' }),
 }
 
-const noFile = new IncomingFile('', () => Promise.reject(new Error('a stand-in is never received')))
+const noFile = new IncomingFile('', () => Promise.reject(new Error('a placeholder file cannot be received')))
 
 function createPlaceholder(type: GraphQLInputType): unknown {
   const plain = getNullableType(type) as GraphQLInputType

@@ -41,7 +41,7 @@ export const toEventTypes = (names: readonly string[] | null | undefined): Event
 export const EventTypes = () =>
   Rule(
     (value) => Array.isArray(value) && value.length > 0 && value.length <= maxTypes && value.every(isType),
-    `must name types of events, each one of *, ${[...kinds, ...known].join(', ')}`,
+    `must be a list of event types, each of them one of *, ${[...kinds, ...known].join(', ')}`,
     { minItems: 1, maxItems: maxTypes },
   )
 

@@ -78,8 +78,8 @@ export class FileSearch {
     if ((await this.#count(search)).gathered <= maxSortedFiles) return
     const message =
       search.namePrefix === null
-        ? `must be created_at where more than ${maxSortedFiles} files lie between start_date and end_date; narrow those`
-        : `must be original_filename, without start_date and end_date, where name_prefix fits more than ${maxSortedFiles} files; make it longer`
+        ? `must be created_at if more than ${maxSortedFiles} files are between start_date and end_date. Use a shorter period`
+        : `must be original_filename, without start_date and end_date, if name_prefix matches more than ${maxSortedFiles} files. Use a longer prefix`
     throw badUserInput([{ field: 'sort', message }])
   }
 

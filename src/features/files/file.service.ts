@@ -189,7 +189,7 @@ export class FileService {
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
     if (once && this.#storage.kind === 'gcs')
       throw badUserInput([
-        { field: 'once', message: 'must be false, because the download URLs of a bucket can be used until they expire' },
+        { field: 'once', message: 'must be false, because a bucket does not support single-use download URLs' },
       ])
     if (attempt.call.isHead) return toDownloadUrl(assertNotQuarantined(await this.#find(this.#basic, attempt, fileId)), '')
     const { tenantId, id: by } = attempt.actor
@@ -247,7 +247,7 @@ const toDownloadUrl = ({ fileId, originalFilename }: StoredFile, downloadUrl: st
 }
 
 const pageWithoutCursor =
-  'must be 1 without after: such a list is followed by its cursors, which each answer’s Link: …; rel="next" gives'
+  'must be 1 if the list has such filters or order. Use the cursor `after` from the Link header of the previous page'
 
 /** True if the filter contains only context and uploader. */
 const isCounted = ({ contentType, namePrefix, window }: Search): boolean =>

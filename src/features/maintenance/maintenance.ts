@@ -80,7 +80,7 @@ export class Maintenance {
       logger,
     } = this.#parts
     const sweeper = new Sweeper(database.pool, storage, (blob, error) =>
-      logger.warn({ err: error, blob }, 'A blob that is due was not removed; it is tried again in a minute.'),
+      logger.warn({ err: error, blob }, 'A blob was not deleted. The service retries in a minute.'),
     )
     const goOn = async () => !this.#closed && !(await isSweepPaused(database.pool))
     this.#sweep = () => sweeper.sweep(goOn)
@@ -107,7 +107,7 @@ export class Maintenance {
     return expiry.expire({
       goOn: () => !this.#closed,
       onFailed: (context, error) =>
-        logger.warn({ err: error, context }, 'Files that are due were not deleted; it is tried again in five minutes.'),
+        logger.warn({ err: error, context }, 'Expired files were not deleted. The service retries in five minutes.'),
     })
   }
 
@@ -118,7 +118,7 @@ export class Maintenance {
       this.#soon = undefined
       this.#sweeping.done = this.#sweeping.done
         .then(() => (this.#closed ? undefined : this.#sweep?.()))
-        .catch((error) => this.#parts.logger.warn({ err: error }, 'A sweep failed; it is tried again within half a minute.'))
+        .catch((error) => this.#parts.logger.warn({ err: error }, 'A sweep failed. The service retries within half a minute.'))
     }, sweepDelayMs).unref()
   }
 
@@ -144,7 +144,7 @@ export class Maintenance {
       queued = true
       queue.done = queue.done
         .then(() => (this.#closed ? undefined : task()))
-        .catch((error) => this.#parts.logger.warn({ err: error, task: what }, 'Maintenance failed; it is tried again.'))
+        .catch((error) => this.#parts.logger.warn({ err: error, task: what }, 'Maintenance failed. The service retries.'))
         .finally(() => {
           queued = false
         })

@@ -97,7 +97,7 @@ export class Reconciler {
   }
 
   async #keep(finding: Finding): Promise<void> {
-    this.#logger.error(finding, 'The reconciler found a disagreement between rows and blobs.')
+    this.#logger.error(finding, 'The reconciler found a difference between database rows and blobs.')
     const { blobPath, kind } = finding
     const { fileId } = finding
     const tenantId = finding.tenantId ?? (await this.#ownerOf(blobPath))

@@ -78,7 +78,7 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
   const reader = await parts.logShares.findReader(token, { isSuspect: await parts.hasFailedOften(ip) })
   if (!reader) {
     await parts.countRejectedCredential(origin.ip)
-    throw unauthenticated('This token of a log is unknown, revoked or expired.')
+    throw unauthenticated('This log token is unknown, revoked or expired.')
   }
   if (reader.isSuspended) throw forbidden(suspendedTenant)
   const { tenantId, shareId } = reader

@@ -57,7 +57,7 @@ export class LogShareService {
     return this.#ledger.change(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
-        throw conflict(`The log is shared by ${maxShares} tokens already; revoke one that is not needed any more.`)
+        throw conflict(`The log already has ${maxShares} access tokens, the maximum. Revoke one first.`)
       const tokenHash = new Uint8Array(hashSecret(secret))
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {

@@ -80,19 +80,19 @@ export class LogService {
   async findNoteError(note: string): Promise<string | undefined> {
     const kept = parseNote(note)
     const checkpoint = kept && parseCheckpoint(kept.text)
-    if (!kept || !checkpoint) return 'This is no checkpoint of a log; keep what GET /log/checkpoint answers, byte for byte.'
+    if (!kept || !checkpoint) return 'This is not a log checkpoint. Store the response of GET /log/checkpoint without changes.'
     const { origin, size, root } = checkpoint
     const keys = await this.#keys.all()
     if (!keys.some((key) => isSignedBy(kept, origin, parseKeyPair(key).publicKey)))
-      return `The checkpoint of ${printable(origin)} was signed by no key of this service, or was changed.`
+      return `The checkpoint of ${printable(origin)} was changed, or was not signed with a key of this service.`
     const tenantId = origin.slice(origin.lastIndexOf('/') + 1)
     const { size: length } = await this.checkpoint(tenantId)
     if (length < size)
-      return `The log ${printable(origin)} has ${length} entries, and had ${size} when the checkpoint was kept: its end was cut off.`
+      return `The log ${printable(origin)} has ${length} entries, but its checkpoint has ${size}: the log was truncated.`
     const [found] = await this.#roots(tenantId, [{ from: 0, to: size }])
     return found!.equals(root)
       ? undefined
-      : `The first ${size} entries of the log ${printable(origin)} are not those of the checkpoint.`
+      : `The first ${size} entries of the log ${printable(origin)} do not match the checkpoint.`
   }
 
   /** Computes the roots of ranges of leaves from the stored hashes. */
@@ -118,7 +118,7 @@ export class LogService {
     const known = new Map(rows.map(({ level, place, hash }) => [`${level}/${place}`, hash]))
     const stored = (level: number, place: number): Buffer => {
       const hash = known.get(`${level}/${place}`)
-      if (!hash) throw new Error(`The journal of ${tenantId} lacks the hash ${place} of level ${level}; run admin verify.`)
+      if (!hash) throw new Error(`The journal of ${tenantId} lacks the hash ${place} of level ${level}. Run "admin verify".`)
       return hash
     }
     const rootOfRun = ({ level, place, count }: StoredHashes) =>

@@ -44,7 +44,7 @@ export class RescanService {
   async signatures(): Promise<Signatures> {
     const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
-      throw scannerUnavailable('No scanner is configured, so that no file can be scanned again.')
+      throw scannerUnavailable('No scanner is configured, so files cannot be rescanned. Set SCANNER_URL.')
     return { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
   }
 

@@ -220,7 +220,7 @@ export class Rescanner {
   async #unreadable(batch: Batch, { fileId, sizeBytes }: DueFile): Promise<Result> {
     const unread = { fileId, report: null, bytes: 0 }
     if ((await this.#parts.queue.blobPath(batch, fileId)) === undefined) return { ...unread, failed: false }
-    this.#parts.logger.error({ file_id: fileId }, 'A file was not scanned again: its stored content is missing or damaged.')
+    this.#parts.logger.error({ file_id: fileId }, 'A file was not rescanned: its stored content is missing or damaged.')
     this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: sizeBytes })
     return { ...unread, failed: true, failure: failures.content }
   }
@@ -230,7 +230,7 @@ export class Rescanner {
     try {
       await quarantine.add({ ...batch, ...file, report })
     } catch (error) {
-      logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. It is tried again.')
+      logger.error({ err: error, file_id: file.fileId }, 'An infected file was not quarantined. The service retries.')
       // Without a limit, because an infected file must not remain available. Throws if the database is unavailable.
       await this.#retryLater(batch, { ...file, attempts: file.attempts - 1 }, failures.other)
     }
@@ -244,7 +244,7 @@ export class Rescanner {
     const failure =
       code === 'scanner_unavailable' ? failures.scanner : code === 'storage_unavailable' ? failures.storage : failures.other
     const reason = code === 'scanner_unavailable' ? (error as AssayError).message : null
-    this.#parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be scanned again.')
+    this.#parts.logger.warn({ err: error, file_id: file.fileId, attempt: file.attempts }, 'A file could not be rescanned.')
     if (file.attempts >= maxAttempts) return this.#giveUp(batch, file, signatures, { failure, reason })
     await this.#retryLater(batch, file, failure)
     return undefined
@@ -279,7 +279,7 @@ export class Rescanner {
       await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
       return undefined
     }
-    logger.error({ file_id: file.fileId, failure }, `A file was not scanned again: ${maxAttempts} attempts failed.`)
+    logger.error({ file_id: file.fileId, failure }, `A file was not rescanned: ${maxAttempts} attempts failed.`)
     this.#parts.serviceEvents.emit('rescanned', { outcome: 'failed', bytes: file.sizeBytes })
     const report = reportUnscanned(file.report, { reason: reason ?? sentence(failure), attempts: maxAttempts, engine })
     return { fileId: file.fileId, report, bytes: 0, failed: true, failure }

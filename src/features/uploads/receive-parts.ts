@@ -29,7 +29,7 @@ interface Reception {
 export class BodyTooLong extends Error {
   override readonly name = 'BodyTooLong'
   constructor(readonly received: number) {
-    super('The body has more bytes than the upload may have.')
+    super('The body has more bytes than the upload allows.')
   }
 }
 
@@ -155,4 +155,4 @@ export async function rejectBytesBeyond(request: IncomingMessage, left: number, 
 
 /** Returns the error for bytes beyond the declared length. */
 export const beyondLength = (left: number) =>
-  badUserInput([{ field: 'body', message: `must be at most the ${left} bytes that the upload has left` }])
+  badUserInput([{ field: 'body', message: `must be at most ${left}, the remaining bytes of the upload` }])

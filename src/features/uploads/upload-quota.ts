@@ -22,7 +22,7 @@ export class NoRoom extends Error {
     readonly room: UploadRoom,
     readonly added: number,
   ) {
-    super('A quota has no room for the received bytes.')
+    super('The received bytes exceed a quota.')
   }
 }
 
@@ -37,12 +37,14 @@ export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { roo
   const ofContext = room.context !== null && added > remainingIn(room.context)
   // A key that is restricted to certain contexts must not learn the storage of the whole tenant.
   if (!ofContext && actor.contexts)
-    return quotaExceeded(`The tenant has less left of its quota than the ${added} received bytes. ${fix}`, { size_bytes: added })
+    return quotaExceeded(`The remaining quota of the tenant is smaller than the ${added} received bytes. ${fix}`, {
+      size_bytes: added,
+    })
   const { quota, stored, unfinished } = ofContext ? room.context! : room.tenant
   const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
   const remaining = remainingIn({ quota, stored, unfinished })
   return quotaExceeded(
-    `${owner} has ${remaining} bytes left of its quota of ${quota / megabyte} MB, because unfinished uploads have ${unfinished} bytes. The request has ${added}. ${fix}`,
+    `${owner} has ${remaining} bytes of its quota of ${quota / megabyte} MB left, because unfinished uploads use ${unfinished} bytes. The request has ${added} bytes. ${fix}`,
     {
       quota_mb: quota / megabyte,
       used_bytes: stored,

@@ -59,7 +59,7 @@ export class Outbound {
         error:
           error instanceof PrivateAddress
             ? 'must resolve to public addresses only'
-            : `must name a host that can be found ('${url.hostname}' cannot)`,
+            : `must have a host that DNS can resolve ('${url.hostname}' cannot be resolved)`,
       }
     }
   }
@@ -138,7 +138,7 @@ export class Outbound {
     const host = bare(hostname)
     const addresses = isIP(host) ? [host] : await this.#resolve(host)
     const inside = this.#allowPrivate ? undefined : addresses.find((address) => !isPublicAddress(address))
-    if (inside !== undefined) throw new PrivateAddress(`${host} leads to ${inside}, which is not public`)
+    if (inside !== undefined) throw new PrivateAddress(`${host} resolves to ${inside}, which is not a public address`)
     return addresses
   }
 }
@@ -175,19 +175,19 @@ function readShortly(response: http.IncomingMessage, done: () => void): void {
 
 const messages: Record<string, string> = {
   PRIVATE_ADDRESS: 'the address is not public',
-  ENOTFOUND: 'the host is not found',
-  ENODATA: 'the host is not found',
+  ENOTFOUND: 'the host was not found',
+  ENODATA: 'the host was not found',
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was closed',
-  EHOSTUNREACH: 'the host cannot be reached',
-  ENETUNREACH: 'the host cannot be reached',
-  ETIMEDOUT: 'the host does not answer',
+  EHOSTUNREACH: 'the host is unreachable',
+  ENETUNREACH: 'the host is unreachable',
+  ETIMEDOUT: 'the host does not respond',
 }
 
 /** Describes a connection error in a few words, without any data from the other side. */
 export function wordsFor(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
-  if (name === 'AbortError' || name === 'TimeoutError') return 'no answer in time'
+  if (name === 'AbortError' || name === 'TimeoutError') return 'no response in time'
   return (
     messages[String(code)] ??
     (/^[A-Z0-9_]{1,60}$/.test(String(code)) ? `the connection failed: ${code}` : 'the connection failed')

@@ -60,7 +60,7 @@ export class WebhookService {
     const at = idTime(webhookId)
     const webhook = await this.#parts.ledger.change(tenantId, async (tx) => {
       if ((await tx.webhook.count({ where: { tenantId } })) >= maxWebhooks)
-        throw conflict(`A tenant has at most ${maxWebhooks} webhooks; delete one first.`, { limit: maxWebhooks })
+        throw conflict(`The tenant already has ${maxWebhooks} webhooks, the maximum. Delete one first.`, { limit: maxWebhooks })
       const row = await tx.webhook.create({
         data: {
           tenantId,
@@ -142,7 +142,7 @@ export class WebhookService {
       const last = Number(journalLength)
       if (fromSequence > last + 1)
         throw badUserInput([
-          { field: 'from_sequence', message: `must be at most ${last + 1}: the journal's last event is ${last}` },
+          { field: 'from_sequence', message: `must be at most ${last + 1}, because the last event of the journal is ${last}` },
         ])
       return {
         data: {},
@@ -203,7 +203,8 @@ export class WebhookService {
     ])
     const errors: FieldError[] = []
     if (target && 'error' in target) errors.push({ field: 'url', message: target.error })
-    if (unknown !== undefined) errors.push({ field: 'contexts', message: `there is no context '${unknown}'` })
+    if (unknown !== undefined)
+      errors.push({ field: 'contexts', message: `must contain only existing contexts ('${unknown}' does not exist)` })
     if (errors.length > 0) throw badUserInput(errors)
     return target && 'url' in target ? target.url : undefined
   }

@@ -197,7 +197,7 @@ export function reportUnscanned(
   const line: CheckReport = {
     check: 'virus_detected',
     outcome: 'incomplete',
-    message: `The file was not scanned again: ${attempts} attempts failed. ${reason}`,
+    message: `The file was not rescanned: ${attempts} attempts failed. ${reason}`,
     evidence: { cause: reason, attempts, scan_failed: true },
     durationMs: 0,
   }

@@ -109,7 +109,7 @@ export class Threads {
   async #assertCapacity(): Promise<void> {
     if (this.#ending.size >= this.#maxThreads) await this.#waitForEnding()
     if (this.#ending.size >= this.#maxThreads)
-      throw new WorkerNotStarted(`${this.#ending.size} workers hang and cannot be terminated. Restart the service.`)
+      throw new WorkerNotStarted(`${this.#ending.size} workers are hanging and cannot be terminated. Restart the service.`)
   }
 
   #end(ending: AbortController): void {

@@ -28,9 +28,7 @@ const lockErrors = new Set(['55P03', '40P01'])
 /** Reads which tables are not distributed yet. Throws if the extension is missing. */
 export async function planDistribution(client: ClientBase): Promise<DistributionPlan> {
   if (!(await hasCitus(client)))
-    throw new Error(
-      'The database has no extension citus, so that there is nothing to distribute to: run CREATE EXTENSION citus on a Citus cluster first.',
-    )
+    throw new Error('The database does not have the extension citus. Run CREATE EXTENSION citus on a Citus cluster first.')
   const { rows } = await client.query<{ name: string; kind: string }>(
     'SELECT table_name::text AS name, citus_table_type AS kind FROM citus_tables',
   )

@@ -206,7 +206,7 @@ export const readCsv: FormatReader = async (source, limits) => {
   const verdict = await readText(source, limits)
   const sign = textSign(source)
   if (!verdict.sound || !sign || !hasFormulas(source, sign, limits)) return verdict
-  return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet takes for formulas'] }
+  return { ...verdict, notes: [...(verdict.notes ?? []), 'cells that a spreadsheet would execute as formulas'] }
 }
 
 // A plus or minus sign before a letter or a bracket does not belong to a number.

@@ -250,7 +250,10 @@ describe('tiff', () => {
 
   test('checks the structure of tiff samples that libvips skips, and rejects impossible ones', async () => {
     const layout = { bits: 12, samples: 1, compression: 1, data: Buffer.alloc(60, 0x5a) }
-    expect(await read(readTiff, rawTiff(layout))).toMatchObject({ sound: true, notes: [expect.stringMatching(/only its structure/)] })
+    expect(await read(readTiff, rawTiff(layout))).toMatchObject({
+      sound: true,
+      notes: [expect.stringMatching(/only its structure/)],
+    })
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(40) }))).toMatchObject(broken(/40 of 60 bytes/))
     expect(await read(readTiff, rawTiff({ ...layout, data: Buffer.alloc(0) }))).toMatchObject(broken(/0 of 60 bytes/))
     // The width has the field type of a directory offset.

@@ -78,7 +78,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     find,
     prove: () => {
       if (Date.now() - provedAt.getTime() < provedForMs) return provedAt
-      if (anywhere(eicar).length === 0) throw new Error('YARA-X does not find the EICAR test string')
+      if (anywhere(eicar).length === 0) throw new Error('YARA-X does not detect the EICAR test string')
       provedAt = new Date()
       return provedAt
     },

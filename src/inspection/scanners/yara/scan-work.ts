@@ -72,10 +72,11 @@ export class ScanWork {
     try {
       return await this.#pool.run<T>(work, signal)
     } catch (error) {
-      if (error instanceof WorkerNotStarted) throw scannerUnavailable(`Nothing can be scanned now: ${error.message}.`, error)
+      if (error instanceof WorkerNotStarted) throw scannerUnavailable(`Scans are currently impossible: ${error.message}.`, error)
       if (!(error instanceof WorkerFailed)) throw error
-      if (error.failure === 'hung') throw scannerUnavailable(`The scan was given up: it took longer than ${work.deadlineMs} ms.`)
-      throw scannerUnavailable('The scan worker was lost over this file, twice.', error)
+      if (error.failure === 'hung')
+        throw scannerUnavailable(`The scan was aborted, because it took longer than ${work.deadlineMs} ms.`)
+      throw scannerUnavailable('The scan worker crashed twice on this file.', error)
     }
   }
 }

@@ -53,7 +53,7 @@ export class Search implements Visitor {
     try {
       const { gaps, damage } = await this.#walk.finish()
       if (gaps[0]) return { verdict: 'incomplete', reason: gaps[0].reason }
-      const notes = damage.map(({ problem }) => `looked at only as far as it can be unpacked: ${problem}`)
+      const notes = damage.map(({ problem }) => `scanned only up to the part that cannot be unpacked: ${problem}`)
       return notes.length > 0 ? { verdict: 'clean', note: notes.join('; ') } : { verdict: 'clean' }
     } catch (error) {
       if (error instanceof Found) return { verdict: 'infected', signature: error.message }

@@ -125,9 +125,9 @@ export class YaraScanner implements VirusScanner {
     const probes = [() => this.scan(memoryContent(eicar), options), () => this.#scan(memoryContent(zippedEicar()), options)]
     for (const probe of probes) {
       const { verdict } = await probe().catch((error) => {
-        throw options.signal.aborted ? scannerUnavailable('YARA-X did not answer within 10 s.', error) : error
+        throw options.signal.aborted ? scannerUnavailable('YARA-X did not respond within 10 s.', error) : error
       })
-      if (verdict !== 'infected') throw scannerUnavailable('YARA-X does not find the EICAR test string.')
+      if (verdict !== 'infected') throw scannerUnavailable('YARA-X does not detect the EICAR test string.')
     }
     this.#provedUntil = Date.now() + provedMs
   }
