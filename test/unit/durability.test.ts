@@ -5,7 +5,7 @@ import { Durability } from '../../src/platform/db/durability.js'
 /** A pool whose statements end when the test allows it. */
 function heldPool() {
   const running: { resolve: () => void; reject: (error: Error) => void }[] = []
-  const query = () => new Promise<void>((resolve, reject) => running.push({ resolve, reject }))
+  const query = () => new Promise((resolve, reject) => running.push({ resolve: () => resolve({ rows: [] }), reject }))
   return { running, durability: new Durability({ query } as unknown as Pool, { warn: () => {} }) }
 }
 const settled = () => new Promise(setImmediate)
@@ -44,5 +44,7 @@ test('tests a database that does not respond again instead of treating it as one
   await first
   const second = durability.expression()
   running[1]!.resolve()
+  await settled()
+  running[2]!.resolve()
   expect(await second).toContain('pg_current_wal_flush_lsn()')
 })

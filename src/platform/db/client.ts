@@ -43,7 +43,7 @@ export interface DatabaseOptions {
 }
 
 const prismaNames = statementNames('prisma')
-// By default, PostgreSQL plans a named statement with an array, LIMIT or OFFSET parameter again on every execution.
+// PostgreSQL would otherwise plan a named statement with an array, LIMIT or OFFSET parameter again on every execution.
 const genericPlans = '-c plan_cache_mode=force_generic_plan'
 const connectTimeoutMs = 4000
 // If a replica is unavailable, the primary serves its reads.

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * How a migration is executed. `transaction`: all statements and its own row in one transaction. `alone`: one statement that PostgreSQL
+ * Execution mode of a migration. `transaction`: all statements and its own row in one transaction. `alone`: one statement that PostgreSQL
  * does not allow in a transaction. `batches`: one statement that is repeated and committed until it changes no row.
  */
 export type MigrationMode = 'transaction' | 'alone' | 'batches'

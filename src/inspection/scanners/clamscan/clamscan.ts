@@ -21,7 +21,7 @@ export function parseClamscanUrl(url: string): ClamscanUrl {
   const known = /^clamscan:(\?|$)/.test(url) && [...parameterValues.keys()].every((key) => parameters.has(key))
   const fits =
     program === 'clamscan' ? !parameterValues.has('config') : program === 'clamdscan' && !parameterValues.has('database')
-  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV; it should be ${wanted}.`)
+  if (!known || !fits) throw new Error(`SCANNER_URL '${url}' names no command line of ClamAV. It must be ${wanted}.`)
   const [database, config] = [parameterValues.get('database'), parameterValues.get('config')]
   return { program: program as ClamscanUrl['program'], ...(database && { database }), ...(config && { config }) }
 }
