@@ -1,6 +1,5 @@
 import type { AuditRow } from '../ledger/entry.js'
 import type { Ledger, Transaction } from '../ledger/ledger.js'
-import type { Actor } from '../platform/actor.js'
 import type { IdentityKind } from './identity-cache.js'
 import { announce } from './identity-listener.js'
 
@@ -19,20 +18,3 @@ export async function changeIdentity<T>(
   forget(id)
   return changed
 }
-
-/** Audit log entry of a change to an identity. */
-export const identityAudit = (
-  actor: Actor,
-  action: AuditRow['action'],
-  entity: { type: IdentityKind; id: string; name: string },
-  details: Record<string, unknown>,
-): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: entity.type === 'api_key' ? 'api_key' : 'tenant',
-  action,
-  entityType: entity.type,
-  entityId: entity.id,
-  entityName: entity.name,
-  details,
-})

@@ -2,7 +2,8 @@ import type { Actor } from '../platform/actor.js'
 import type { BlockReason, PublicError } from '../platform/errors/errors.js'
 
 export type Operation = 'upload' | 'download' | 'metadata' | 'delete'
-export type AuditType = 'api_key' | 'file' | 'context' | 'tenant' | 'security'
+const auditTypes = ['api_key', 'file', 'context', 'tenant', 'security'] as const
+export type AuditType = (typeof auditTypes)[number]
 export type AuditAction = 'created' | 'enabled' | 'disabled' | 'revoked' | 'updated' | 'deleted'
 
 /** A call with an API key, as the call log stores it. */
@@ -100,23 +101,30 @@ export interface Entry {
   answer?: IdempotentAnswer | undefined
 }
 
+/** Audit log entry of a change to an entity of the actor's tenant. */
+export const toAudit = (
+  actor: Actor,
+  action: AuditAction,
+  entity: { type: string; id: string; name: string },
+  details: Record<string, unknown>,
+): AuditRow => ({
+  actor,
+  tenantId: actor.tenantId,
+  auditType: auditTypes.find((type) => type === entity.type) ?? 'tenant',
+  action,
+  entityType: entity.type,
+  entityId: entity.id,
+  entityName: entity.name,
+  details,
+})
+
 /** Audit log entry of a change to one file. */
 export const toFileAudit = (
   actor: Actor,
   action: AuditAction,
   { fileId, originalFilename, contextKey }: Pick<UploadedFile, 'fileId' | 'originalFilename' | 'contextKey'>,
   details: Record<string, unknown>,
-): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'file',
-  action,
-  entityType: 'file',
-  entityId: fileId,
-  entityName: originalFilename,
-  details,
-  contextKey,
-})
+): AuditRow => ({ ...toAudit(actor, action, { type: 'file', id: fileId, name: originalFilename }, details), contextKey })
 
 /** Converts a call to a failed call. */
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({

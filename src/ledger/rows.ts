@@ -3,7 +3,7 @@ import { canonicalJson } from '@assay/proofs'
 import { startOfHour } from '../platform/clock.js'
 import { idTime, newId } from '../platform/ids.js'
 import { type UsageColumn, usageColumns } from './counters.js'
-import { type AuditRow, type CallRow, type Entry, type RejectedUpload, toFileAudit, type UploadedFile } from './entry.js'
+import { type AuditRow, type CallRow, type Entry, type RejectedUpload, toAudit, toFileAudit } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
 /** Converts a call to its row. The time of the row is the time of its id. */
@@ -121,21 +121,18 @@ export const getAudits = ({ upload, deletion, audit = [] }: Entry): AuditRow[] =
   ...(deletion ? [toDeletionAudit(deletion)] : []),
 ]
 
-const toCreationAudit = ({ actor, file }: { actor: AuditRow['actor']; file: UploadedFile }): AuditRow => ({
-  actor,
-  tenantId: file.tenantId,
-  auditType: 'file',
-  action: 'created',
-  entityType: 'file',
-  entityId: file.fileId,
-  entityName: file.originalFilename,
-  details: {
-    context_key: file.contextKey,
-    size_bytes: file.sizeBytes,
-    content_type: file.contentType,
-    checksum: `sha256:${file.checksum}`,
-  },
-})
+const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRow =>
+  toAudit(
+    actor,
+    'created',
+    { type: 'file', id: file.fileId, name: file.originalFilename },
+    {
+      context_key: file.contextKey,
+      size_bytes: file.sizeBytes,
+      content_type: file.contentType,
+      checksum: `sha256:${file.checksum}`,
+    },
+  )
 
 const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
   toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })

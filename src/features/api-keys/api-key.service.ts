@@ -1,7 +1,7 @@
-import { changeIdentity, identityAudit } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity-change.js'
 import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../access/secrets.js'
 import { mapPage, newestFirst, type Page, toPagePlace } from '../../api/graphql/page.js'
-import type { AuditRow, IdempotentAnswer } from '../../ledger/entry.js'
+import { type AuditRow, type IdempotentAnswer, toAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -184,4 +184,4 @@ const keyAudit = (
   action: AuditRow['action'],
   { apiKeyId, name }: { apiKeyId: string; name: string },
   details: Record<string, unknown>,
-): AuditRow => identityAudit(actor, action, { type: 'api_key', id: apiKeyId, name }, details)
+): AuditRow => toAudit(actor, action, { type: 'api_key', id: apiKeyId, name }, details)

@@ -1,5 +1,5 @@
 import { mapPage, newestFirst, type Page, type PageArgs } from '../../api/graphql/page.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { snakeCase } from '../../platform/case-conversion.js'
 import type { Database } from '../../platform/db/client.js'
@@ -22,21 +22,8 @@ export const toVersionRow = (actor: Actor, row: ContextRow) => ({
 })
 
 /** Audit log entry of a change to a context. */
-export const toAudit = (
-  actor: Actor,
-  action: AuditRow['action'],
-  row: ContextRow,
-  details: Record<string, unknown>,
-): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'context',
-  action,
-  entityType: 'context',
-  entityId: row.contextId,
-  entityName: row.contextKey,
-  details,
-})
+export const toContextAudit = (actor: Actor, action: AuditRow['action'], row: ContextRow, details: Record<string, unknown>) =>
+  toAudit(actor, action, { type: 'context', id: row.contextId, name: row.contextKey }, details)
 
 /** Audit log entries of an update: one for the status, and one for all other fields. */
 export function toUpdateAudits(
@@ -49,7 +36,7 @@ export function toUpdateAudits(
   )
   if (changed.includes('status'))
     audits.push(
-      toAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
+      toContextAudit(actor, after.status === 'active' ? 'enabled' : 'disabled', after, {
         previous_status: before.status,
         new_status: after.status,
       }),
@@ -57,7 +44,7 @@ export function toUpdateAudits(
   const fields = changed.filter((field) => field !== 'status')
   if (fields.length > 0)
     audits.push(
-      toAudit(actor, 'updated', after, {
+      toContextAudit(actor, 'updated', after, {
         ...details,
         changed: Object.fromEntries(
           fields.map((field) => [

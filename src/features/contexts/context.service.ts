@@ -11,7 +11,7 @@ import { conflict, type FieldError, notFound } from '../../platform/errors/error
 import { idTime, newId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { type ContextUsage, CreateContextInput, type FileContext, placeholder, UpdateContextInput } from './context.types.js'
-import { type ContextRow, listVersions, toAudit, toUpdateAudits, toVersionRow } from './context-history.js'
+import { type ContextRow, listVersions, toContextAudit, toUpdateAudits, toVersionRow } from './context-history.js'
 import type { ContextPolicy, UpdateContextPolicyInput } from './context-policy.types.js'
 import { previewRules } from './context-preview.js'
 import type { ContextPreview, PreviewContextInput } from './context-preview.types.js'
@@ -70,7 +70,7 @@ export class FileContextService {
           storage_quota_mb: row.storageQuotaMb,
         }
         const context = toContext(row, 0)
-        return { result: context, entry: { audit: [toAudit(actor, 'created', row, details)], answer: answer?.(context) } }
+        return { result: context, entry: { audit: [toContextAudit(actor, 'created', row, details)], answer: answer?.(context) } }
       })
     } catch (error) {
       if (getSqlErrorKind(error) === 'duplicate')
@@ -254,7 +254,10 @@ export class FileContextService {
       await tx.contextVersion.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.rescan.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
       await tx.fileGroup.deleteMany({ where: { tenantId: actor.tenantId, contextId: found.contextId } })
-      return { result: { contextId: found.contextId, contextKey }, entry: { audit: [toAudit(actor, 'deleted', found, {})] } }
+      return {
+        result: { contextId: found.contextId, contextKey },
+        entry: { audit: [toContextAudit(actor, 'deleted', found, {})] },
+      }
     })
   }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Logger } from 'pino'
+import { toAudit } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { systemActor } from '../../platform/actor.js'
 import { currentTime, now } from '../../platform/clock.js'
@@ -98,8 +99,7 @@ export class Reconciler {
 
   async #keep(finding: Finding): Promise<void> {
     this.#logger.error(finding, 'The reconciler found a difference between database rows and blobs.')
-    const { blobPath, kind } = finding
-    const { fileId } = finding
+    const { blobPath, kind, fileId } = finding
     const tenantId = finding.tenantId ?? (await this.#ownerOf(blobPath))
     const place = { tenantId: tenantId ?? '', blobPath, kind }
     const known = await this.#database.prisma.storageFinding.findUnique({ where: { tenantId_blobPath_kind: place } })
@@ -109,16 +109,8 @@ export class Reconciler {
       update: { foundAt: new Date() },
     })
     if (known || !tenantId) return
-    const audit = {
-      actor: systemActor(tenantId),
-      tenantId,
-      auditType: 'file' as const,
-      action: 'updated' as const,
-      entityType: 'file',
-      entityId: fileId ?? blobPath.split('/').at(-1)!,
-      entityName: fileId ?? blobPath,
-      details: { finding: kind },
-    }
+    const entity = { type: 'file', id: fileId ?? blobPath.split('/').at(-1)!, name: fileId ?? blobPath }
+    const audit = toAudit(systemActor(tenantId), 'updated', entity, { finding: kind })
     await this.#ledger.commit({ audit: [audit] })
   }
 

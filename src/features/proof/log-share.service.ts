@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { credentialLookups } from '../../access/credential-lookups.js'
 import { hashSecret, logTokenForm } from '../../access/secrets.js'
 import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -62,7 +62,7 @@ export class LogShareService {
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {
         result: { shareId, token: `log_${bare(tenantId)}_${bare(shareId)}_${secret}`, expiresAt },
-        entry: { audit: [toAuditRow(actor, 'created', shareId, { change: 'log_shared', days })] },
+        entry: { audit: [toShareAudit(actor, 'created', shareId, { change: 'log_shared', days })] },
       }
     })
   }
@@ -78,7 +78,7 @@ export class LogShareService {
       const share = isId('shr', shareId) ? await tx.logShare.findFirst({ where: { tenantId, shareId } }) : null
       if (!share) throw notFound('share', shareId)
       await tx.logShare.deleteMany({ where: { tenantId, shareId } })
-      return { result: share, entry: { audit: [toAuditRow(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
+      return { result: share, entry: { audit: [toShareAudit(actor, 'revoked', shareId, { change: 'log_share_revoked' })] } }
     })
   }
 
@@ -113,13 +113,5 @@ export class LogShareService {
 
 const bare = (id: string): string => id.slice(id.indexOf('_') + 1)
 
-const toAuditRow = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>): AuditRow => ({
-  actor,
-  tenantId: actor.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'log_share',
-  entityId: shareId,
-  entityName: shareId,
-  details,
-})
+const toShareAudit = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>) =>
+  toAudit(actor, action, { type: 'log_share', id: shareId, name: shareId }, details)

@@ -1,5 +1,5 @@
-import { changeIdentity, identityAudit } from '../../access/identity-change.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { changeIdentity } from '../../access/identity-change.js'
+import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, systemActor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -195,4 +195,4 @@ const tenantAudit = (
   action: AuditRow['action'],
   { tenantId, name }: TenantRow,
   details: Record<string, unknown>,
-): AuditRow => identityAudit(actor, action, { type: 'tenant', id: tenantId, name }, details)
+): AuditRow => toAudit(actor, action, { type: 'tenant', id: tenantId, name }, details)

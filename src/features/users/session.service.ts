@@ -1,6 +1,6 @@
-import { changeIdentity, identityAudit } from '../../access/identity-change.js'
+import { changeIdentity } from '../../access/identity-change.js'
 import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
@@ -85,4 +85,4 @@ export const sessionAudit = (
   action: AuditRow['action'],
   sessionId: string,
   { userId, name }: { userId: string; name: string },
-): AuditRow => identityAudit(actor, action, { type: 'session', id: sessionId, name }, { user_id: userId })
+): AuditRow => toAudit(actor, action, { type: 'session', id: sessionId, name }, { user_id: userId })

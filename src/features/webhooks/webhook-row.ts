@@ -1,4 +1,4 @@
-import type { AuditRow } from '../../ledger/entry.js'
+import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -60,21 +60,8 @@ export async function lockedWebhook(tx: Transaction, tenantId: string, webhookId
 }
 
 /** Audit entry of a change to a webhook. */
-export const webhookAudit = (
-  actor: Actor,
-  action: AuditRow['action'],
-  row: WebhookRow,
-  details: Record<string, unknown>,
-): AuditRow => ({
-  actor,
-  tenantId: row.tenantId,
-  auditType: 'tenant',
-  action,
-  entityType: 'webhook',
-  entityId: row.webhookId,
-  entityName: getHost(row.url),
-  details,
-})
+export const webhookAudit = (actor: Actor, action: AuditRow['action'], row: WebhookRow, details: Record<string, unknown>) =>
+  toAudit(actor, action, { type: 'webhook', id: row.webhookId, name: getHost(row.url) }, details)
 
 /** Logs contain only the host of a URL, because its path and query may be a secret. */
 export const getHost = (url: string): string => new URL(url).host
