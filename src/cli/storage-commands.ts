@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { isSweepPaused, pauseSweep, resumeSweep } from '../features/maintenance/sweep-pause.js'
-import { Sweeper } from '../features/maintenance/sweeper.js'
+import { isSweepPaused, pauseSweep, resumeSweep, Sweeper } from '../features/maintenance/sweeper.js'
 import { type Command, UsageError } from './command.js'
 
 export const storageCommands: Record<string, Command> = {

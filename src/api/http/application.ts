@@ -14,7 +14,7 @@ import { createAddressReader, createCall, type GetAddress, getPath, getTarget, t
 import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import { isHalfClosed } from './http-messages.js'
-import { metricsEndpoint } from './metrics-endpoint.js'
+import { metricsEndpoint } from './metrics.js'
 
 export interface Application {
   app: Express

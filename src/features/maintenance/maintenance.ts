@@ -16,8 +16,7 @@ import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
 import { dropExpired, dropOldHours } from './retention.js'
 import type { StorageHealth } from './storage-health.service.js'
-import { isSweepPaused } from './sweep-pause.js'
-import { Sweeper } from './sweeper.js'
+import { isSweepPaused, Sweeper } from './sweeper.js'
 
 const minute = 60_000
 // Deletions within this time share one sweep.

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { eachTenant } from '../../platform/db/each-tenant.js'
+import type { Queries } from '../../platform/db/queries.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 
@@ -107,3 +108,21 @@ const noFile = (tenant: string) =>
     .map((table) => `NOT EXISTS (SELECT 1 FROM ${table} f WHERE f.tenant_id = ${tenant} AND f.blob_path = d.blob_path)`)
     .join(' AND ')
 const taken = 'tenant_id = $1 AND blob_path = ANY ($2) AND taken'
+
+const pauseKey = 'sweep_paused'
+
+/** True if the operator has paused the deletion of blobs on all replicas, for example after a restore, until missing blobs are found. */
+export async function isSweepPaused(database: Queries): Promise<boolean> {
+  return (await database.query('SELECT 1 FROM service_state WHERE key = $1', [pauseKey])).rowCount === 1
+}
+
+export async function pauseSweep(database: Queries): Promise<void> {
+  await database.query(
+    `INSERT INTO service_state (key, value, updated_at) VALUES ($1, 'true', now()) ON CONFLICT (key) DO NOTHING`,
+    [pauseKey],
+  )
+}
+
+export async function resumeSweep(database: Queries): Promise<void> {
+  await database.query('DELETE FROM service_state WHERE key = $1', [pauseKey])
+}
