@@ -7,7 +7,7 @@ import type { PoolLogger, Queries } from './queries.js'
 import { ReadReplica } from './read-replica.js'
 import { StatementClient } from './statement-client.js'
 import { statementNames } from './statement-names.js'
-import { TenantShares } from './tenant-shares.js'
+import { type Query, SharedPool, TenantShares } from './tenant-shares.js'
 
 export interface Database {
   /** For reads, and for small writes that wait for no lock. One tenant's statements use at most half of it. */
@@ -65,8 +65,7 @@ export function createDatabase(
     idle_in_transaction_session_timeout: 60_000,
   }
   const pooled = { url, limits, behindPooler }
-  const pool = new pg.Pool(poolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }))
-  new TenantShares(poolSize).limit(pool)
+  const pool = new SharedPool({ ...poolConfig('assay', { ...pooled, max: poolSize, options: genericPlans }), max: poolSize })
   const writes = new pg.Pool(poolConfig('assay writes', { ...pooled, max: maxWriters, lock_timeout: lockTimeoutMs }))
   // Without a listener, losing an idle connection would end the process. Logs only the message, because pg attaches the whole client with
   // all its prepared statements to the error. During shutdown, such errors are ignored, because PostgreSQL may stop first.
@@ -81,8 +80,7 @@ export function createDatabase(
   })
   const prisma = new PrismaClient({ adapter })
   const replica = readUrl === undefined ? undefined : openReplica({ readUrl, primary: pool, limits, poolSize, logger, lost })
-  const reads = replica ? { query: replica.query } : pool
-  if (replica) new TenantShares(poolSize).limit(reads)
+  const reads = replica ? { query: new TenantShares(poolSize).limit(replica.query as Query) as Queries['query'] } : pool
   const dedicated = (applicationName: string) => openDedicated(directUrl, applicationName)
   return {
     pool,

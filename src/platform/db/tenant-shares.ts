@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { overloaded } from '../errors/errors.js'
 
 const tenantIdForm = /^ten_[0-9a-z]{26}$/
@@ -5,6 +6,9 @@ const maxWaiting = 1_000
 const maxWaitMs = 4_000
 // Number of unused entries to keep, because a Map that is emptied and refilled with each statement reallocates its table.
 const maxIdle = 1_000
+
+/** `query` of a pool, with any of its arguments. */
+export type Query = (...given: unknown[]) => Promise<unknown>
 
 interface Line {
   running: number
@@ -23,14 +27,13 @@ export class TenantShares {
     this.#most = Math.max(1, Math.floor(poolSize / 2))
   }
 
-  /** Wraps `query` with the limit. */
-  limit(pool: { query: unknown }): void {
-    const query = (pool.query as (...given: unknown[]) => Promise<unknown>).bind(pool)
-    pool.query = ((...given: unknown[]) => {
+  /** Wraps a `query` of pg with the limit. */
+  limit(query: Query): Query {
+    return (...given) => {
       const [statement, values] = given as [{ values?: unknown[] } | string, unknown[] | undefined]
       const tenantId = ((typeof statement === 'string' ? values : statement.values) ?? []).find(isTenantId)
       return tenantId ? this.#run(tenantId, () => query(...given)) : query(...given)
-    }) as unknown
+    }
   }
 
   async #run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
@@ -62,6 +65,24 @@ export class TenantShares {
       }, maxWaitMs)
       line.waiting.push(enter)
     })
+  }
+}
+
+/** A pool that limits the statements of each tenant. */
+export class SharedPool extends pg.Pool {
+  readonly #query: Query
+
+  constructor(config: pg.PoolConfig & { max: number }) {
+    super(config)
+    this.#query = new TenantShares(config.max).limit(super.query.bind(this) as Query)
+  }
+
+  // The types of pg have one overload for each kind of statement.
+  static {
+    const query = function (this: SharedPool, ...given: unknown[]) {
+      return this.#query(...given)
+    }
+    SharedPool.prototype.query = query as typeof pg.Pool.prototype.query
   }
 }
 
