@@ -8,6 +8,7 @@ import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
 import { Metrics, measuredScanner, measuredStorage, metricsApp } from './api/http/metrics.js'
 import { httpServer } from './api/http/server.js'
+import { SelfTest } from './features/files/self-test.js'
 import { DownloadAborter } from './features/files/signed-downloads.js'
 import { UploadService } from './features/files/upload.service.js'
 import { openHandlers } from './features/handlers.js'
@@ -66,7 +67,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const rescanner = rescannerOf(parts, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
-  const components = { tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
+  const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The self-test of the database failed.'))
+  const components = { selfTest, tracing, services, uploads, uploadStorage, metrics, spool, slots, scanner, downloadCuts }
   const handlers = await openHandlers({ ...parts, ...components })
   const firstRun = await bootstrap(config, database, services)
   const server = httpServer(handlers.listener, handlers.app)
@@ -81,6 +83,8 @@ export async function createApp(parts: AppParts): Promise<App> {
     scanner,
     rescanner,
     startMaintenance: () => {
+      // Logs a failure before the first request for readiness.
+      void selfTest.findFailure().catch(() => {})
       maintenance.start()
       rescanner.start()
       services.fold.start()

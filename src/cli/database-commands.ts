@@ -1,3 +1,5 @@
+import { runSelfTest } from '../features/files/self-test.js'
+import type { Database } from '../platform/db/client.js'
 import { checkCluster } from '../platform/db/cluster-check.js'
 import { distribute, planDistribution } from '../platform/db/distribute.js'
 import { type Command, UsageError } from './command.js'
@@ -12,12 +14,27 @@ export const databaseCommands: Record<string, Command> = {
       try {
         if (values.check) return { result: { ...(await checkCluster(client)) } }
         if (values['dry-run']) return { result: { dry_run: true, ...toResult(await planDistribution(client)) } }
-        return { result: toResult(await distribute(client, print)) }
+        const result = toResult(await distribute(client, print))
+        // On a connection of its own, because the plans of this one are from before the distribution.
+        const failure = await testStatements(database)
+        return { result: { ...result, self_test: failure ?? 'passed' }, ...(failure !== undefined && { error: failure }) }
       } finally {
         await client.end()
       }
     },
   },
+}
+
+async function testStatements(database: Database): Promise<string | undefined> {
+  const client = await database.dedicated('assay self-test')
+  try {
+    return await runSelfTest(client).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+  } finally {
+    await client.end()
+  }
 }
 
 const toResult = ({ foreignKeys, ...plan }: Awaited<ReturnType<typeof planDistribution>>) => ({

@@ -29,6 +29,7 @@ import type { EventSource } from './events/event.resolver.js'
 import { eventsEndpoint } from './events/event.service.js'
 import { createEventStream } from './events/event-stream.js'
 import { createExports } from './exports/export.service.js'
+import type { SelfTest } from './files/self-test.js'
 import type { DownloadAborter } from './files/signed-downloads.js'
 import type { UploadService } from './files/upload.service.js'
 import { storageFindings } from './maintenance/reconciler.js'
@@ -46,6 +47,7 @@ interface HandlerParts extends AppParts {
   metrics: Metrics
   spool: Spool
   slots: UploadSlots
+  selfTest: SelfTest
   scanner: VirusScanner & { url: string }
   tracing: Tracing | undefined
   downloadCuts: DownloadAborter
@@ -257,7 +259,8 @@ function createResumableHandlers(parts: HandlerParts, { createCall }: Callers): 
   }
 }
 
-function createHealth({ services, database, spool, scanner, isDiskFull = () => false, siblings, logger }: HandlerParts): Health {
+function createHealth(parts: HandlerParts): Health {
+  const { services, database, spool, scanner, isDiskFull = () => false, siblings, selfTest, logger } = parts
   return new Health({
     pool: database.pool,
     storage: services.storage,
@@ -267,6 +270,7 @@ function createHealth({ services, database, spool, scanner, isDiskFull = () => f
     processes: siblings && (() => ({ running: siblings.state.running, of: siblings.self.of })),
     replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
     storageFindings: () => storageFindings(database.pool),
+    findRejectedStatements: () => selfTest.findFailure(),
     // The database's own check reports its outage.
     rescanFailures: () => services.rescans.failures().catch(() => undefined),
     onDown: (dependency, error) => logger.warn({ dependency, err: error }, 'A dependency is down.'),

@@ -135,7 +135,7 @@ export class Fold {
 }
 
 /** Folds the tenants that no other transaction folds or deletes, in the transaction of `client`. Discards the deltas of deleted tenants. */
-async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
+export async function foldTenants(client: ClientBase, tenants: readonly string[]): Promise<void> {
   const select = async (text: string, ids: readonly string[]) => {
     const { rows } = await client.query<{ tenant_id: string }>(text, [ids])
     return new Set(rows.map((row) => row.tenant_id))

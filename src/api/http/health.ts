@@ -26,6 +26,8 @@ interface Dependencies {
   replicaBehindMs?: (() => Promise<number>) | undefined
   /** Number of differences that the reconciler found and that are not resolved yet. They do not make the service unready. */
   storageFindings: () => Promise<number>
+  /** Kind of statements that the database rejects, or undefined. */
+  findRejectedStatements: () => Promise<string | undefined>
   /** Files that could not be rescanned. */
   rescanFailures: () => Promise<RescanFailures | undefined>
 }
@@ -108,6 +110,11 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
       await pool.query('SELECT 1')
       return { status: 'up' }
     },
+    // The check of the database reports an outage.
+    statements: () =>
+      dependencies
+        .findRejectedStatements()
+        .then(toStatementCondition, () => ({ status: 'off', reason: 'the database is unavailable' })),
     clock: () => clockCondition(pool),
     storage: () => storageCondition(dependencies),
     ...(replicaBehindMs && { replica: () => replicaCondition(replicaBehindMs) }),
@@ -116,6 +123,9 @@ function createChecks(dependencies: Dependencies): Record<string, () => Promise<
     ...(scanner && { rescan: async () => toRescanHealth(await rescanFailures()) }),
   }
 }
+
+const toStatementCondition = (kind: string | undefined): Condition =>
+  kind === undefined ? { status: 'up' } : { status: 'down', reason: `statements of kind '${kind}' fail; the log says why` }
 
 async function clockCondition(pool: Pool): Promise<Condition> {
   const time = await synchronizeClock(pool).catch(() => undefined)
