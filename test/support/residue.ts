@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
-import { idleConnections } from '../../src/platform/storage/gcs/connection.js'
+import { idleConnections } from '../../src/platform/storage/bucket/connection.js'
 import type { BucketEmulator } from './bucket/bucket.js'
 
 /** Places in which a fault may leave data. */

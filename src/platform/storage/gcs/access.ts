@@ -1,13 +1,13 @@
 import type { File, Storage } from '@google-cloud/storage'
+import { BucketConnection, type BucketRequest, type BucketResponse, readText } from '../bucket/connection.js'
+import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry, toBucketError } from '../bucket/retry.js'
 import { createClient, type GcsOptions, setTokenTimeout } from './client.js'
-import { BucketConnection, type BucketRequest, type BucketResponse, readText } from './connection.js'
-import { BucketError, defaultLimits, type GcsLimits, type RetryOptions, retry, toBucketError } from './deadline.js'
 
-type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: GcsLimits }
+type CallOptions = Omit<RetryOptions, 'limits' | 'onTimeout'> & { limits?: BucketLimits }
 
 /** Access to one bucket. The Google client provides credentials and signs URLs. All requests to the bucket go through `connection`. */
 export class GcsAccess {
-  readonly limits: GcsLimits
+  readonly limits: BucketLimits
   readonly connection: BucketConnection
   readonly emulated: boolean
   readonly #options: GcsOptions

@@ -1,5 +1,5 @@
 import { Storage } from '@google-cloud/storage'
-import { defaultLimits, type GcsLimits } from './deadline.js'
+import { type BucketLimits, defaultLimits } from '../bucket/retry.js'
 import type { HmacKey } from './hmac-url.js'
 
 export interface GcsOptions {
@@ -15,7 +15,7 @@ export interface GcsOptions {
   signingEndpoint?: string
   /** HMAC key that signs URLs without a key file and without IAM. */
   hmac?: HmacKey
-  limits?: Partial<GcsLimits>
+  limits?: Partial<BucketLimits>
 }
 
 /** Creates the Google client. It provides credentials and signs URLs, but sends no request to the bucket. */
@@ -31,7 +31,7 @@ export function createClient({ emulatorHost, endpoint, keyFile, limits }: GcsOpt
 }
 
 /** Sets a time-out for the token exchange. Its transporter accepts no options and would otherwise wait forever. */
-export async function setTokenTimeout(client: Storage, { requestMs }: GcsLimits): Promise<void> {
+export async function setTokenTimeout(client: Storage, { requestMs }: BucketLimits): Promise<void> {
   const { stsCredential } = (await client.authClient.getClient()) as unknown as StsClient
   if (stsCredential && stsCredential.transporter.defaults.timeout === undefined)
     stsCredential.transporter.defaults = { timeout: requestMs }

@@ -1,8 +1,8 @@
 import { storageUnavailable } from '../../errors/errors.js'
 import type { Content } from '../../spool/content.js'
-import type { StreamedBody } from './connection.js'
+import type { StreamedBody } from '../bucket/connection.js'
+import { BucketError } from '../bucket/retry.js'
 import type { Crc32c } from './crc32c.js'
-import { BucketError } from './deadline.js'
 
 /** Metadata of an object: https://cloud.google.com/storage/docs/json_api/v1/objects#resource */
 export interface ObjectMetadata {

@@ -7,12 +7,20 @@ import { megabyte } from '../../units.js'
 import { attachmentHeader } from '../attachment.js'
 import { assertBlobPath, reservedPrefix } from '../blob-path.js'
 import { type BlobDownloadGrant, BlobExistsError, type BlobStorage, type StoredBlob } from '../blob-storage.js'
+import { readContent, readText } from '../bucket/connection.js'
+import {
+  BucketError,
+  type BucketLimits,
+  getCauseStatus,
+  getMessage,
+  getStatus,
+  toBucketError,
+  unavailable,
+} from '../bucket/retry.js'
 import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
-import { readContent, readText } from './connection.js'
 import { parseObject, readWithChecksum } from './content.js'
 import { Crc32c } from './crc32c.js'
-import { BucketError, type GcsLimits, getCauseStatus, getMessage, getStatus, toBucketError, unavailable } from './deadline.js'
 import { type HmacKey, signUrl } from './hmac-url.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 import { uploadObject } from './upload-object.js'
@@ -236,7 +244,7 @@ export class GcsStorage implements BlobStorage {
 
   async #read(
     name: string,
-    read: { path: string; range?: { start: number; end: number }; limits?: GcsLimits },
+    read: { path: string; range?: { start: number; end: number }; limits?: BucketLimits },
   ): Promise<Readable> {
     const { path, range, limits = this.#access.limits } = read
     const url = `${this.#access.objectPath(name)}?alt=media`

@@ -4,11 +4,11 @@ import { faultPoint } from '../../fault-points.js'
 import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
 import { BlobExistsError } from '../blob-storage.js'
+import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
+import { BucketError, getCauseStatus, toBucketError, unavailable } from '../bucket/retry.js'
 import type { GcsAccess } from './access.js'
-import { type BucketResponse, readText, type StreamedBody } from './connection.js'
 import { getPart, type ObjectMetadata, parseObject, updateChecksum } from './content.js'
 import { Crc32c } from './crc32c.js'
-import { BucketError, getCauseStatus, toBucketError, unavailable } from './deadline.js'
 
 /** Metadata of the stored object, and the CRC32C of the sent bytes. */
 export interface StoredObject extends ObjectMetadata {

@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { pipeline, type Readable, Transform } from 'node:stream'
 import { traceHeaders } from '../../telemetry/tracing.js'
-import { BucketError, unavailable } from './deadline.js'
+import { BucketError, unavailable } from './retry.js'
 
 export interface BucketRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'

@@ -4,7 +4,7 @@ import { AssayError, storageUnavailable } from '../../errors/errors.js'
 import { BlobExistsError } from '../blob-storage.js'
 
 /** Time-outs of the bucket. */
-export interface GcsLimits {
+export interface BucketLimits {
   /** Limit for one request with a small response, up to its last byte. */
   requestMs: number
   /** Time without data on a connection that transfers content. */
@@ -15,7 +15,7 @@ export interface GcsLimits {
   retryDelayMs: number
 }
 
-export const defaultLimits: GcsLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, retryDelayMs: 250 }
+export const defaultLimits: BucketLimits = { requestMs: 10_000, idleMs: 15_000, callMs: 25_000, retryDelayMs: 250 }
 
 /** An error response of the bucket. */
 export class BucketError extends Error {
@@ -43,7 +43,7 @@ export const toBucketError = ({ status, headers }: { status: number; headers: In
 export interface RetryOptions {
   /** Completes the error message, for example "store 'path'". */
   action: string
-  limits: GcsLimits
+  limits: BucketLimits
   attemptMs?: number
   signal?: AbortSignal
   /** Called after each attempt that timed out. */

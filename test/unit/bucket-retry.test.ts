@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals'
-import { retry } from '../../src/platform/storage/gcs/deadline.js'
+import { retry } from '../../src/platform/storage/bucket/retry.js'
 
 const limits = { requestMs: 10_000, idleMs: 10_000, callMs: 500, retryDelayMs: 10 }
 const silence = () => new Promise<never>(() => {})
