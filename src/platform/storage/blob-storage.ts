@@ -46,7 +46,7 @@ export class BlobExistsError extends AssayError {
  * `storageUnavailable` within a bounded time. `blobStorageContract` in test/contract defines the behaviour.
  */
 export interface BlobStorage {
-  readonly kind: 'local' | 'gcs'
+  readonly kind: 'local' | 'gcs' | 's3'
   /** Location of the blobs for the banner, without secrets. */
   readonly description: string
   /**

@@ -5,6 +5,8 @@ import type { HmacKey } from './hmac-url.js'
 export interface GcsOptions {
   bucket: string
   prefix?: string
+  /** Writes nothing before the guarantees of the bucket are proved. */
+  requireProof?: boolean
   /** Address of an emulator, as in STORAGE_EMULATOR_HOST. It receives no credentials. */
   emulatorHost?: string
   /** Alternative address of the Google API, which receives credentials (Private Service Connect). */

@@ -1,22 +1,20 @@
-import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { notFound, storageUnavailable } from '../../errors/errors.js'
-import { faultPoint } from '../../fault-points.js'
-import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
 import { attachmentHeader } from '../attachment.js'
-import { assertBlobPath, reservedPrefix } from '../blob-path.js'
-import { type BlobDownloadGrant, BlobExistsError, type BlobStorage, type StoredBlob } from '../blob-storage.js'
+import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
+import type {
+  BucketApi,
+  BucketObject,
+  BucketPage,
+  BucketRead,
+  BucketUpload,
+  TrialResult,
+  TrialWrite,
+} from '../bucket/bucket-api.js'
+import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
-import {
-  BucketError,
-  type BucketLimits,
-  getCauseStatus,
-  getMessage,
-  getStatus,
-  toBucketError,
-  unavailable,
-} from '../bucket/retry.js'
+import { BucketError, type BucketLimits, getMessage, getStatus, toBucketError, unavailable } from '../bucket/retry.js'
 import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
 import { parseObject, readWithChecksum } from './content.js'
@@ -25,78 +23,88 @@ import { type HmacKey, signUrl } from './hmac-url.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 import { uploadObject } from './upload-object.js'
 
-const probeText = 'Assay writes this text to check that it can write.'
-const probeIntervalMs = 10 * 60_000
-
 /** Larger uploads take several requests. */
 const maxSingleRequestBytes = 8 * megabyte
 
 /** Blobs in a bucket of Google Cloud Storage. */
-export class GcsStorage implements BlobStorage {
+export class GcsStorage extends BucketStorage {
+  constructor(options: GcsOptions) {
+    super(new GcsBucket(options), options)
+  }
+}
+
+class GcsBucket implements BucketApi {
   readonly kind = 'gcs'
+  readonly requiresConditions = true
   readonly description: string
   readonly #access: GcsAccess
-  readonly #prefix: string
   readonly #signingEndpoint: string | undefined
   readonly #hmac: HmacKey | undefined
-  #probedAt: number | undefined
 
   constructor(options: GcsOptions) {
     this.#access = new GcsAccess(options)
-    this.#prefix = options.prefix ? `${options.prefix}/` : ''
     this.#signingEndpoint = options.signingEndpoint
     this.#hmac = options.hmac
     const endpoint = options.emulatorHost ?? options.endpoint
     this.description = `gs://${options.bucket}${options.prefix ? `/${options.prefix}` : ''}${endpoint ? ` at ${this.#access.endpoint}` : ''}`
   }
 
-  async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
-    assertBlobPath(path)
-    const name = this.#name(path)
-    // Identifies this upload if its response is lost and an object exists at the path.
-    const upload = { contentType: options.contentType, id: randomUUID() }
+  get bucketName(): string {
+    return this.#access.bucketName
+  }
+
+  get limits(): BucketLimits {
+    return this.#access.limits
+  }
+
+  async upload(upload: BucketUpload): Promise<void> {
+    const { path, content, signal } = upload
     const stored =
       content.size <= maxSingleRequestBytes
-        ? await this.#putSmall(name, { path, content, upload, signal: options.signal })
-        : await uploadResumable({
-            name,
-            path,
-            content,
-            upload,
-            signal: options.signal,
-            access: this.#access,
-            getMetadata: () => this.#getMetadata(path),
-          })
-    faultPoint('bucket.stored')
-    if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !options.signal?.aborted) return
-    await this.#delete(path, { ifGenerationMatch: stored.generation })
-    options.signal?.throwIfAborted()
+        ? await this.#putSmall(upload)
+        : await uploadResumable({ ...upload, access: this.#access, getMetadata: () => this.#getMetadata(upload) })
+    if (stored.size === content.size && stored.crc32c === stored.expectedCrc32c && !signal?.aborted) return
+    await this.#delete(upload, { ifGenerationMatch: stored.generation })
+    signal?.throwIfAborted()
     throw storageUnavailable(
       'The bucket changed the content (the size or CRC32C differs). The object was deleted.',
       new Error(`The blob path is '${path}'.`),
     )
   }
 
-  async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
-    assertBlobPath(path)
-    if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
-    return this.#read(this.#name(path), { path, range })
+  async overwrite(name: string, bytes: Buffer): Promise<void> {
+    const limits = { ...this.limits, callMs: Math.min(5000, this.limits.callMs) }
+    const object = { name, bytes, resource: { contentType: 'text/plain' } }
+    await this.#access.call({ action: 'write a probe', limits }, (signal) => uploadObject(this.#access, object, signal))
   }
 
-  /** The bucket copies the content itself, so the service transfers nothing. */
-  async copy(from: string, to: string): Promise<void> {
-    assertBlobPath(from)
-    assertBlobPath(to)
-    const target = this.#access.objectPath(this.#name(to)).replace('/storage/v1', '')
+  /** https://cloud.google.com/storage/docs/request-preconditions */
+  tryToWrite({ name, bytes, declared, ifAbsent }: TrialWrite): Promise<TrialResult> {
+    const crc32c = new Crc32c()
+    crc32c.update(declared)
+    const object = { name, bytes, resource: { crc32c: crc32c.toString() }, ...(ifAbsent && { ifGenerationMatch: '0' }) }
+    return this.#access.call({ action: 'test its guarantees' }, async (signal) => {
+      try {
+        await uploadObject(this.#access, object, signal)
+        return 'stored'
+      } catch (error) {
+        if (getStatus(error) === (ifAbsent ? 412 : 400)) return 'rejected'
+        throw error
+      }
+    })
+  }
+
+  async copy(from: BucketObject, to: BucketObject): Promise<void> {
+    const target = this.#access.objectPath(to.name).replace('/storage/v1', '')
     for (let rewriteToken: string | undefined, done = false; !done; ) {
       const query = new URLSearchParams({ ifGenerationMatch: '0', ...(rewriteToken && { rewriteToken }) })
-      const url = `${this.#access.objectPath(this.#name(from))}/rewriteTo${target}?${query}`
-      const result = await this.#access.call({ action: `copy '${from}'` }, async (signal) => {
+      const url = `${this.#access.objectPath(from.name)}/rewriteTo${target}?${query}`
+      const result = await this.#access.call({ action: `copy '${from.path}'` }, async (signal) => {
         try {
           const body = await this.#access.json(url, { method: 'POST', headers: {}, signal })
           return body as { done?: boolean; rewriteToken?: string }
         } catch (error) {
-          if (getStatus(error) === 404) throw notFound('blob', from)
+          if (getStatus(error) === 404) throw notFound('blob', from.path)
           // The response to an earlier attempt was lost. No other upload uses this reserved path.
           if (getStatus(error) === 412) return { done: true }
           throw error
@@ -105,42 +113,22 @@ export class GcsStorage implements BlobStorage {
       done = result.done === true
       rewriteToken = result.rewriteToken
     }
-    faultPoint('bucket.stored')
   }
 
-  async size(path: string): Promise<number | null> {
-    assertBlobPath(path)
-    return (await this.#getMetadata(path))?.size ?? null
+  async size(object: BucketObject): Promise<number | null> {
+    return (await this.#getMetadata(object))?.size ?? null
   }
 
-  async remove(path: string): Promise<void> {
-    assertBlobPath(path)
-    faultPoint('bucket.removing')
-    await this.#delete(path)
-    faultPoint('bucket.removed')
+  remove(object: BucketObject): Promise<void> {
+    return this.#delete(object)
   }
 
-  async *list(after?: string): AsyncGenerator<StoredBlob> {
-    let pageToken: string | undefined
-    do {
-      const page = await this.#page(after, pageToken)
-      for (const { name, size, timeCreated } of page.items ?? []) {
-        const path = name.slice(this.#prefix.length)
-        // The bucket also lists the object named `startOffset` itself.
-        if (path === after || path.startsWith(reservedPrefix) || path.endsWith('/')) continue
-        // Emulators in Go omit a size of 0.
-        yield { path, size: Number(size ?? 0), storedAt: new Date(timeCreated) }
-      }
-      pageToken = page.nextPageToken
-    } while (pageToken)
-  }
-
-  async signDownload(grant: BlobDownloadGrant): Promise<string> {
+  async sign(name: string, grant: BlobDownloadGrant): Promise<string> {
     // Use the same time for both. Otherwise rounding could shorten the lifetime by a second.
     const now = Date.now()
-    if (this.#hmac) return this.#signWithHmac(this.#hmac, grant, new Date(now))
+    if (this.#hmac) return this.#signWithHmac(this.#hmac, { ...grant, name }, new Date(now))
     const [url] = await this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
-      this.#access.file(this.#name(grant.path)).getSignedUrl({
+      this.#access.file(name).getSignedUrl({
         version: 'v4',
         action: 'read',
         accessibleAt: now,
@@ -153,54 +141,28 @@ export class GcsStorage implements BlobStorage {
     return url
   }
 
-  #signWithHmac(key: HmacKey, grant: BlobDownloadGrant, now: Date): string {
+  #signWithHmac(key: HmacKey, grant: BlobDownloadGrant & { name: string }, now: Date): string {
     return signUrl(key, {
       endpoint: this.#access.endpoint,
       bucket: this.#access.bucketName,
-      name: this.#name(grant.path),
+      name: grant.name,
       expiresInSeconds: grant.expiresInSeconds,
       now,
       query: { 'response-content-disposition': attachmentHeader(grant.filename), 'response-content-type': grant.contentType },
     })
   }
 
-  async ready(): Promise<void> {
-    try {
-      await this.#probe()
-    } catch (error) {
-      this.#probedAt = undefined
-      const status = getCauseStatus(error)
-      if (status === undefined || ![400, 401, 403, 404].includes(status)) throw error
-      // This error is permanent. The operator must fix it, so it contains the message of the bucket.
-      const message = getMessage(((error as Error).cause as Error).cause)
-      throw storageUnavailable(`The bucket '${this.#access.bucketName}' rejected the request: ${message}`, error)
-    }
+  /** Unfinished uploads expire after a week. https://cloud.google.com/storage/docs/resumable-uploads#session-uris */
+  async abortUploads(): Promise<number> {
+    return 0
   }
 
-  /** Writes one object every ten minutes and reads it each time. With versioning, every object with another name would be retained. */
-  async #probe(): Promise<void> {
-    const name = this.#name(`${reservedPrefix}ready`)
-    const limits = { ...this.#access.limits, callMs: Math.min(5000, this.#access.limits.callMs) }
-    if (this.#probedAt === undefined || performance.now() - this.#probedAt > probeIntervalMs) {
-      const resource = { contentType: 'text/plain' }
-      const object = { name, bytes: Buffer.from(probeText), resource }
-      await this.#access.call({ action: 'write a probe', limits }, (signal) => uploadObject(this.#access, object, signal))
-      this.#probedAt = performance.now()
-    }
-    const text = await readAll(await this.#read(name, { path: 'a probe', limits }))
-    if (text.toString() !== probeText) throw storageUnavailable('The bucket does not return the content that was written to it.')
-  }
-
-  async close(): Promise<void> {
+  close(): void {
     this.#access.close()
   }
 
-  #name(path: string): string {
-    return this.#prefix + path
-  }
-
-  async #putSmall(name: string, put: Upload): Promise<StoredObject> {
-    const { path, content, upload } = put
+  async #putSmall(upload: BucketUpload): Promise<StoredObject> {
+    const { name, path, content } = upload
     const crc32c = new Crc32c()
     const bytes = await readWithChecksum(content, crc32c)
     const expectedCrc32c = crc32c.toString()
@@ -215,7 +177,7 @@ export class GcsStorage implements BlobStorage {
         return { ...(await uploadObject(this.#access, object, signal)), expectedCrc32c }
       } catch (error) {
         const status = getStatus(error)
-        const existing = status === 412 ? await this.#getMetadata(path) : null
+        const existing = status === 412 ? await this.#getMetadata(upload) : null
         if (existing) {
           if (existing.upload !== upload.id) throw new BlobExistsError(path)
           return { ...existing, expectedCrc32c }
@@ -229,12 +191,10 @@ export class GcsStorage implements BlobStorage {
     })
   }
 
-  async #getMetadata(path: string) {
+  async #getMetadata({ name, path }: BucketObject) {
     return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
       try {
-        return parseObject(
-          await this.#access.json(this.#access.objectPath(this.#name(path)), { method: 'GET', headers: {}, signal }),
-        )
+        return parseObject(await this.#access.json(this.#access.objectPath(name), { method: 'GET', headers: {}, signal }))
       } catch (error) {
         if (getStatus(error) === 404) return null
         throw error
@@ -242,11 +202,7 @@ export class GcsStorage implements BlobStorage {
     })
   }
 
-  async #read(
-    name: string,
-    read: { path: string; range?: { start: number; end: number }; limits?: BucketLimits },
-  ): Promise<Readable> {
-    const { path, range, limits = this.#access.limits } = read
+  async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
     const url = `${this.#access.objectPath(name)}?alt=media`
     const headers: Record<string, string> = range ? { Range: `bytes=${range.start}-${range.end}` } : {}
     return this.#access.call({ action: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
@@ -260,10 +216,10 @@ export class GcsStorage implements BlobStorage {
     })
   }
 
-  async #page(after: string | undefined, pageToken: string | undefined): Promise<Page> {
+  async page({ prefix, after, pageToken }: Parameters<BucketApi['page']>[0]): Promise<BucketPage> {
     const query = {
-      prefix: this.#prefix,
-      startOffset: after && this.#prefix + after,
+      prefix,
+      startOffset: after,
       pageToken,
       maxResults: '1000',
       fields: 'items(name,size,timeCreated),nextPageToken',
@@ -274,13 +230,20 @@ export class GcsStorage implements BlobStorage {
       const page = await this.#access.json(path, { method: 'GET', headers: {}, signal })
       // A page without items is `{}`.
       if (typeof page !== 'object' || page === null) throw new BucketError(502, 'a response that is not a list')
-      return page as Page
+      const { items = [], nextPageToken } = page as Page
+      // Emulators in Go omit a size of 0.
+      const objects = items.map(({ name, size, timeCreated }) => ({
+        path: name,
+        size: Number(size ?? 0),
+        storedAt: new Date(timeCreated),
+      }))
+      return { objects, nextPageToken }
     })
   }
 
   /** Deletes a blob. Succeeds if the blob does not exist. With `ifGenerationMatch`, fails if another upload has replaced it. */
-  async #delete(path: string, query: { ifGenerationMatch?: string } = {}): Promise<void> {
-    const url = `${this.#access.objectPath(this.#name(path))}?${new URLSearchParams(query)}`
+  async #delete({ name, path }: BucketObject, query: { ifGenerationMatch?: string } = {}): Promise<void> {
+    const url = `${this.#access.objectPath(name)}?${new URLSearchParams(query)}`
     await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
       try {
         await this.#access.json(url, { method: 'DELETE', headers: {}, signal })
@@ -296,12 +259,3 @@ interface Page {
   items?: { name: string; size?: string; timeCreated: string }[]
   nextPageToken?: string
 }
-
-interface Upload {
-  path: string
-  content: Content
-  upload: { contentType: string; id: string }
-  signal?: AbortSignal
-}
-
-const readAll = async (stream: Readable): Promise<Buffer> => Buffer.concat(await stream.toArray())

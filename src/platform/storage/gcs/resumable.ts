@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AssayError } from '../../errors/errors.js'
 import { faultPoint } from '../../fault-points.js'
-import type { Content } from '../../spool/content.js'
 import { megabyte } from '../../units.js'
 import { BlobExistsError } from '../blob-storage.js'
+import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
 import { BucketError, getCauseStatus, toBucketError, unavailable } from '../bucket/retry.js'
 import type { GcsAccess } from './access.js'
@@ -15,13 +15,7 @@ export interface StoredObject extends ObjectMetadata {
   expectedCrc32c: string
 }
 
-export interface ResumableUpload {
-  /** Object name, including the prefix. */
-  name: string
-  path: string
-  content: Content
-  upload: { contentType: string; id: string }
-  signal?: AbortSignal
+export interface ResumableUpload extends BucketUpload {
   access: GcsAccess
   getMetadata(): Promise<ObjectMetadata | null>
 }
@@ -58,14 +52,23 @@ async function uploadOnce(upload: ResumableUpload): Promise<StoredObject> {
   }
 }
 
-async function openSession({ name, path, content, upload, access, signal, getMetadata }: ResumableUpload): Promise<string> {
+async function openSession({
+  name,
+  path,
+  content,
+  contentType,
+  id,
+  access,
+  signal,
+  getMetadata,
+}: ResumableUpload): Promise<string> {
   const query = new URLSearchParams({ uploadType: 'resumable', name, ifGenerationMatch: '0' })
   const headers = {
     'Content-Type': 'application/json',
-    'X-Upload-Content-Type': upload.contentType,
+    'X-Upload-Content-Type': contentType,
     'X-Upload-Content-Length': content.size,
   }
-  const body = Buffer.from(JSON.stringify({ metadata: { upload: upload.id } }))
+  const body = Buffer.from(JSON.stringify({ metadata: { upload: id } }))
   return access.call({ action: `store '${path}'`, signal }, async () => {
     // The caller's signal does not apply here, because a session can be cancelled only if its URL is known.
     const request = { method: 'POST', headers, body, signal: AbortSignal.timeout(2 * access.limits.requestMs) } as const
@@ -120,9 +123,9 @@ async function sendChunk(upload: ResumableUpload, part: Part): Promise<ChunkResu
 }
 
 /** Finds the object of this upload. The last response may have been lost, and the session may have expired since. */
-async function findOwnObject({ upload, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
+async function findOwnObject({ id, getMetadata, path }: ResumableUpload, error: Error): Promise<ChunkResult> {
   const existing = [404, 410, 412].includes(getCauseStatus(error) ?? 0) ? await getMetadata() : null
-  if (existing?.upload === upload.id) return { stored: existing }
+  if (existing?.upload === id) return { stored: existing }
   throw existing !== null && getCauseStatus(error) === 412 ? new BlobExistsError(path) : error
 }
 

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { storageUnavailable } from '../../errors/errors.js'
+import { faultPoint } from '../../fault-points.js'
+import type { Content } from '../../spool/content.js'
+import { assertBlobPath, reservedPrefix } from '../blob-path.js'
+import type { BlobDownloadGrant, BlobStorage, StoredBlob } from '../blob-storage.js'
+import type { BucketApi, BucketObject } from './bucket-api.js'
+import { assertSafe, type BucketGuarantees, proveBucket } from './prove-bucket.js'
+import { getCauseStatus, getMessage } from './retry.js'
+
+const probeText = 'Assay writes this text to check that it can write.'
+const probeIntervalMs = 10 * 60_000
+
+// An upload must be committed within two hours, so older unfinished uploads belong to processes that have ended.
+const uploadLifetimeMs = 24 * 3_600_000
+
+// The operator must fix these, so the error contains the message of the bucket.
+const permanentStatuses = new Set([301, 400, 401, 403, 404])
+
+export interface BucketStorageOptions {
+  prefix?: string | undefined
+  /** Writes nothing before the guarantees of the bucket are proved. */
+  requireProof?: boolean
+}
+
+/** Blobs in a bucket: paths, prefix, readiness and proof. `BucketApi` sends the requests. */
+export class BucketStorage implements BlobStorage {
+  readonly kind: 'gcs' | 's3'
+  readonly description: string
+  readonly #api: BucketApi
+  readonly #prefix: string
+  readonly #requireProof: boolean
+  #proof: Promise<void> | undefined
+  #probedAt: number | undefined
+
+  constructor(api: BucketApi, { prefix, requireProof = false }: BucketStorageOptions) {
+    this.#api = api
+    this.kind = api.kind
+    this.description = api.description
+    this.#prefix = prefix ? `${prefix}/` : ''
+    this.#requireProof = requireProof
+  }
+
+  async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
+    const object = this.#object(path)
+    await this.#assertProved()
+    await this.#api.upload({ ...object, content, ...options, id: randomUUID() })
+    faultPoint('bucket.stored')
+  }
+
+  async open(path: string, range?: { start: number; end: number }): Promise<Readable> {
+    const object = this.#object(path)
+    if (range && range.start > range.end) throw new RangeError(`The range from ${range.start} to ${range.end} is empty.`)
+    return this.#api.read({ ...object, range })
+  }
+
+  async copy(from: string, to: string): Promise<void> {
+    const objects = [this.#object(from), this.#object(to)] as const
+    await this.#assertProved()
+    await this.#api.copy(...objects)
+    faultPoint('bucket.stored')
+  }
+
+  async size(path: string): Promise<number | null> {
+    return this.#api.size(this.#object(path))
+  }
+
+  async remove(path: string): Promise<void> {
+    const object = this.#object(path)
+    faultPoint('bucket.removing')
+    await this.#api.remove(object)
+    faultPoint('bucket.removed')
+  }
+
+  async *list(after?: string): AsyncGenerator<StoredBlob> {
+    let pageToken: string | undefined
+    do {
+      const page = await this.#api.page({ prefix: this.#prefix, after: after && this.#prefix + after, pageToken })
+      for (const { path: name, ...blob } of page.objects) {
+        const path = name.slice(this.#prefix.length)
+        // Some buckets also list the start itself.
+        if (path === after || path.startsWith(reservedPrefix) || path === '' || path.endsWith('/')) continue
+        yield { path, ...blob }
+      }
+      pageToken = page.nextPageToken
+    } while (pageToken)
+  }
+
+  signDownload(grant: BlobDownloadGrant): Promise<string> {
+    return this.#api.sign(this.#prefix + grant.path, grant)
+  }
+
+  async ready(): Promise<void> {
+    try {
+      await this.#probe()
+      this.#api.assertClock?.()
+    } catch (error) {
+      this.#probedAt = undefined
+      const status = getCauseStatus(error)
+      if (status === undefined || !permanentStatuses.has(status)) throw error
+      const message = getMessage(((error as Error).cause as Error).cause)
+      throw storageUnavailable(`The bucket '${this.#api.bucketName}' rejected the request: ${message}`, error)
+    }
+    await this.#assertProved()
+  }
+
+  /** Tests the guarantees of the bucket again. */
+  prove(): Promise<BucketGuarantees> {
+    return proveBucket(this.#api, this.#prefix)
+  }
+
+  abortUploads(): Promise<number> {
+    return this.#api.abortUploads(this.#prefix, new Date(Date.now() - uploadLifetimeMs))
+  }
+
+  async close(): Promise<void> {
+    this.#api.close()
+  }
+
+  #object(path: string): BucketObject {
+    assertBlobPath(path)
+    return { name: this.#prefix + path, path }
+  }
+
+  // A successful proof is remembered. The next call repeats one that failed.
+  #assertProved(): Promise<void> {
+    if (!this.#requireProof) return Promise.resolve()
+    this.#proof ??= this.prove().then((guarantees) => assertSafe(guarantees, this.#api))
+    const proof = this.#proof
+    return proof.catch((error) => {
+      if (this.#proof === proof) this.#proof = undefined
+      throw error
+    })
+  }
+
+  /** Writes one object every ten minutes and reads it each time. With versioning, every object with another name would be retained. */
+  async #probe(): Promise<void> {
+    const name = `${this.#prefix}${reservedPrefix}ready`
+    if (this.#probedAt === undefined || performance.now() - this.#probedAt > probeIntervalMs) {
+      await this.#api.overwrite(name, Buffer.from(probeText))
+      this.#probedAt = performance.now()
+    }
+    const limits = { ...this.#api.limits, callMs: Math.min(5000, this.#api.limits.callMs) }
+    const text = await readAll(await this.#api.read({ name, path: 'a probe', limits }))
+    if (text.toString() !== probeText) throw storageUnavailable('The bucket does not return the content that was written to it.')
+  }
+}
+
+const readAll = async (stream: Readable): Promise<Buffer> => Buffer.concat(await stream.toArray())

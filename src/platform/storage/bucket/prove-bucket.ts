@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { AssayError } from '../../errors/errors.js'
+import { reservedPrefix } from '../blob-path.js'
+import type { BucketApi, TrialResult } from './bucket-api.js'
+
+/** Guarantees that only the server of a bucket can keep. */
+export interface BucketGuarantees {
+  /** The bucket rejects a write if the object already exists. */
+  conditionalWrites: 'kept' | 'ignored' | 'unsupported'
+  /** The bucket rejects content that does not match its checksum. */
+  checksums: 'kept' | 'ignored'
+}
+
+/** The bucket could lose or damage files. The service does not start. */
+export class UnsafeBucketError extends AssayError {
+  constructor(message: string) {
+    super('storage_unavailable', message, { retryAfter: 60, cause: new Error(message) })
+  }
+}
+
+/** Tests the guarantees with temporary objects, which it removes. */
+export async function proveBucket(api: BucketApi, prefix: string): Promise<BucketGuarantees> {
+  const names = ['condition', 'checksum'].map((what) => `${prefix}${reservedPrefix}proof-${what}-${randomUUID()}`)
+  const [conditional, damaged] = names as [string, string]
+  const [first, second] = [Buffer.from('first'), Buffer.from('other')]
+  try {
+    const created = await api.tryToWrite({ name: conditional, bytes: first, declared: first, ifAbsent: true })
+    const overwritten: TrialResult =
+      created === 'unsupported'
+        ? created
+        : await api.tryToWrite({ name: conditional, bytes: second, declared: second, ifAbsent: true })
+    const written = await api.tryToWrite({ name: damaged, bytes: first, declared: second, ifAbsent: false })
+    return {
+      conditionalWrites: overwritten === 'stored' ? 'ignored' : overwritten === 'unsupported' ? 'unsupported' : 'kept',
+      checksums: written === 'stored' ? 'ignored' : 'kept',
+    }
+  } finally {
+    for (const name of names) await api.remove({ name, path: 'a test object' }).catch(() => {})
+  }
+}
+
+/** Throws an `UnsafeBucketError` if a required guarantee is missing. */
+export function assertSafe({ conditionalWrites, checksums }: BucketGuarantees, api: BucketApi): void {
+  if (checksums === 'ignored')
+    throw new UnsafeBucketError(
+      `The bucket '${api.bucketName}' stores content that does not match its checksum. Use a store that verifies checksums.`,
+    )
+  if (conditionalWrites === 'ignored')
+    throw new UnsafeBucketError(
+      `The bucket '${api.bucketName}' ignores the condition of a write and overwrites objects. Use a store that supports conditional writes.`,
+    )
+  if (conditionalWrites === 'unsupported' && api.requiresConditions)
+    throw new UnsafeBucketError(
+      `The bucket '${api.bucketName}' does not support conditional writes (If-None-Match: *). Set S3_UNCONDITIONAL_WRITES=true to accept this, or use another store.`,
+    )
+}
