@@ -5,7 +5,7 @@ import { traceHeaders } from '../../telemetry/tracing.js'
 import { BucketError, unavailable } from './retry.js'
 
 export interface BucketRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
   url: string
   headers: Record<string, string | number>
   body?: Buffer | StreamedBody
@@ -89,7 +89,7 @@ export async function readText(response: BucketResponse): Promise<string> {
 }
 
 /** Streams the body. Fails with `storageUnavailable` if the body does not have `length` bytes. */
-export function readContent(response: BucketResponse, content: { action: string; length: number }): Readable {
+export function readContent(body: Readable, content: { action: string; length: number }): Readable {
   const { action, length } = content
   let receivedBytes = 0
   const countingStream = new Transform({
@@ -106,5 +106,5 @@ export function readContent(response: BucketResponse, content: { action: string;
     },
   })
   // `countingStream` reports errors, so the callback is empty. Destroying that stream closes the connection.
-  return pipeline(response.body, countingStream, () => {})
+  return pipeline(body, countingStream, () => {})
 }

@@ -14,12 +14,13 @@ import type {
 } from '../bucket/bucket-api.js'
 import { BucketStorage } from '../bucket/bucket-storage.js'
 import { readContent, readText } from '../bucket/connection.js'
+import { readWithChecksum } from '../bucket/content.js'
 import { BucketError, type BucketLimits, getMessage, getStatus, toBucketError, unavailable } from '../bucket/retry.js'
 import { GcsAccess } from './access.js'
 import type { GcsOptions } from './client.js'
-import { parseObject, readWithChecksum } from './content.js'
 import { Crc32c } from './crc32c.js'
 import { type HmacKey, signUrl } from './hmac-url.js'
+import { parseObject } from './object-metadata.js'
 import { type StoredObject, uploadResumable } from './resumable.js'
 import { uploadObject } from './upload-object.js'
 
@@ -208,7 +209,7 @@ class GcsBucket implements BucketApi {
     return this.#access.call({ action: `read '${path}'`, attemptMs: limits.idleMs, limits }, async (signal) => {
       const response = await this.#access.send(url, { method: 'GET', headers, signal })
       if (response.status === 200 || response.status === 206)
-        return readContent(response, { action: `read '${path}'`, length: Number(response.headers['content-length']) })
+        return readContent(response.body, { action: `read '${path}'`, length: Number(response.headers['content-length']) })
       const text = await readText(response)
       if (response.status === 404) throw notFound('blob', path)
       if (response.status === 416) return Readable.from([])

@@ -5,10 +5,11 @@ import { megabyte } from '../../units.js'
 import { BlobExistsError } from '../blob-storage.js'
 import type { BucketUpload } from '../bucket/bucket-api.js'
 import { type BucketResponse, readText, type StreamedBody } from '../bucket/connection.js'
+import { getPart, updateChecksum } from '../bucket/content.js'
 import { BucketError, getCauseStatus, toBucketError, unavailable } from '../bucket/retry.js'
 import type { GcsAccess } from './access.js'
-import { getPart, type ObjectMetadata, parseObject, updateChecksum } from './content.js'
 import { Crc32c } from './crc32c.js'
+import { type ObjectMetadata, parseObject } from './object-metadata.js'
 
 /** Metadata of the stored object, and the CRC32C of the sent bytes. */
 export interface StoredObject extends ObjectMetadata {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { GcsAccess } from './access.js'
-import { type ObjectMetadata, parseObject } from './content.js'
+import { type ObjectMetadata, parseObject } from './object-metadata.js'
 
 export interface ObjectUpload {
   /** Object name, including the prefix. */
