@@ -32,6 +32,7 @@ import type { Application, AppParts } from './platform/processes/application.js'
 import { getShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
+import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
 import { openTracing } from './platform/telemetry/tracing.js'
 import { megabyte } from './platform/units.js'
 
@@ -199,13 +200,14 @@ const connectionsOfClamd = 8
 const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'
 
-/** Describes the store for the banner, and logs a warning if it is unavailable. The service starts anyway. */
+/** Describes the store for the banner. Throws if it could lose files. Logs a warning if it is unavailable: the service starts anyway. */
 async function describeStorage(storage: BlobStorage, logger: Logger): Promise<string> {
   const fault = await storage.ready().then(
     () => undefined,
     (error: Error) => error,
   )
   if (fault === undefined) return storage.description
+  if (fault instanceof UnsafeBucketError) throw fault
   logger.error({ err: fault }, 'The store is unavailable, or its configuration is wrong. Check STORAGE_URL.')
   return `${storage.description} (unavailable: ${fault.message})`
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { proveStorage } from '../features/maintenance/prove-storage.js'
 import { isSweepPaused, pauseSweep, resumeSweep, Sweeper } from '../features/maintenance/sweeper.js'
 import { type Command, UsageError } from './command.js'
 
@@ -19,13 +20,27 @@ export const storageCommands: Record<string, Command> = {
       // Sweep uploads first, because their blobs are due for deletion afterwards.
       const uploads = await services.resumableUploads.sweep()
       const { removed, failed } = await new Sweeper(database.pool, services.storage, saveFirstError).sweep()
+      const abortedUploads = await services.storage.abortUploads()
       const idempotencyKeys = await services.idempotency.sweep()
       const sessions = await services.signIns.sweep()
       return {
-        result: { removed, failed, uploads, idempotency_keys: idempotencyKeys, sessions },
+        result: { removed, failed, uploads, aborted_uploads: abortedUploads, idempotency_keys: idempotencyKeys, sessions },
         ...(failed > 0 && {
           error: `The store did not delete ${failed} of the due blobs. The next sweep retries them.${firstError}`,
         }),
+      }
+    },
+  },
+
+  'storage prove': {
+    usage: 'storage prove',
+    options: {},
+    run: async ({ config, services }) => {
+      const guarantees = await proveStorage(services.storage, config.s3UnconditionalWrites)
+      const failed = guarantees.filter(({ result, accepted }) => result === 'fail' && !accepted)
+      return {
+        result: { storage: services.storage.description, guarantees },
+        ...(failed.length > 0 && { error: `The store does not keep ${failed.length} of ${guarantees.length} guarantees.` }),
       }
     },
   },

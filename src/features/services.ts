@@ -100,6 +100,7 @@ async function openBase(parts: ServiceParts) {
     publicUrl: config.publicUrl,
     signingSecrets: identity.signing.download_url,
     hmac: config.storageHmac,
+    s3: { credentials: config.s3Credentials, unconditionalWrites: config.s3UnconditionalWrites },
     deadlineMs: config.storageDeadlineSeconds * 1000,
     ...(config.storageEmulatorHost && { emulatorHost: config.storageEmulatorHost }),
   })

@@ -5,8 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll } from '@jest/globals'
 import { GcsStorage } from '../../src/platform/storage/gcs/gcs.js'
 import { openStorage } from '../../src/platform/storage/index.js'
+import { S3Storage } from '../../src/platform/storage/s3/s3.js'
 import { BucketEmulator } from '../support/bucket/bucket.js'
 import { createServiceAccount } from '../support/bucket/service-account.js'
+import { S3StandIn } from '../support/s3/stand-in.js'
 import { blobStorageContract, type StoreUnderTest } from './blob-storage.contract.js'
 
 const secret = { id: 'sig_1', secret: Buffer.alloc(32, 7) }
@@ -44,7 +46,7 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
   const bucket = await BucketEmulator.start({ name: 'blobs', accounts: { [account.email]: account.publicKey } })
   // Long enough for a machine that is busy with other tests.
   const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
-  const storage = new GcsStorage({ bucket: 'blobs', prefix, emulatorHost: bucket.url, keyFile, limits })
+  const storage = new GcsStorage({ bucket: 'blobs', prefix, emulatorHost: bucket.url, keyFile, limits, requireProof: true })
   return {
     storage,
     down: () => bucket.stop(),
@@ -64,6 +66,30 @@ const openGcs = (prefix?: string) => async (): Promise<StoreUnderTest> => {
   }
 }
 
+async function openS3(): Promise<StoreUnderTest> {
+  const standIn = await S3StandIn.start()
+  const limits = { requestMs: 8000, idleMs: 8000, callMs: 10_000, retryDelayMs: 20 }
+  const credentials = { accessKeyId: 'id', secretAccessKey: 'secret' }
+  const location = { bucket: 'blobs', prefix: 'some/prefix', region: 'us-east-1', endpoint: standIn.url, pathStyle: true }
+  const storage = new S3Storage({ ...location, credentials, limits, requireProof: true })
+  return {
+    storage,
+    down: () => standIn.stop(),
+    up: () => standIn.start(),
+    async temporaryFiles() {
+      await storage.close()
+      for (let waited = 0; standIn.connections > 0 && waited < 1000; waited++) await sleep(10)
+      return [
+        ...Array.from({ length: standIn.connections }, () => 'connection'),
+        ...[...standIn.uploads.values()].map(({ name }) => `unfinished upload ${name}`),
+        ...[...standIn.objects.keys()].filter((name) => name.includes('.assay/') && !name.endsWith('.assay/ready')),
+      ]
+    },
+    close: () => standIn.stop(),
+  }
+}
+
 blobStorageContract('local disk', openLocal)
 blobStorageContract('a bucket (the stand-in)', openGcs())
 blobStorageContract('a prefix in a bucket (the stand-in)', openGcs('some/prefix'))
+blobStorageContract('an S3 bucket with conditional writes (the stand-in)', openS3)

@@ -14,6 +14,10 @@ const packages = {
   python3: 'python3',
   go: 'golang-go',
   curl: 'curl',
+  'swift-account-server': 'swift-account',
+  'swift-container-server': 'swift-container',
+  'swift-object-server': 'swift-object',
+  'swift-proxy-server': 'swift-proxy',
 }
 export type Part = keyof typeof packages
 

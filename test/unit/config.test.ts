@@ -126,7 +126,19 @@ describe('reports an invalid variable in one sentence with its name and the vali
     [{ MAX_UPLOAD_MB: '1.5' }, "MAX_UPLOAD_MB is '1.5'. It must be a whole number from 1 to 1048576."],
     [{ LOG_LEVEL: 'loud' }, "LOG_LEVEL is 'loud'. It must be one of silent, fatal, error, warn, info, debug, trace."],
     [{ GRAPHQL_EXPLORER: 'yes' }, "GRAPHQL_EXPLORER is 'yes'. It must be one of on, off."],
-    [{ STORAGE_URL: 's3://bucket' }, "STORAGE_URL is 's3://bucket'. It must be gs://bucket or file:///directory."],
+    [
+      { STORAGE_URL: 'ftp://bucket' },
+      "STORAGE_URL is 'ftp://bucket'. It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory.",
+    ],
+    [
+      { STORAGE_URL: 's3://bucket' },
+      "STORAGE_URL is 's3://bucket'. It must be an S3 URL with a region, such as s3://bucket?region=eu-central-1.",
+    ],
+    [
+      { STORAGE_URL: 's3://bucket?regoin=x' },
+      "STORAGE_URL is 's3://bucket?regoin=x'. It must be an S3 URL with the parameters region, endpoint, path_style only, without 'regoin'.",
+    ],
+    [{ S3_ACCESS_KEY_ID: 'id' }, 'S3_SECRET_ACCESS_KEY is not set. It must be set if S3_ACCESS_KEY_ID is set.'],
     [
       { SCANNER_URL: 'clamav' },
       "SCANNER_URL is 'clamav'. It must be clamd://host:3310, clamd:///path/to.sock (several, separated by commas), clamscan:, yara: or none:.",

@@ -169,9 +169,9 @@ describe('the local store', () => {
 describe('openStorage', () => {
   const options = { publicUrl: 'http://localhost', signingSecrets: secrets }
   test.each([
-    ['', 'It must be gs://bucket or file:///directory'],
-    ['/var/lib/assay', 'It must be gs://bucket or file:///directory'],
-    ['s3://bucket', 'It must be gs://bucket or file:///directory'],
+    ['', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],
+    ['/var/lib/assay', 'It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory'],
+    ['s3://bucket', 'It must be an S3 URL with a region'],
     ['gs://', 'contains no valid bucket'],
     ['gs://UPPER', 'contains no valid bucket'],
     ['gs://bucket?x=1', 'contains no valid bucket'],

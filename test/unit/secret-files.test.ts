@@ -38,11 +38,16 @@ const values: Record<(typeof secretVariables)[number], string> = {
   MASTER_KEY_PREVIOUS: key,
   METRICS_TOKEN: 'sixteen-characters',
   STORAGE_HMAC_SECRET: 'bGoa+V7g/yqDXvKRqq+JTFn4uQZbPiQJo4pf9RzJ',
+  S3_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE',
+  S3_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY',
+  S3_SESSION_TOKEN: 'IQoJb3JpZ2luX2Vj',
   REDIS_URL: 'redis://h:6379',
 }
 const without = (name: string) => ({
   ...(name !== 'MASTER_KEY' && { MASTER_KEY: key }),
   ...(name === 'STORAGE_HMAC_SECRET' && { STORAGE_HMAC_ACCESS_ID: 'GOOGTS7C7FUP3AIRVJTE2BCD' }),
+  ...(/^S3_(SECRET|SESSION)/.test(name) && { S3_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE' }),
+  ...(/^S3_(ACCESS|SESSION)/.test(name) && { S3_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' }),
   ...((name === 'DATABASE_DIRECT_URL' || name === 'DATABASE_READ_URL') && { DATABASE_URL: 'postgresql://u:p@pooler/d' }),
 })
 

@@ -187,7 +187,7 @@ export class FileService {
    * Creates a pre-signed URL. The download is counted and logged before the URL is returned. For HEAD, creates, counts and logs nothing.
    */
   async createDownloadUrl(attempt: Attempt, fileId: string, once = false): Promise<DownloadUrl> {
-    if (once && this.#storage.kind === 'gcs')
+    if (once && this.#storage.kind !== 'local')
       throw badUserInput([
         { field: 'once', message: 'must be false, because a bucket does not support single-use download URLs' },
       ])

@@ -87,6 +87,7 @@ export class Maintenance {
     this.#every(minute / 2, 'quarantine', async () => {
       if ((await quarantineMoves.moveAll()) > 0) await this.#sweep?.()
     })
+    this.#every(60 * minute, 'unfinished uploads to the bucket', () => storage.abortUploads())
     this.#every(60 * minute, 'partitions', () => ensurePartitions(database.pool))
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))

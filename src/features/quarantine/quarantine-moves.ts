@@ -40,7 +40,7 @@ export class QuarantineMoves {
 
   /** Moves the objects that were left behind by a killed process or an unavailable store. */
   async moveAll(): Promise<number> {
-    if (this.#storage.kind !== 'gcs') return 0
+    if (this.#storage.kind === 'local') return 0
     const { rows } = await this.#db.pool.query<Place>(
       `SELECT tenant_id AS "tenantId", file_id AS "fileId" FROM quarantine WHERE move_due_at <= now() ORDER BY move_due_at LIMIT ${maxMoves}`,
     )

@@ -76,7 +76,7 @@ export class QuarantineService {
     const viruses = virusesIn(report)
     const signatures = `${report.engine?.name} ${report.engine?.signaturesVersion}`
     // Null, like the sum, if the object is not moved.
-    const moveSeconds = this.#storage.kind === 'gcs' ? 0 : null
+    const moveSeconds = this.#storage.kind === 'local' ? null : 0
     const isNew = await this.#ledger.change(tenantId, async (tx) => {
       const file = await this.#taken(tx, { tenantId, fileId, token })
       if (!file) return { result: false, entry: {} }

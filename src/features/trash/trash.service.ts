@@ -57,7 +57,7 @@ export class TrashService {
     if (!isId('file', fileId)) throw notFound('file', fileId)
     const signatures = await rescans.newestSignatures()
     const { context, awaitsScan } = await ledger.change(actor.tenantId, async (tx) => {
-      const restored = await restore(tx, actor, { fileId, signatures, isMoved: storage.kind === 'gcs' })
+      const restored = await restore(tx, actor, { fileId, signatures, isMoved: storage.kind !== 'local' })
       faultPoint('restore.moved')
       return { result: restored, entry: { audit: restored.audit } }
     })

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseDatabaseUrl } from '../db/database-url.js'
+import { parseS3Url } from '../storage/s3/s3-url.js'
 import { maxMegabytes } from '../units.js'
 import { EnvReader } from './config-reader.js'
 import { type IdentityConfig, readIdentity } from './identity-config.js'
@@ -25,11 +26,15 @@ export interface Config extends IdentityConfig {
   /** Streaming replica of the database. */
   readonly databaseReadUrl: string | undefined
   readonly databasePoolSize: number
-  /** `gs://bucket` or `file:///directory`. */
+  /** `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. */
   readonly storageUrl: string
   readonly storageEmulatorHost: string | undefined
   /** HMAC key that signs download URLs of a bucket without a call to IAM. */
   readonly storageHmac: { accessId: string; secret: string } | undefined
+  /** If unset, the SDK finds credentials in its variables, files, or the metadata service of the machine. */
+  readonly s3Credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
+  /** Accepts an S3 store that rejects conditional writes. */
+  readonly s3UnconditionalWrites: boolean
   /** Time-out of one call to a bucket, including its retries. */
   readonly storageDeadlineSeconds: number
   /** If unset, a running local clamd, otherwise `yara:`. */
@@ -118,6 +123,8 @@ function readStorage(read: EnvReader, dataDir: string) {
     storageUrl: readStorageUrl(read) ?? pathToFileURL(join(dataDir, 'blobs')).href,
     storageEmulatorHost: read.pattern('STORAGE_EMULATOR_HOST', /^(https?:\/\/)?[^\s/]+\/?$/, 'host:port or http://host:port'),
     storageHmac: readHmac(read),
+    s3Credentials: readS3Credentials(read),
+    s3UnconditionalWrites: read.oneOf('S3_UNCONDITIONAL_WRITES', ['true', 'false']) === 'true',
     storageDeadlineSeconds: read.integer('STORAGE_DEADLINE_SECONDS', { from: 1, to: 600, fallback: 25 }),
   }
 }
@@ -213,20 +220,38 @@ function readStorageUrl(read: EnvReader): string | undefined {
   if (value === undefined) return undefined
   if (/^gs:\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/[^?#]*)?$/.test(value)) return value
   if (/^file:\/\/\/./.test(value) && URL.canParse(value)) return value
-  return read.addError('STORAGE_URL', value, 'gs://bucket or file:///directory')
+  const s3 = value.startsWith('s3:') ? parseS3Url(value) : undefined
+  if (typeof s3 === 'object') return value
+  return read.addError('STORAGE_URL', value, s3 ?? 'gs://bucket, s3://bucket?region=eu-central-1 or file:///directory')
 }
 
 function readHmac(read: EnvReader): Config['storageHmac'] {
   const accessId = read.pattern('STORAGE_HMAC_ACCESS_ID', /^[A-Z0-9]{24,61}$/, "an HMAC key's access id, such as GOOG1E…")
   const secret = read.pattern('STORAGE_HMAC_SECRET', /^[A-Za-z0-9+/=]{40}$/, "an HMAC key's secret of 40 characters", 'secret')
   if (accessId && secret) return { accessId, secret }
+  assertBoth(read, 'STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET')
+  return undefined
+}
+
+function readS3Credentials(read: EnvReader): Config['s3Credentials'] {
+  const accessKeyId = read.text('S3_ACCESS_KEY_ID')
+  const secretAccessKey = read.text('S3_SECRET_ACCESS_KEY')
+  const sessionToken = read.text('S3_SESSION_TOKEN')
+  if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
+  assertBoth(read, 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY')
+  if (sessionToken && !accessKeyId)
+    read.addError('S3_SESSION_TOKEN', sessionToken, 'unset if S3_ACCESS_KEY_ID is not set', 'secret')
+  return undefined
+}
+
+/** Reports the missing one of two variables that must be set together. */
+function assertBoth(read: EnvReader, first: string, second: string): void {
   for (const [name, other] of [
-    ['STORAGE_HMAC_ACCESS_ID', 'STORAGE_HMAC_SECRET'],
-    ['STORAGE_HMAC_SECRET', 'STORAGE_HMAC_ACCESS_ID'],
+    [first, second],
+    [second, first],
   ] as const)
     if (read.text(name) === undefined && read.text(other) !== undefined && !read.hasError(name))
       read.addError(name, undefined, `set if ${other} is set`)
-  return undefined
 }
 
 function readScannerUrl(read: EnvReader): string | undefined {

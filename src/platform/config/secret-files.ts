@@ -11,6 +11,9 @@ export const secretVariables = [
   'MASTER_KEY_PREVIOUS',
   'METRICS_TOKEN',
   'STORAGE_HMAC_SECRET',
+  'S3_ACCESS_KEY_ID',
+  'S3_SECRET_ACCESS_KEY',
+  'S3_SESSION_TOKEN',
   'REDIS_URL',
 ] as const
 

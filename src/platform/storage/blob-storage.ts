@@ -64,6 +64,8 @@ export interface BlobStorage {
   remove(path: string): Promise<void>
   /** Lists the blobs with a path after `after`, ascending by UTF-8 bytes. Only for the reconciler. */
   list(after?: string): AsyncIterable<StoredBlob>
+  /** Deletes the stored parts of uploads that ended more than a day ago without an object. Returns the number of these uploads. */
+  abortUploads(): Promise<number>
   /** Creates a URL that downloads the blob without credentials for `expiresInSeconds`. */
   signDownload(grant: BlobDownloadGrant): Promise<string>
   /** Throws `storageUnavailable` if the store is not writable and readable. */

@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url'
 import type { SigningSecrets } from '../signing-keys.js'
 import type { BlobStorage } from './blob-storage.js'
 import { LocalStorage } from './local/local.js'
+import type { S3Options } from './s3/access.js'
+import { parseS3Url } from './s3/s3-url.js'
 import { DownloadUrls } from './signed-url.js'
 
 export interface OpenStorageOptions {
@@ -12,21 +14,24 @@ export interface OpenStorageOptions {
   emulatorHost?: string
   /** HMAC key that signs download URLs of a bucket without a call to IAM. */
   hmac?: { accessId: string; secret: string } | undefined
+  /** Credentials and settings of an S3 bucket. */
+  s3?: Pick<S3Options, 'credentials' | 'unconditionalWrites'>
   /** Time-out of one call to a bucket, including its retries. */
   deadlineMs?: number
 }
 
-/** Opens the store of `url`: `gs://bucket`, `gs://bucket/prefix` or `file:///directory`. */
+/** Opens the store of `url`: `gs://bucket`, `s3://bucket?region=…` or `file:///directory`. Buckets may have a prefix. */
 export async function openStorage(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
-  if (parsed?.protocol === 'gs:') return openBucket(url, options)
+  if (parsed?.protocol === 'gs:') return openGcs(url, options)
+  if (parsed?.protocol === 's3:') return openS3(url, options)
   if (parsed?.protocol === 'file:')
     return LocalStorage.open(parseDirectory(parsed, url), new DownloadUrls(options.publicUrl, options.signingSecrets))
-  throw new Error(`STORAGE_URL is '${url}'. It must be gs://bucket or file:///directory.`)
+  throw new Error(`STORAGE_URL is '${url}'. It must be gs://bucket, s3://bucket?region=eu-central-1 or file:///directory.`)
 }
 
 // https://cloud.google.com/storage/docs/buckets#naming. The class URL would decode the name and convert it to lower case.
-async function openBucket(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
+async function openGcs(url: string, options: OpenStorageOptions): Promise<BlobStorage> {
   const parts = /^gs:\/\/([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/([^?#]*))?$/.exec(url)
   if (!parts?.[1])
     throw new Error(
@@ -38,9 +43,19 @@ async function openBucket(url: string, options: OpenStorageOptions): Promise<Blo
     bucket: parts[1],
     prefix: parts[2]?.replace(/^\/+|\/+$/g, ''),
     emulatorHost: options.emulatorHost,
+    // An emulator is not meant for production data.
+    requireProof: options.emulatorHost === undefined,
     ...(options.hmac && { hmac: options.hmac }),
     ...(options.deadlineMs && { limits: { callMs: options.deadlineMs } }),
   })
+}
+
+async function openS3(url: string, { s3, deadlineMs }: OpenStorageOptions): Promise<BlobStorage> {
+  const location = parseS3Url(url)
+  if (typeof location === 'string') throw new Error(`STORAGE_URL is '${url}'. It must be ${location}.`)
+  // The SDK takes memory that other stores do not need.
+  const { S3Storage } = await import('./s3/s3.js')
+  return new S3Storage({ ...location, ...s3, requireProof: true, ...(deadlineMs && { limits: { callMs: deadlineMs } }) })
 }
 
 function parseDirectory(url: URL, text: string): string {

@@ -153,6 +153,11 @@ export class LocalStorage implements BlobStorage {
     })
   }
 
+  /** `open` deletes temporary files of ended processes. */
+  async abortUploads(): Promise<number> {
+    return 0
+  }
+
   async close(): Promise<void> {}
 
   async #removeFile(file: string): Promise<void> {

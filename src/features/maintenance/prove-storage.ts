@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto'
+import { newId } from '../../platform/ids.js'
+import { memoryContent } from '../../platform/spool/content.js'
+import { BlobExistsError, type BlobStorage } from '../../platform/storage/blob-storage.js'
+import { BucketStorage } from '../../platform/storage/bucket/bucket-storage.js'
+import { megabyte } from '../../platform/units.js'
+
+/** A tested guarantee of the store. */
+export interface GuaranteeResult {
+  guarantee: string
+  result: 'pass' | 'fail' | 'skipped'
+  detail?: string
+  /** The operator accepts that the guarantee is missing. */
+  accepted?: boolean
+}
+
+const type = { contentType: 'application/octet-stream' }
+const urlSeconds = 300
+
+/** Thrown if a guarantee does not apply to the store. */
+class NotApplicable extends Error {}
+
+/** Tests the guarantees of the store under a temporary prefix, and removes its objects. */
+export async function proveStorage(storage: BlobStorage, unconditionalWrites: boolean): Promise<GuaranteeResult[]> {
+  const prefix = `assay-proof/${newId('req')}`
+  const proof = new StorageProof(storage, prefix)
+  const results: GuaranteeResult[] = []
+  const run = async (guarantee: string, test: () => Promise<void>) => results.push({ guarantee, ...(await attempt(test)) })
+  try {
+    await run('the store is writable and readable', () => storage.ready())
+    await run('a write never overwrites an object', () => proof.neverOverwrites())
+    if (unconditionalWrites && results.at(-1)!.result === 'fail') results.at(-1)!.accepted = true
+    await run('content that does not match its checksum is rejected', () => proof.verifiesChecksums())
+    await run('small objects are returned completely', () => proof.returnsContent(1000))
+    await run('large objects, which are sent in parts, are returned completely', () => proof.returnsContent(17 * megabyte))
+    await run('a range is returned exactly', () => proof.returnsRanges())
+    await run('objects are listed in the order of their bytes', () => proof.listsInOrder())
+    await run('a copy is complete', () => proof.copies())
+    await run(`a signed URL returns the object with its file name for ${urlSeconds} s`, () => proof.signsUrls())
+    await run('a deleted object is not found, and can be deleted again', () => proof.deletes())
+  } finally {
+    await proof.cleanUp()
+  }
+  return results
+}
+
+async function attempt(test: () => Promise<void>): Promise<Pick<GuaranteeResult, 'result' | 'detail'>> {
+  try {
+    await test()
+    return { result: 'pass' }
+  } catch (error) {
+    return {
+      result: error instanceof NotApplicable ? 'skipped' : 'fail',
+      detail: error instanceof Error ? error.message : String(error),
+    }
+  }
+}
+
+class StorageProof {
+  readonly #written = new Set<string>()
+
+  constructor(
+    private readonly storage: BlobStorage,
+    private readonly prefix: string,
+  ) {}
+
+  async neverOverwrites(): Promise<void> {
+    if (this.storage instanceof BucketStorage) {
+      const { conditionalWrites } = await this.storage.prove()
+      assert(conditionalWrites !== 'unsupported', 'The store does not support conditional writes.')
+      assert(conditionalWrites === 'kept', 'The store ignores the condition of a write.')
+    }
+    const path = await this.#put('once', Buffer.from('first'))
+    const second = await this.storage.put(path, memoryContent(Buffer.from('second')), type).catch((error) => error)
+    assert(second instanceof BlobExistsError, 'A second write to the same path was accepted.')
+    assert((await this.#read(path)).toString() === 'first', 'The object was overwritten.')
+  }
+
+  async verifiesChecksums(): Promise<void> {
+    if (!(this.storage instanceof BucketStorage)) throw new NotApplicable('The file system receives no checksum.')
+    const { checksums } = await this.storage.prove()
+    assert(checksums === 'kept', 'The store accepted content with a wrong checksum.')
+  }
+
+  async returnsContent(size: number): Promise<void> {
+    const bytes = randomBytes(size)
+    const path = await this.#put(`content-${size}`, bytes)
+    assert((await this.storage.size(path)) === size, 'The size differs.')
+    assert((await this.#read(path)).equals(bytes), 'The content differs.')
+  }
+
+  async returnsRanges(): Promise<void> {
+    const bytes = randomBytes(100)
+    const path = await this.#put('range', bytes)
+    assert((await this.#read(path, { start: 10, end: 19 })).equals(bytes.subarray(10, 20)), 'The bytes 10 to 19 differ.')
+  }
+
+  async listsInOrder(): Promise<void> {
+    const paths: string[] = []
+    for (const name of ['list/a0', 'list/a', 'list/a-1']) paths.push(await this.#put(name, Buffer.from(name)))
+    const listed: string[] = []
+    for await (const { path } of this.storage.list(`${this.prefix}/list/`)) {
+      if (!path.startsWith(`${this.prefix}/list/`)) break
+      listed.push(path)
+    }
+    paths.sort()
+    assert(listed.join() === paths.join(), `The list contains ${listed.length} of ${paths.length} objects, or another order.`)
+  }
+
+  async copies(): Promise<void> {
+    const bytes = randomBytes(1000)
+    const path = await this.#put('source', bytes)
+    const copy = this.#note('copy')
+    await this.storage.copy(path, copy)
+    assert((await this.#read(copy)).equals(bytes), 'The content of the copy differs.')
+  }
+
+  async signsUrls(): Promise<void> {
+    if (this.storage.kind === 'local') throw new NotApplicable('Download URLs lead to the service.')
+    const path = await this.#put('signed', Buffer.from('signed'))
+    const file = { tenantId: '', fileId: '', by: '', filename: 'a file.txt', contentType: 'text/plain' }
+    const url = await this.storage.signDownload({ ...file, path, expiresInSeconds: urlSeconds })
+    const lifetime = /[?&]X-(?:Amz|Goog)-Expires=(\d+)/.exec(url)?.[1]
+    assert(lifetime === String(urlSeconds), `The URL is valid for ${lifetime ?? 'an unknown number of'} seconds.`)
+    const response = await fetch(url, { signal: AbortSignal.timeout(30_000) })
+    const text = await response.text()
+    assert(response.ok && text === 'signed', `The response to the URL has the status ${response.status}.`)
+    const disposition = response.headers.get('content-disposition') ?? ''
+    assert(disposition.includes('a file.txt'), `Content-Disposition is '${disposition}'.`)
+  }
+
+  async deletes(): Promise<void> {
+    const path = await this.#put('deleted', Buffer.from('deleted'))
+    await this.storage.remove(path)
+    await this.storage.remove(path)
+    assert((await this.storage.size(path)) === null, 'The object still exists.')
+  }
+
+  async cleanUp(): Promise<void> {
+    for (const path of this.#written) await this.storage.remove(path).catch(() => {})
+  }
+
+  async #put(name: string, bytes: Buffer): Promise<string> {
+    const path = this.#note(name)
+    await this.storage.put(path, memoryContent(bytes), type)
+    return path
+  }
+
+  #note(name: string): string {
+    const path = `${this.prefix}/${name}`
+    this.#written.add(path)
+    return path
+  }
+
+  async #read(path: string, range?: { start: number; end: number }): Promise<Buffer> {
+    return Buffer.concat(await (await this.storage.open(path, range)).toArray())
+  }
+}
+
+function assert(holds: boolean, problem: string): asserts holds {
+  if (!holds) throw new Error(problem)
+}

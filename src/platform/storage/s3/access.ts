@@ -1,0 +1,100 @@
+import type { ServiceInputTypes, ServiceOutputTypes } from '@aws-sdk/client-s3'
+import { type $Command, S3Client, type S3ClientConfig, type S3ClientResolvedConfig } from '@aws-sdk/client-s3'
+import { storageUnavailable } from '../../errors/errors.js'
+import { BucketError, type BucketLimits, defaultLimits, type RetryOptions, retry } from '../bucket/retry.js'
+import type { S3Location } from './s3-url.js'
+import { SdkConnection } from './sdk-connection.js'
+
+export interface S3Options extends S3Location {
+  /** If unset, the SDK finds credentials in its variables, files, or the metadata service of the machine. */
+  credentials?: { accessKeyId: string; secretAccessKey: string; sessionToken?: string } | undefined
+  /** Accepts a store that rejects conditional writes. */
+  unconditionalWrites?: boolean
+  /** Writes nothing before the guarantees of the bucket are proved. */
+  requireProof?: boolean
+  limits?: Partial<BucketLimits>
+}
+
+type CallOptions = Omit<RetryOptions, 'limits'> & { limits?: BucketLimits }
+
+// A download URL is valid for 300 s by the clock of the store.
+const maxClockOffsetMs = 60_000
+
+/** Access to one bucket. The SDK signs requests and parses responses. Retries and connections are those of all buckets. */
+export class S3Access {
+  readonly limits: BucketLimits
+  readonly client: S3Client
+  readonly bucket: string
+  readonly #connection: SdkConnection
+
+  constructor(options: S3Options) {
+    this.limits = { ...defaultLimits, ...options.limits }
+    this.bucket = options.bucket
+    this.#connection = new SdkConnection(this.limits.idleMs)
+    this.client = new S3Client({
+      region: options.region,
+      forcePathStyle: options.pathStyle,
+      ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
+      // A copy, because the SDK adds properties.
+      ...(options.credentials && { credentials: { ...options.credentials } }),
+      requestHandler: this.#connection as unknown as NonNullable<S3ClientConfig['requestHandler']>,
+      maxAttempts: 1,
+      // The service sends the SHA-256 of each body. Many stores reject bodies in aws-chunked encoding.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      expectContinueHeader: false,
+    })
+  }
+
+  call<T>(options: CallOptions, attempt: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return retry({ limits: this.limits, ...options }, attempt)
+  }
+
+  /** Throws a `BucketError` if the store rejects the request. */
+  async send<Input extends ServiceInputTypes, Output extends ServiceOutputTypes>(
+    command: $Command<Input, Output, S3ClientResolvedConfig>,
+    signal: AbortSignal,
+  ): Promise<Output> {
+    try {
+      return await this.client.send(command, { abortSignal: signal })
+    } catch (error) {
+      throw this.#toBucketError(error)
+    }
+  }
+
+  assertClock(): void {
+    if (Math.abs(this.#connection.clockOffsetMs) > maxClockOffsetMs) throw storageUnavailable(this.#clockProblem())
+  }
+
+  close(): void {
+    this.client.destroy()
+  }
+
+  #toBucketError(error: unknown): unknown {
+    const { name, message, $response, $metadata } = error as SdkError
+    if (name === 'CredentialsProviderError' || name === 'TokenProviderError')
+      return new BucketError(
+        401,
+        `There are no credentials for the bucket. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY, or give the machine a role (${message})`,
+      )
+    const status = $response?.statusCode ?? $metadata?.httpStatusCode
+    if (status === undefined) return error
+    if (status < 300) return new BucketError(502, 'an incomplete response')
+    if (name === 'RequestTimeTooSkewed') return new BucketError(403, this.#clockProblem())
+    const isTransient = status === 409 || name === 'RequestTimeout'
+    return new BucketError(isTransient ? 503 : status, `${status}: ${name}: ${message}`, $response?.headers?.['retry-after'])
+  }
+
+  #clockProblem(): string {
+    const seconds = Math.round(this.#connection.clockOffsetMs / 1000)
+    const difference = `${Math.abs(seconds)} s ${seconds > 0 ? 'behind' : 'ahead of'} the clock of the bucket`
+    return `The clock of this machine is ${difference}. Synchronize it (NTP). Otherwise signatures and download URLs are invalid.`
+  }
+}
+
+interface SdkError {
+  name?: string
+  message?: string
+  $response?: { statusCode?: number; headers?: Record<string, string> }
+  $metadata?: { httpStatusCode?: number }
+}

@@ -1,0 +1,70 @@
+import {
+  AbortMultipartUploadCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  ListObjectsV2Command,
+} from '@aws-sdk/client-s3'
+import type { BucketApi, BucketPage } from '../bucket/bucket-api.js'
+import { BucketError, getStatus } from '../bucket/retry.js'
+import type { S3Access } from './access.js'
+
+/** One page of objects, ordered by the UTF-8 bytes of their names. */
+export function listObjects(
+  access: S3Access,
+  { prefix, after, pageToken }: Parameters<BucketApi['page']>[0],
+): Promise<BucketPage> {
+  const input = {
+    Bucket: access.bucket,
+    Prefix: prefix,
+    EncodingType: 'url' as const,
+    ...(after !== undefined && { StartAfter: after }),
+    ...(pageToken !== undefined && { ContinuationToken: pageToken }),
+  }
+  return access.call({ action: 'list its blobs' }, async (signal) => {
+    const page = await access.send(new ListObjectsV2Command(input), signal)
+    if (page.IsTruncated && !page.NextContinuationToken) throw new BucketError(502, 'a truncated list without its next page')
+    const objects = (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+      path: decodeKey(Key),
+      size: Size,
+      storedAt: LastModified ?? new Date(0),
+    }))
+    return { objects, nextPageToken: page.IsTruncated ? page.NextContinuationToken : undefined }
+  })
+}
+
+/** Aborts the multipart uploads that began before this time. The store charges for their parts until then. */
+export async function abortUploads(access: S3Access, prefix: string, before: Date): Promise<number> {
+  let aborted = 0
+  let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
+  while (marker) {
+    const input: ListMultipartUploadsCommandInput = { Bucket: access.bucket, Prefix: prefix, EncodingType: 'url', ...marker }
+    const page = await access.call({ action: 'list its unfinished uploads' }, (signal) =>
+      access.send(new ListMultipartUploadsCommand(input), signal),
+    )
+    for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
+      if (!Key || !UploadId || !Initiated || Initiated > before) continue
+      await abortUpload(access, { Bucket: access.bucket, Key: decodeKey(Key), UploadId })
+      aborted++
+    }
+    const { NextKeyMarker, NextUploadIdMarker } = page
+    marker =
+      page.IsTruncated && NextKeyMarker
+        ? { KeyMarker: decodeKey(NextKeyMarker), ...(NextUploadIdMarker && { UploadIdMarker: NextUploadIdMarker }) }
+        : undefined
+  }
+  return aborted
+}
+
+function abortUpload(access: S3Access, upload: { Bucket: string; Key: string; UploadId: string }): Promise<void> {
+  return access.call({ action: 'abort an unfinished upload' }, async (signal) => {
+    try {
+      await access.send(new AbortMultipartUploadCommand(upload), signal)
+    } catch (error) {
+      // Another replica has aborted it.
+      if (getStatus(error) !== 404) throw error
+    }
+  })
+}
+
+// In `encoding-type=url`, '+' is a space.
+const decodeKey = (key: string) => decodeURIComponent(key.replaceAll('+', ' '))

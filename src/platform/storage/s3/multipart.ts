@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import {
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  UploadPartCommand,
+} from '@aws-sdk/client-s3'
+import { faultPoint } from '../../fault-points.js'
+import { megabyte } from '../../units.js'
+import type { BucketUpload } from '../bucket/bucket-api.js'
+import { updateChecksum } from '../bucket/content.js'
+import { BucketError } from '../bucket/retry.js'
+import type { S3Access } from './access.js'
+import { toBody, withPayloadHash } from './payload.js'
+
+/** Larger uploads take several requests. */
+export const maxSingleRequestBytes = 16 * megabyte
+const maxParts = 10_000
+
+/** Size of each part except the last. */
+export const getPartSize = (size: number, minSize = maxSingleRequestBytes): number =>
+  Math.max(minSize, Math.ceil(size / maxParts / megabyte) * megabyte)
+
+export interface MultipartUpload {
+  access: S3Access
+  name: string
+  action: string
+  signal?: AbortSignal | undefined
+  /** Sends one part and returns its ETag. */
+  sendPart(part: { uploadId: string; number: number; start: number; end: number }): Promise<string | undefined>
+  size: number
+  partSize: number
+  create: { ContentType?: string; Metadata?: Record<string, string> }
+  ifAbsent: boolean
+}
+
+/** Sends an object in parts, one after another. A failed or aborted upload leaves no parts. */
+export async function uploadParts(upload: MultipartUpload): Promise<void> {
+  const { access, name, action, size, partSize, signal } = upload
+  const target = { Bucket: access.bucket, Key: name }
+  // The signal of the caller does not apply, because the upload can be aborted only if its id is known.
+  const { UploadId: uploadId } = await access.call({ action }, (attempt) =>
+    access.send(new CreateMultipartUploadCommand({ ...target, ...upload.create }), attempt),
+  )
+  faultPoint('bucket.session')
+  try {
+    const parts: CompletedPart[] = []
+    for (let start = 0, number = 1; start < size; start += partSize, number++) {
+      const part = { uploadId: uploadId!, number, start, end: Math.min(start + partSize, size) }
+      parts.push({ PartNumber: number, ETag: await upload.sendPart(part) })
+      faultPoint('bucket.chunk')
+    }
+    signal?.throwIfAborted()
+    const complete = {
+      ...target,
+      UploadId: uploadId,
+      MultipartUpload: { Parts: parts },
+      ...(upload.ifAbsent && { IfNoneMatch: '*' }),
+    }
+    await access.call({ action, attemptMs: access.limits.callMs }, (attempt) =>
+      access.send(new CompleteMultipartUploadCommand(complete), attempt),
+    )
+  } catch (error) {
+    const abort = new AbortMultipartUploadCommand({ ...target, UploadId: uploadId })
+    await access.send(abort, AbortSignal.timeout(2000)).catch(() => {})
+    throw error
+  }
+}
+
+/** Sends one part of the content. The store verifies its SHA-256, which takes a first pass over the part. */
+export async function sendContentPart(
+  { access, upload, action }: { access: S3Access; upload: BucketUpload; action: string },
+  { uploadId, number, start, end }: { uploadId: string; number: number; start: number; end: number },
+): Promise<string> {
+  const { name, content, signal } = upload
+  const hash = createHash('sha256')
+  await updateChecksum(content, { start, end }, hash)
+  const sha256 = hash.digest('hex')
+  const part = { Bucket: access.bucket, Key: name, UploadId: uploadId, PartNumber: number, ContentLength: end - start }
+  return access.call({ action, signal, attemptMs: access.limits.callMs }, async (attempt) => {
+    const body = toBody(content, { start, end })
+    try {
+      const { ETag } = await access.send(withPayloadHash(new UploadPartCommand({ ...part, Body: body.value }), sha256), attempt)
+      if (!ETag) throw new BucketError(502, 'the response contains no ETag')
+      return ETag
+    } finally {
+      body.close()
+    }
+  })
+}

@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { notFound, storageUnavailable } from '../../errors/errors.js'
+import { attachmentHeader } from '../attachment.js'
+import { type BlobDownloadGrant, BlobExistsError } from '../blob-storage.js'
+import type {
+  BucketApi,
+  BucketObject,
+  BucketPage,
+  BucketRead,
+  BucketUpload,
+  TrialResult,
+  TrialWrite,
+} from '../bucket/bucket-api.js'
+import { BucketStorage } from '../bucket/bucket-storage.js'
+import { readContent } from '../bucket/connection.js'
+import { updateChecksum } from '../bucket/content.js'
+import { BucketError, type BucketLimits, getCauseStatus, getMessage, getStatus, unavailable } from '../bucket/retry.js'
+import { S3Access, type S3Options } from './access.js'
+import { copyObject } from './copy-object.js'
+import { abortUploads, listObjects } from './lists.js'
+import { getPartSize, maxSingleRequestBytes, sendContentPart, uploadParts } from './multipart.js'
+import { toBody, withPayloadHash } from './payload.js'
+
+/** Blobs in a bucket of Amazon S3 or of a compatible store. */
+export class S3Storage extends BucketStorage {
+  constructor(options: S3Options) {
+    super(new S3Bucket(options), options)
+  }
+}
+
+class S3Bucket implements BucketApi {
+  readonly kind = 's3'
+  readonly requiresConditions: boolean
+  readonly description: string
+  readonly bucketName: string
+  readonly limits: BucketLimits
+  readonly #access: S3Access
+  /** Names that this process currently writes, if the store rejects conditional writes. */
+  readonly #writing = new Set<string>()
+
+  constructor(options: S3Options) {
+    this.#access = new S3Access(options)
+    this.limits = this.#access.limits
+    this.bucketName = options.bucket
+    this.requiresConditions = options.unconditionalWrites !== true
+    this.description = `s3://${options.bucket}${options.prefix ? `/${options.prefix}` : ''} at ${options.endpoint ?? options.region}`
+  }
+
+  async upload(upload: BucketUpload): Promise<void> {
+    await (this.requiresConditions ? this.#store(upload) : this.#storeIfAbsent(upload))
+    if (!upload.signal?.aborted) return
+    await this.remove(upload)
+    upload.signal.throwIfAborted()
+  }
+
+  async overwrite(name: string, bytes: Buffer): Promise<void> {
+    const limits = { ...this.limits, callMs: Math.min(5000, this.limits.callMs) }
+    const command = () => withPayloadHash(new PutObjectCommand({ ...this.#target(name), Body: bytes }), sha256(bytes))
+    await this.#access.call({ action: 'write a probe', limits }, (signal) => this.#access.send(command(), signal))
+  }
+
+  tryToWrite({ name, bytes, declared, ifAbsent }: TrialWrite): Promise<TrialResult> {
+    const input = { ...this.#target(name), Body: bytes, ...(ifAbsent && { IfNoneMatch: '*' }) }
+    return this.#access.call({ action: 'test its guarantees' }, async (signal) => {
+      try {
+        await this.#access.send(withPayloadHash(new PutObjectCommand(input), sha256(declared)), signal)
+        return 'stored'
+      } catch (error) {
+        const status = getStatus(error)
+        if (status === 501 && ifAbsent) return 'unsupported'
+        if (status === (ifAbsent ? 412 : 400)) return 'rejected'
+        throw error
+      }
+    })
+  }
+
+  async read({ name, path, range, limits = this.limits }: BucketRead): Promise<Readable> {
+    const input = { ...this.#target(name), ...(range && { Range: `bytes=${range.start}-${range.end}` }) }
+    const action = `read '${path}'`
+    return this.#access.call({ action, attemptMs: limits.idleMs, limits }, async (signal) => {
+      try {
+        const { Body, ContentLength } = await this.#access.send(new GetObjectCommand(input), signal)
+        return readContent(Body as Readable, { action, length: ContentLength ?? Number.NaN })
+      } catch (error) {
+        if (getStatus(error) === 404) throw notFound('blob', path)
+        if (getStatus(error) === 416) return Readable.from([])
+        throw error
+      }
+    })
+  }
+
+  async copy(from: BucketObject, to: BucketObject): Promise<void> {
+    const size = await this.size(from)
+    if (size === null) throw notFound('blob', from.path)
+    // The path is reserved and random. Not all stores support a conditional copy.
+    if ((await this.size(to)) !== null) throw new BlobExistsError(to.path)
+    await copyObject({ access: this.#access, from, to, size })
+  }
+
+  async size(object: BucketObject): Promise<number | null> {
+    return (await this.#describe(object))?.size ?? null
+  }
+
+  async remove({ name, path }: BucketObject): Promise<void> {
+    await this.#access.call({ action: `remove '${path}'` }, async (signal) => {
+      try {
+        await this.#access.send(new DeleteObjectCommand(this.#target(name)), signal)
+      } catch (error) {
+        if (getStatus(error) !== 404) throw error
+      }
+    })
+  }
+
+  page(query: Parameters<BucketApi['page']>[0]): Promise<BucketPage> {
+    return listObjects(this.#access, query)
+  }
+
+  sign(name: string, grant: BlobDownloadGrant): Promise<string> {
+    const command = new GetObjectCommand({
+      ...this.#target(name),
+      ResponseContentDisposition: attachmentHeader(grant.filename),
+      ResponseContentType: grant.contentType,
+    })
+    return this.#access.call({ action: `sign a URL for '${grant.path}'` }, () =>
+      getSignedUrl(this.#access.client, command, { expiresIn: grant.expiresInSeconds }),
+    )
+  }
+
+  abortUploads(prefix: string, before: Date): Promise<number> {
+    return abortUploads(this.#access, prefix, before)
+  }
+
+  assertClock(): void {
+    this.#access.assertClock()
+  }
+
+  close(): void {
+    this.#access.close()
+  }
+
+  #target(name: string): { Bucket: string; Key: string } {
+    return { Bucket: this.bucketName, Key: name }
+  }
+
+  /** For stores that reject conditional writes. It protects from overwrites by this process and of complete objects. */
+  async #storeIfAbsent(upload: BucketUpload): Promise<void> {
+    const { name, path } = upload
+    if (this.#writing.has(name)) throw new BlobExistsError(path)
+    this.#writing.add(name)
+    try {
+      if ((await this.#describe(upload)) !== null) throw new BlobExistsError(path)
+      await this.#store(upload)
+    } finally {
+      this.#writing.delete(name)
+    }
+  }
+
+  /** A rejected condition or a lost upload id may be the result of an attempt whose response was lost. */
+  async #store(upload: BucketUpload): Promise<void> {
+    try {
+      await (upload.content.size <= maxSingleRequestBytes ? this.#putSmall(upload) : this.#putLarge(upload))
+    } catch (error) {
+      const status = getCauseStatus(error)
+      const existing = status === 412 || status === 404 ? await this.#describe(upload) : null
+      if (existing?.upload === upload.id && existing.size === upload.content.size) return
+      throw existing && status === 412 ? new BlobExistsError(upload.path) : error
+    }
+  }
+
+  async #putSmall(upload: BucketUpload): Promise<void> {
+    const { name, path, content, contentType, id } = upload
+    const hash = await hashOf(upload)
+    const input = {
+      ...this.#target(name),
+      ContentLength: content.size,
+      ContentType: contentType,
+      Metadata: { upload: id },
+      ...(this.requiresConditions && { IfNoneMatch: '*' }),
+    }
+    let isSecond = false
+    // Leave time for a retry. An aborted call waits for the response, because a cancelled request might still succeed.
+    const attempts = { action: `store '${path}'`, attemptMs: this.limits.callMs * 0.6 }
+    await this.#access.call(attempts, async (signal) => {
+      const body = toBody(content, { start: 0, end: content.size })
+      try {
+        await this.#access.send(withPayloadHash(new PutObjectCommand({ ...input, Body: body.value }), hash), signal)
+      } catch (error) {
+        // The bytes changed in transit. Retry once.
+        if (getStatus(error) !== 400) throw error
+        if (isSecond) throw unavailable(`store '${path}'`, error)
+        isSecond = true
+        throw new BucketError(503, getMessage(error))
+      } finally {
+        body.close()
+      }
+    })
+  }
+
+  #putLarge(upload: BucketUpload): Promise<void> {
+    const { name, path, content, contentType, id, signal } = upload
+    const access = this.#access
+    const action = `store '${path}'`
+    return uploadParts({
+      access,
+      name,
+      action,
+      signal,
+      sendPart: (part) => sendContentPart({ access, upload, action }, part),
+      size: content.size,
+      partSize: getPartSize(content.size),
+      create: { ContentType: contentType, Metadata: { upload: id } },
+      ifAbsent: this.requiresConditions,
+    })
+  }
+
+  async #describe({ name, path }: BucketObject): Promise<{ size: number; upload: string | undefined } | null> {
+    return this.#access.call({ action: `describe '${path}'` }, async (signal) => {
+      try {
+        const { ContentLength, Metadata } = await this.#access.send(new HeadObjectCommand(this.#target(name)), signal)
+        if (ContentLength === undefined) throw new BucketError(502, 'a response without a size')
+        return { size: ContentLength, upload: Metadata?.upload }
+      } catch (error) {
+        if (getStatus(error) === 404) return null
+        throw error
+      }
+    })
+  }
+}
+
+/** SHA-256 of the received bytes. A temporary file is read again, because its bytes may have changed. */
+async function hashOf({ content, path }: BucketUpload): Promise<string> {
+  if (content.bytes) return content.sha256
+  const hash = createHash('sha256')
+  await updateChecksum(content, { start: 0, end: content.size }, hash)
+  const found = hash.digest('hex')
+  if (found === content.sha256) return found
+  throw storageUnavailable(
+    'The temporary file of the upload has changed. Nothing was stored. Retry the upload.',
+    new Error(`The blob path is '${path}'.`),
+  )
+}
+
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')

@@ -1,0 +1,87 @@
+import { Readable } from 'node:stream'
+import { BucketConnection, type BucketRequest, readText } from '../bucket/connection.js'
+
+/** A signed request of the SDK. */
+interface SdkRequest {
+  method: string
+  protocol: string
+  hostname: string
+  port?: number
+  path: string
+  query?: Record<string, string | string[] | null>
+  headers: Record<string, string>
+  body?: unknown
+}
+
+interface SdkResponse {
+  statusCode: number
+  headers: Record<string, string>
+  body: Readable
+}
+
+// Bodies of other responses are short and are read completely, up to a limit.
+const contentOperation = 'GetObject'
+
+/** Sends the requests of the SDK over the connections that all buckets share, which bound time and memory. */
+export class SdkConnection {
+  readonly #connection: BucketConnection
+  #clockOffsetMs = 0
+
+  constructor(idleMs: number) {
+    this.#connection = new BucketConnection(idleMs)
+  }
+
+  /** Time of the store minus the time of this machine, from the last response. */
+  get clockOffsetMs(): number {
+    return this.#clockOffsetMs
+  }
+
+  async handle(request: SdkRequest, { abortSignal }: { abortSignal?: AbortSignal } = {}): Promise<{ response: SdkResponse }> {
+    const { method, headers, body } = request
+    const sent = { method: method as BucketRequest['method'], url: toUrl(request), headers, body: toBody(body, headers) }
+    const response = await this.#connection.send({ ...sent, signal: abortSignal }).catch(toPlainError)
+    const date = Date.parse(response.headers.date ?? '')
+    if (!Number.isNaN(date)) this.#clockOffsetMs = date - Date.now()
+    const isContent = request.query?.['x-id'] === contentOperation && response.status < 300
+    // A response to HEAD has no body.
+    const content = isContent ? response.body : Readable.from([Buffer.from(await readText(response))])
+    return { response: { statusCode: response.status, headers: toHeaders(response.headers), body: content } }
+  }
+
+  updateHttpClientConfig(): void {}
+
+  httpHandlerConfigs(): object {
+    return {}
+  }
+
+  destroy(): void {
+    this.#connection.close()
+  }
+}
+
+// The SDK replaces errors of other realms (vm contexts) and drops their code, which decides about a retry.
+function toPlainError(error: Error & { code?: string }): never {
+  throw Object.assign(new Error(error.message, { cause: error }), { code: error.code })
+}
+
+function toUrl({ protocol, hostname, port, path, query = {} }: SdkRequest): string {
+  const parameters = Object.entries(query).flatMap(([name, value]) =>
+    [value ?? ''].flat().map((each) => `${encode(name)}=${encode(each)}`),
+  )
+  const authority = port === undefined ? hostname : `${hostname}:${port}`
+  return `${protocol}//${authority}${path}${parameters.length > 0 ? `?${parameters.join('&')}` : ''}`
+}
+
+function toBody(body: unknown, headers: Record<string, string>): BucketRequest['body'] {
+  if (body === undefined) return undefined
+  if (body instanceof Readable) return { byteLength: Number(headers['content-length']), read: () => body }
+  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body as Uint8Array)
+}
+
+const toHeaders = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : (value ?? '')]),
+  )
+
+const encode = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`)

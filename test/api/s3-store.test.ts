@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals'
+import { parseCommand, runCommand } from '../../src/cli/run-command.js'
+import { readConfig } from '../../src/platform/config/config.js'
+import { Lifecycle } from '../../src/platform/processes/lifecycle.js'
+import { S3StandIn } from '../support/s3/stand-in.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let standIn: S3StandIn
+let env: Record<string, string>
+let world: World
+let tenant: TestTenant
+beforeAll(async () => {
+  standIn = await S3StandIn.start()
+  env = {
+    STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'secret',
+  }
+  world = await World.open(env)
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+})
+afterEach(() => void Object.assign(standIn, { ignoresConditions: false, ignoresHashes: false }))
+afterAll(async () => {
+  await world?.close()
+  await standIn.stop()
+})
+
+const admin = async (...words: string[]) => {
+  const lifecycle = new Lifecycle()
+  const parts = {
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: world.dataDir,
+  }
+  const config = readConfig({ ...parts, ...env })
+  return runCommand(parseCommand(words), { config, lifecycle, print: () => {} }).finally(() => lifecycle.close())
+}
+
+test('an uploaded file is returned by its signed URL for 300 seconds, and is deleted from the bucket', async () => {
+  const uploaded = await tenant.admin.upload('notes', 'ä note.txt', 'some text')
+  expect(uploaded.status).toBe(201)
+  const id = uploaded.body.data.file_id as string
+  const url = new URL((await tenant.admin.get(`/files/${id}`)).body.data.download_url)
+  expect(Object.fromEntries(url.searchParams)).toMatchObject({
+    'X-Amz-Expires': '300',
+    'X-Amz-Algorithm': 'AWS4-HMAC-SHA256',
+    'response-content-disposition': `attachment; filename="? note.txt"; filename*=UTF-8''%C3%A4%20note.txt`,
+    'response-content-type': 'text/plain',
+  })
+  expect(await (await fetch(url)).text()).toBe('some text')
+  const blob = [...standIn.objects.keys()].find((name) => name.startsWith(`files/${tenant.tenantId}/`))
+  expect(blob).toBeDefined()
+  expect((await tenant.admin.delete(`/files/${id}`)).status).toBe(200)
+  expect((await admin('sweep')).result).toMatchObject({ removed: 1, failed: 0, aborted_uploads: 0 })
+  expect(standIn.objects.has(blob!)).toBe(false)
+})
+
+test('rejects a single-use URL, because the bucket cannot count its uses', async () => {
+  const id = (await tenant.admin.upload('notes', 'a.txt', 'some text')).body.data.file_id as string
+  const { status, body } = await tenant.admin.get(`/files/${id}?once=true`)
+  expect([status, body.error.details.fields[0].field]).toEqual([400, 'once'])
+})
+
+test('does not start on a store that ignores conditional writes', async () => {
+  standIn.ignoresConditions = true
+  await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' ignores the condition of a write and overwrites objects.")
+})
+
+test('does not start on a store that does not verify checksums', async () => {
+  standIn.ignoresHashes = true
+  await expect(World.open(env)).rejects.toThrow("The bucket 'blobs' stores content that does not match its checksum.")
+})
+
+test('the command `storage prove` reports each guarantee, and leaves no object', async () => {
+  const before = [...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))
+  const { result, error } = await admin('storage', 'prove')
+  const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
+  expect(guarantees.filter((each) => each.result !== 'pass')).toEqual([])
+  expect([guarantees.length, error]).toEqual([10, undefined])
+  expect([...standIn.objects.keys()].filter((name) => !name.endsWith('.assay/ready'))).toEqual(before)
+})
+
+test('the command `storage prove` fails if the store does not verify checksums', async () => {
+  standIn.ignoresHashes = true
+  const { result, error } = await admin('storage', 'prove')
+  const { guarantees } = result as { guarantees: { guarantee: string; result: string; detail?: string }[] }
+  expect(guarantees.find(({ guarantee }) => guarantee.includes('checksum'))).toMatchObject({
+    result: 'fail',
+    detail: 'The store accepted content with a wrong checksum.',
+  })
+  expect(error).toMatch(/^The store does not keep \d+ of 10 guarantees\.$/)
+})

@@ -1,0 +1,218 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals'
+import { BlobExistsError } from '../../src/platform/storage/blob-storage.js'
+import { S3Storage } from '../../src/platform/storage/s3/s3.js'
+import { bytesOf, inMemory, noise } from '../contract/contents.js'
+import { type S3Call, type S3Fault, S3StandIn } from '../support/s3/stand-in.js'
+
+// The stand-in responds immediately, so only tests that say so wait for a time-out.
+const patient = { requestMs: 20_000, idleMs: 20_000, callMs: 20_000, retryDelayMs: 5 }
+const type = { contentType: 'application/pdf' }
+const small = noise(100_000)
+const large = noise(17 * 1024 * 1024 + 7)
+const unavailable = { code: 'storage_unavailable', retryAfter: expect.any(Number) }
+
+let standIn: S3StandIn
+let storage: S3Storage
+/** A store with short time-outs. */
+let brief: S3Storage
+beforeEach(async () => {
+  standIn = await S3StandIn.start()
+  storage = openStore(patient)
+  brief = openStore({ ...patient, callMs: 2000 })
+})
+afterEach(async () => {
+  await Promise.all([storage.close(), brief.close()])
+  await standIn.stop()
+})
+
+const openStore = (limits: typeof patient, more: { unconditionalWrites?: boolean; requireProof?: boolean } = {}) =>
+  new S3Storage({
+    bucket: 'blobs',
+    prefix: undefined,
+    region: 'us-east-1',
+    endpoint: standIn.url,
+    pathStyle: true,
+    credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
+    limits,
+    ...more,
+  })
+const count = (call: S3Call) => standIn.calls.filter((each) => each === call).length
+const stored = (path: string) => standIn.objects.get(path)?.bytes
+const status = (number: number, code?: string): S3Fault => ({ kind: 'status', status: number, ...(code && { code }) })
+
+const puts: [name: string, call: S3Call, bytes: Buffer][] = [
+  ['small', 'put', small],
+  ['large', 'part', large],
+  ['large (last request)', 'complete', large],
+]
+
+describe.each(puts)('a %s upload', (_name, call, bytes) => {
+  test.each<[string, S3Fault]>([
+    ['503', status(503, 'SlowDown')],
+    ['429 with Retry-After', { kind: 'status', status: 429, headers: { 'Retry-After': '1' } }],
+    ['a conflict of concurrent conditional writes (409)', status(409, 'ConditionalRequestConflict')],
+    ['a closed connection', { kind: 'cut' }],
+    ['a slow response', { kind: 'slow', ms: 200 }],
+    ['a lost response', { kind: 'lost' }],
+  ])('survives %s and is stored once', async (_what, fault) => {
+    standIn.plan(call, fault)
+    await storage.put('a/b', inMemory(bytes), type)
+    expect([...standIn.objects.keys()]).toEqual(['a/b'])
+    expect(stored('a/b')!.equals(bytes)).toBe(true)
+    expect(standIn.uploads.size).toBe(0)
+  })
+
+  test.each<[string, S3Fault]>([
+    ['responds with 503', status(503)],
+    ['closes all connections', { kind: 'cut' }],
+    ['never responds', { kind: 'silent' }],
+  ])('fails within its time-out if the store %s', async (_what, fault) => {
+    standIn.plan(call, fault, 1000)
+    await expect(brief.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
+    expect(stored('a/b')).toBeUndefined()
+    expect(standIn.uploads.size).toBe(0)
+  })
+
+  test('reports a permanent rejection (403) immediately', async () => {
+    standIn.plan(call, status(403, 'AccessDenied'))
+    await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toMatchObject(unavailable)
+    expect(count(call)).toBe(1)
+  })
+
+  test('neither overwrites nor claims another object at its path', async () => {
+    standIn.objects.set('a/b', { bytes: Buffer.from('other'), headers: {}, storedAt: new Date() })
+    await expect(storage.put('a/b', inMemory(bytes), type)).rejects.toBeInstanceOf(BlobExistsError)
+    expect(stored('a/b')!.toString()).toBe('other')
+  })
+})
+
+test('content that changes during the transfer is sent once more, and then rejected', async () => {
+  standIn.plan('put', status(400, 'XAmzContentSHA256Mismatch'))
+  await storage.put('a/b', inMemory(small), type)
+  expect(count('put')).toBe(2)
+  const damaged = { ...inMemory(small), sha256: '0'.repeat(64) }
+  await expect(storage.put('a/damaged', damaged, type)).rejects.toMatchObject(unavailable)
+  expect(stored('a/damaged')).toBeUndefined()
+})
+
+const reads: [S3Call, () => Promise<unknown>][] = [
+  ['get', async () => bytesOf(await storage.open('a/b'))],
+  ['head', () => storage.size('a/b')],
+  ['list', () => storage.list().next()],
+  ['copy', () => storage.copy('a/b', 'c/d')],
+]
+
+describe.each(reads)('a request of the kind %s', (call, send) => {
+  test.each<[string, S3Fault]>([
+    ['503', status(503)],
+    ['429', status(429)],
+    ['a lost response', { kind: 'lost' }],
+  ])('survives %s', async (_what, fault) => {
+    await storage.put('a/b', inMemory(small), type)
+    standIn.plan(call, fault)
+    await send()
+    expect(count(call)).toBe(2)
+  })
+})
+
+test.each<S3Call>(['list', 'create', 'complete', 'copy'])(
+  'repeats a request of the kind %s after truncated XML',
+  async (call) => {
+    await storage.put('a/b', inMemory(small), type)
+    standIn.plan(call, { kind: 'half' })
+    if (call === 'list') await storage.list().next()
+    else if (call === 'copy') await storage.copy('a/b', 'c/d')
+    else await storage.put('a/large', inMemory(large), type)
+    expect(count(call)).toBeGreaterThanOrEqual(2)
+  },
+)
+
+test('a truncated download fails and never ends early', async () => {
+  await storage.put('a/b', inMemory(large), type)
+  standIn.plan('get', { kind: 'cut' })
+  await expect(bytesOf(await storage.open('a/b'))).rejects.toMatchObject(unavailable)
+})
+
+test('a blob that is not listed yet can be read, and is listed later', async () => {
+  standIn.unlisted.add('a/b')
+  await storage.put('a/b', inMemory(small), type)
+  expect((await storage.list().next()).done).toBe(true)
+  expect(await storage.size('a/b')).toBe(small.length)
+  standIn.unlisted.clear()
+  expect((await storage.list().next()).value).toMatchObject({ path: 'a/b', size: small.length })
+})
+
+test('aborts the unfinished uploads that began more than a day ago, and no others', async () => {
+  const initiated = (hours: number) => ({
+    name: 'a/b',
+    headers: {},
+    parts: new Map(),
+    initiated: new Date(Date.now() - hours * 3_600_000),
+  })
+  standIn.uploads.set('old', initiated(25)).set('new', initiated(23))
+  expect(await storage.abortUploads()).toBe(1)
+  expect([...standIn.uploads.keys()]).toEqual(['new'])
+})
+
+describe('the proof of a store', () => {
+  test.each([
+    ['ignores the condition of a write', { ignoresConditions: true }, 'ignores the condition of a write and overwrites objects'],
+    ['does not verify checksums', { ignoresHashes: true }, 'stores content that does not match its checksum'],
+  ])('rejects a store that %s, before anything is stored', async (_what, flaw, problem) => {
+    Object.assign(standIn, flaw)
+    const proved = openStore(patient, { requireProof: true })
+    await expect(proved.put('a/b', inMemory(small), type)).rejects.toThrow(problem)
+    await expect(proved.ready()).rejects.toThrow(problem)
+    expect([...standIn.objects.keys()]).toEqual(['.assay/ready'])
+    await proved.close()
+  })
+
+  test('is repeated after an outage, and remembered after a success', async () => {
+    const proved = openStore({ ...patient, callMs: 1000 }, { requireProof: true })
+    await standIn.stop()
+    await expect(proved.put('a/b', inMemory(small), type)).rejects.toMatchObject(unavailable)
+    await standIn.start()
+    await proved.put('a/b', inMemory(small), type)
+    await proved.put('a/c', inMemory(small), type)
+    // Three writes of the proof.
+    expect(count('put')).toBe(5)
+    await proved.close()
+  })
+})
+
+test('reports the difference between the clocks', async () => {
+  standIn.clockOffsetMs = 3_600_000
+  const problem = /^The clock of this machine is 3(600|599|601) s behind the clock of the bucket\. Synchronize it \(NTP\)\./
+  await expect(storage.ready()).rejects.toThrow(problem)
+  standIn.plan('put', status(403, 'RequestTimeTooSkewed'))
+  await expect(storage.put('a/b', inMemory(small), type)).rejects.toMatchObject({
+    cause: { message: expect.stringMatching(/The clock of this machine is 3\d{3} s behind/) },
+  })
+  standIn.clockOffsetMs = 0
+  await storage.ready()
+})
+
+test('reports missing credentials with the variables that set them', async () => {
+  const names = ['AWS_EC2_METADATA_DISABLED', 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE'] as const
+  const before = names.map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, {
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+    AWS_CONFIG_FILE: '/dev/null',
+  })
+  const bare = new S3Storage({
+    bucket: 'blobs',
+    prefix: undefined,
+    region: 'us-east-1',
+    endpoint: standIn.url,
+    pathStyle: true,
+    limits: patient,
+  })
+  await expect(bare.ready()).rejects.toThrow(
+    'There are no credentials for the bucket. Set S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY',
+  )
+  await bare.close()
+  for (const [name, value] of before)
+    if (value === undefined) delete process.env[name]
+    else process.env[name] = value
+})
