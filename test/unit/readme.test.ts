@@ -19,7 +19,7 @@ const pages = [
 const everything = pages.map(read).join('\n')
 
 /** `variable` and `default` of every row of the configuration table. */
-const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z_]+)` \| ([^|]+) \|/gm)].map(([, name, standard]) => ({
+const rows = [...read('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \| ([^|]+) \|/gm)].map(([, name, standard]) => ({
   name: name!,
   standard: standard!,
 }))
@@ -44,7 +44,7 @@ test('the configuration table contains exactly the variables that are read', () 
 
 test('the configuration page lists the variables that support secret files', () => {
   const sentence = /`NAME_FILE`[^:]*: ([^.]+)\./.exec(read('docs/configuration.md'))![1]!
-  expect([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
+  expect([...sentence.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name).sort()).toEqual([...secretVariables].sort())
 })
 
 test('numeric defaults in the configuration table match the service', () => {
