@@ -19,6 +19,7 @@ const features: Record<string, string[]> = {
   contexts: [],
   files: ['contexts'],
   uploads: ['files'],
+  'upload-links': ['contexts', 'files'],
   trash: ['contexts', 'files'],
   holds: ['contexts', 'files'],
   quarantine: ['contexts'],

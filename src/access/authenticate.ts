@@ -1,7 +1,7 @@
 import type { Actor, Origin, Scope } from '../platform/actor.js'
 import { now } from '../platform/clock.js'
 import { fingerprint, type IdentityCache } from './identity-cache.js'
-import { hashSecret, logTokenForm } from './secrets.js'
+import { hashSecret, logTokenForm, uploadTokenForm } from './secrets.js'
 import { readSessionCookie } from './session-cookie.js'
 import { maxTokenBytes, RejectedToken, type RejectionReason, type TokenRecord, type UserRecord } from './token-record.js'
 import type { Tokens } from './tokens.js'
@@ -63,6 +63,9 @@ export const suspendedTenant = 'This tenant is suspended. Contact the operator o
 const isLogShareToken =
   'This is a log-share token. It reads only the transparency log: GET /api/v1/log/checkpoint, /api/v1/log/key and /api/v1/log/tile/…. Send an API key or a session token here.'
 
+const isUploadToken =
+  'This is the token of an upload link. It works only in the path of the link: /upload/TOKEN. Send an API key or a session token here.'
+
 /** Authenticates the sender of a request. */
 export class Authenticator {
   readonly #parts: AuthenticatorParts
@@ -82,6 +85,7 @@ export class Authenticator {
     const { credential } = presented
     if (isToken(credential)) return this.#byToken(credential, origin)
     if (logTokenForm.test(credential)) return { outcome: 'rejected', why: 'log_share', message: isLogShareToken }
+    if (uploadTokenForm.test(credential)) return { outcome: 'rejected', why: 'upload_link', message: isUploadToken }
     return this.#byKey(credential, origin)
   }
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import type { Actor } from '../platform/actor.js'
+import { type Actor, getCredentialId } from '../platform/actor.js'
 import { type AssayError, rateLimited } from '../platform/errors/errors.js'
 import { toAddressGroup } from './address-group.js'
 import { SignInPace, signInWindowSeconds } from './sign-in-pace.js'
@@ -53,8 +53,10 @@ export class RateLimits {
   }
 
   /** Counts a call of an authenticated actor. */
-  async call({ id, tenantId }: Pick<Actor, 'id' | 'tenantId'>): Promise<RateState> {
+  async call(actor: Pick<Actor, 'id' | 'tenantId' | 'uploadLink'>): Promise<RateState> {
     const { perMinute } = this.#limits
+    const { tenantId } = actor
+    const id = getCredentialId(actor)
     const counting = [this.#counters.key.add(id), this.#counters.tenant.add(tenantId)] as const
     // In-process counters return no promise.
     const [ofKey, ofTenant] = isCounted(counting) ? counting : await Promise.all(counting)

@@ -12,6 +12,17 @@ export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'bu
 /** Format of a log share token. Its ids only select the row to compare with. Authentication depends on the secret alone. */
 export const logTokenForm = /^log_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
 
+/** Format of a token of an upload link. */
+export const uploadTokenForm = /^ulk_([0-9a-z]{26})_([0-9a-z]{26})_([A-Za-z0-9_-]{43})$/
+
+/** Creates a token of 256 random bits for the row with this id. Only the hash is stored. */
+export function newRowToken(prefix: string, tenantId: string, id: string): { token: string; hash: Buffer } {
+  const secret = randomBytes(32).toString('base64url')
+  return { token: `${prefix}_${withoutPrefix(tenantId)}_${withoutPrefix(id)}_${secret}`, hash: hashSecret(secret) }
+}
+
+const withoutPrefix = (id: string): string => id.slice(id.indexOf('_') + 1)
+
 /** Returns the part of a key that lists show, to identify a leaked key: 36 of its 256 bits. */
 export const getKeyPrefix = (secret: string): string => secret.slice(0, 12)
 

@@ -37,6 +37,7 @@ export type RejectionReason =
   | 'key_expired'
   | 'tenant_suspended'
   | 'log_share'
+  | 'upload_link'
   | 'token_malformed'
   | 'token_signature'
   | 'token_claims'

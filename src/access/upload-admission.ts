@@ -1,4 +1,4 @@
-import type { Actor } from '../platform/actor.js'
+import { type Actor, getCredentialId } from '../platform/actor.js'
 import { quotaExceeded, rateLimited, rejected, storageUnavailable } from '../platform/errors/errors.js'
 import { megabyte } from '../platform/units.js'
 import type { Endpoint } from './endpoint.js'
@@ -37,7 +37,7 @@ export class UploadAdmission {
     const least = Number(headers['content-length'] ?? 0) - multipartSlack
     if (least > this.ceiling) throw this.largerThanAny()
     if (!dryRun && least > 0) await this.assertWithinQuota(actor, least)
-    return this.#limits.slots.take(actor)
+    return this.#limits.slots.take({ tenantId: actor.tenantId, id: getCredentialId(actor) })
   }
 
   async assertWithinQuota(actor: Actor, least: number): Promise<void> {

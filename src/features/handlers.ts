@@ -16,6 +16,7 @@ import { Health } from '../api/http/health.js'
 import type { Metrics } from '../api/http/metrics.js'
 import { openSubscriptions } from '../api/http/subscriptions.js'
 import { mountDocumentation } from '../api/openapi/documentation.js'
+import { createLinkUpload } from '../api/rest/link-upload.js'
 import { createRestHandler } from '../api/rest/router.js'
 import type { VirusScanner } from '../inspection/scanners/virus-scanner.js'
 import type { Origin } from '../platform/actor.js'
@@ -36,7 +37,14 @@ import { storageFindings } from './maintenance/reconciler.js'
 import { createLogHandler } from './proof/log-handler.js'
 import { createResolvers } from './resolvers.js'
 import type { Services } from './services.js'
-import { createResumableUploads, describeProtocol, exposedHeaders } from './uploads/resumable-uploads.js'
+import { createUploadLinkHandler } from './upload-links/upload-link-handler.js'
+import {
+  createLinkProtocol,
+  createResumableUploads,
+  describeProtocol,
+  exposedHeaders,
+  type ProtocolParts,
+} from './uploads/resumable-uploads.js'
 import { createSessionHandler } from './users/session-endpoint.js'
 
 interface HandlerParts extends AppParts {
@@ -92,6 +100,7 @@ export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
     dashboard: await createDashboard(parts, callers),
     log: createLogHandler({ ...services, ...callers, hasFailedOften: services.limits.hasFailedOften.bind(services.limits) }),
     resumable: createResumableHandlers(parts, callers),
+    uploadLinks: createUploadLinks(parts, schema, callers),
     documentation: (app) => mountDocumentation(app, schema, { explorer: config.graphqlExplorer }),
     jwks: () => identity.jwks(),
     health,
@@ -236,27 +245,39 @@ function createExportHandler(parts: HandlerParts, schema: GraphQLSchema, { creat
   })
 }
 
-function createResumableHandlers(parts: HandlerParts, { createCall }: Callers): ApplicationParts['resumable'] {
+function createProtocolParts(parts: HandlerParts): ProtocolParts {
   const { config, services, uploads, uploadStorage, spool, scanner } = parts
-  const maxUploadBytes = config.maxUploadMb * megabyte
   return {
-    describe: describeProtocol(maxUploadBytes),
-    exposedHeaders,
-    handle: createResumableUploads({
-      prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
-      rows: services.resumableUploads,
-      uploads,
-      storage: { ...uploadStorage, open: services.storage.open.bind(services.storage) },
-      paths: services.paths,
-      spool,
-      proveScanner: async (actor, contextKey) => {
-        const context = await services.contexts.find(actor, contextKey)
-        if (context?.scanForViruses) await scanner.prove()
-      },
-      createCall,
-      onError: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
-    }),
+    prefix: new URL(config.publicUrl).pathname.replace(/\/$/, ''),
+    rows: services.resumableUploads,
+    uploads,
+    storage: { ...uploadStorage, open: services.storage.open.bind(services.storage) },
+    paths: services.paths,
+    spool,
+    proveScanner: async (actor, contextKey) => {
+      const context = await services.contexts.find(actor, contextKey)
+      if (context?.scanForViruses) await scanner.prove()
+    },
+    onError: createErrorLogger(parts, 'A resumable upload failed because of an internal error.'),
   }
+}
+
+const createResumableHandlers = (parts: HandlerParts, { createCall }: Callers): ApplicationParts['resumable'] => ({
+  describe: describeProtocol(parts.config.maxUploadMb * megabyte),
+  exposedHeaders,
+  handle: createResumableUploads({ ...createProtocolParts(parts), createCall }),
+})
+
+function createUploadLinks(parts: HandlerParts, schema: GraphQLSchema, callers: Callers): RequestHandler {
+  const { services, spool, config } = parts
+  const onError = createErrorLogger(parts, 'An upload through a link failed because of an internal error.')
+  return createUploadLinkHandler({
+    ...callers,
+    lookup: services.uploadLinkLookup,
+    hasFailedOften: services.limits.hasFailedOften.bind(services.limits),
+    upload: createLinkUpload({ schema, contexts: services.contexts, spool, onError }),
+    tus: createLinkProtocol(createProtocolParts(parts), config.maxUploadMb * megabyte),
+  })
 }
 
 function createHealth(parts: HandlerParts): Health {

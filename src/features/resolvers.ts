@@ -15,6 +15,7 @@ import type { Services } from './services.js'
 import { StatsResolver } from './stats/stats.resolver.js'
 import { TenantResolver } from './tenants/tenant.resolver.js'
 import { TrashResolver } from './trash/trash.resolver.js'
+import { UploadLinkResolver } from './upload-links/upload-link.resolver.js'
 import { SecondFactorResolver } from './users/second-factor.resolver.js'
 import { SessionResolver } from './users/session.resolver.js'
 import { UserResolver } from './users/user.resolver.js'
@@ -38,6 +39,7 @@ export const createResolvers = (services: Omit<Services, 'close'> & { uploads: U
   new EventResolver(services.events),
   new ProofResolver(services),
   new StatsResolver(services.stats, services.charts),
+  new UploadLinkResolver(services.uploadLinks),
   new WebhookResolver(services.webhooks, services.webhookDeliveries),
   new StorageHealthResolver(services.storageHealth),
   new NodeResolver({
@@ -48,6 +50,7 @@ export const createResolvers = (services: Omit<Services, 'close'> & { uploads: U
     aud: ({ actor }, id) => services.auditLogs.get(actor, id),
     usr: ({ actor }, id) => services.users.get(actor, id),
     whk: ({ actor }, id) => services.webhooks.get(actor, id),
+    ulk: ({ actor }, id) => services.uploadLinks.get(actor, id),
     ten: ({ actor }, id) => services.tenants.getById(actor, id),
   }),
 ]

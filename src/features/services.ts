@@ -38,6 +38,8 @@ import { StatsService } from './stats/stats.service.js'
 import { TenantService } from './tenants/tenant.service.js'
 import { ExpiryService } from './trash/expiry.service.js'
 import { TrashService } from './trash/trash.service.js'
+import { UploadLinkService } from './upload-links/upload-link.service.js'
+import { UploadLinkLookup } from './upload-links/upload-link-lookup.js'
 import { ResumableUploadService } from './uploads/resumable-upload.service.js'
 import { SecondFactorService } from './users/second-factor.service.js'
 import { SessionService } from './users/session.service.js'
@@ -171,6 +173,8 @@ function createServices(base: Base, { config: { maxUploadMb, publicUrl, webhookA
     charts: new Charts(db),
     idempotency: new IdempotencyService(db.pool),
     resumableUploads: new ResumableUploadService({ db, maxUploadMb }),
+    uploadLinkLookup: new UploadLinkLookup(db.pool),
+    uploadLinks: new UploadLinkService({ ...base, contexts, publicUrl }),
     ...openWebhooks(base, { allowPrivate: webhookAllowPrivate }),
     storageHealth: new StorageHealth({ database: db, storage, horizons }),
   }

@@ -120,7 +120,9 @@ const blank: Check = async (file) => {
 
 /** A common program for the type can open the file, it is not a malicious construction, and the context's policy accepts its content. */
 const corrupt: Check = async (file) => {
-  const { rules } = file.submission
+  const { rules, content } = file.submission
+  const { requiredSha256: required } = rules
+  if (required && content && content.sha256 !== required) return toChecksumVerdict(content.sha256, required)
   const findings = await file.findings()
   // Both of these are rejected even if the context accepts damaged files: a file that crashes its reader, and a malicious construction.
   if ('failure' in findings) return toFailureVerdict(findings)
@@ -139,6 +141,12 @@ const corrupt: Check = async (file) => {
     evidence,
   }
 }
+
+const toChecksumVerdict = (found: string, required: string): CheckVerdict => ({
+  outcome: 'failed',
+  message: `This is not the expected file: its SHA-256 is ${found}. The upload link accepts only the file with ${required}.`,
+  evidence: { sha256: found, expected_sha256: required },
+})
 
 type PolicyEvidence = { encrypted?: true; active_content?: string[] }
 

@@ -18,6 +18,8 @@ export interface ValidationRules {
   acceptUnscanned: boolean
   /** Version of the rules. Absent if they are not the rules of a context. */
   rulesVersion?: number
+  /** Only the file with this SHA-256, in hexadecimal, is accepted. */
+  requiredSha256?: string | null
 }
 
 /** A file to inspect, and the rules to apply. */

@@ -126,6 +126,33 @@ export const toFileAudit = (
   details: Record<string, unknown>,
 ): AuditRow => ({ ...toAudit(actor, action, { type: 'file', id: fileId, name: originalFilename }, details), contextKey })
 
+/** Audit entries of an upload, a deletion or a change. */
+export const getAudits = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
+  ...audit,
+  ...(upload ? [toCreationAudit(upload)] : []),
+  ...(deletion ? [toDeletionAudit(deletion)] : []),
+]
+
+const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRow =>
+  toAudit(
+    actor,
+    'created',
+    { type: 'file', id: file.fileId, name: file.originalFilename },
+    {
+      context_key: file.contextKey,
+      size_bytes: file.sizeBytes,
+      content_type: file.contentType,
+      checksum: `sha256:${file.checksum}`,
+      ...toLinkField(actor),
+    },
+  )
+
+/** Names the link of an upload through a link. */
+export const toLinkField = ({ uploadLink }: AuditRow['actor']) => uploadLink && { upload_link_id: uploadLink.linkId }
+
+const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
+  toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
+
 /** Converts a call to a failed call. */
 export const toFailedCall = (call: CallRow, error: PublicError, validation: unknown = null): CallRow => ({
   ...call,

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { canonicalJson } from '@assay/proofs'
 import type { Pool } from 'pg'
-import type { Actor } from '../platform/actor.js'
+import { type Actor, getCredentialId } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
 import { keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
@@ -55,7 +55,7 @@ export class IdempotencyService {
     if (key === undefined) return perform(undefined)
     if (!/^[\x21-\x7e]{1,255}$/.test(key))
       throw badUserInput([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters' }])
-    const id = { tenantId: actor.tenantId, actorId: actor.id, key }
+    const id = { tenantId: actor.tenantId, actorId: getCredentialId(actor), key }
     const hash = createHash('sha256')
       .update(`${operation}\n${canonicalJson(request)}`)
       .digest('hex')

@@ -123,9 +123,10 @@ export class Ledger {
   change<T>(tenantId: string, work: Work<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const run = async () => {
-        const result = await this.#change(tenantId, work)
+        const { result, entries } = await this.#change(tenantId, work)
         this.#events?.emit('journaled', tenantId)
         resolve(result)
+        for (const entry of entries) this.#committed(entry)
       }
       this.#moves.push(tenantId, { run, reject })
     })
@@ -139,7 +140,7 @@ export class Ledger {
     }
   }
 
-  async #change<T>(tenantId: string, work: Work<T>): Promise<T> {
+  async #change<T>(tenantId: string, work: Work<T>): Promise<{ result: T; entries: Entry[] }> {
     for (let attempt = 1; ; attempt++) {
       let isCommitting = false
       try {
@@ -149,13 +150,13 @@ export class Ledger {
             const { result, entry } = await work(tx)
             const entries = [entry].flat()
             isCommitting = entries.length === 0
-            if (isCommitting) return result
+            if (isCommitting) return { result, entries }
             const { text, values } = moveStatement(tenantId, entries)
             const [moved] = await tx.$queryRawUnsafe<{ refusals: Rejection[] }[]>(text, ...values)
             const [refusal] = moved!.refusals
             if (refusal) throw toRejectionError(refusal, entries[refusal.n]!)
             isCommitting = true
-            return result
+            return { result, entries }
           },
           { maxWait: 5_000, timeout: 10_000 },
         )
@@ -186,9 +187,13 @@ export class Ledger {
         continue
       }
       waiting.resolve()
-      this.#note(waiting.entry)
-      this.#events?.emit('committed', waiting.entry)
+      this.#committed(waiting.entry)
     }
+  }
+
+  #committed(entry: Entry): void {
+    this.#note(entry)
+    this.#events?.emit('committed', entry)
   }
 
   #note(entry: Entry): void {

@@ -3,7 +3,7 @@ import { getSqlErrorKind } from '../platform/db/sql-errors.js'
 import { databaseUnavailable, outcomeUnknown, overloaded } from '../platform/errors/errors.js'
 import { faultPoint } from '../platform/fault-points.js'
 import { idTime, newId } from '../platform/ids.js'
-import type { Entry } from './entry.js'
+import { type Entry, getAudits } from './entry.js'
 import {
   CommitScheduler,
   commitGroup,
@@ -15,7 +15,7 @@ import {
   type Waiting,
 } from './group-commit.js'
 import type { Rejection } from './rejections.js'
-import { getAudits, toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow, toUsageDeltas } from './rows.js'
+import { toAuditRow, toCallRow, toDatabaseJson, toEventRows, toFileRow, toRemovedRow, toUsageDeltas } from './rows.js'
 
 /** A change that writes in its own transaction, under the lock of its tenant. */
 export interface Change {

@@ -3,6 +3,7 @@ import {
   type AssayError,
   conflict,
   forbidden,
+  invalidUploadLink,
   notFound,
   onHold,
   quarantined,
@@ -26,6 +27,7 @@ export type Rejection = { n: number } & (
         | 'rules'
         | 'on_hold'
         | 'quarantined'
+        | 'link'
     }
   | { why: 'disabled'; status: string }
   | { why: 'context_quota' | 'tenant_quota'; quota: number; held: number }
@@ -59,6 +61,8 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
       return new StaleWriteError('rules')
     case 'no_file':
       return notFound('file', deletion!.file.fileId)
+    case 'link':
+      return invalidUploadLink()
     case 'on_hold':
       return onHold(deletion!.file.fileId)
     case 'quarantined':
@@ -75,7 +79,7 @@ export function toRejectionError(refusal: Rejection, { upload, deletion }: Entry
       return conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status: refusal.status })
     }
     case 'context_quota':
-      return overContextQuota(upload!.file.contextKey, refusal, upload!.file.sizeBytes)
+      return overContextQuota(upload!.actor, upload!.file.contextKey, refusal, upload!.file.sizeBytes)
     case 'tenant_quota':
       return overTenantQuota(upload!.actor, refusal, upload!.file.sizeBytes)
   }
@@ -87,10 +91,17 @@ interface Room {
   held: number
 }
 
-export const overContextQuota = (contextKey: string, room: Room, sizeBytes: number): AssayError =>
-  overQuota(`Context '${contextKey}'`, room, sizeBytes)
+export const overContextQuota = ({ uploadLink }: Actor, contextKey: string, room: Room, sizeBytes: number): AssayError =>
+  uploadLink ? overQuotaOfLink(sizeBytes) : overQuota(`Context '${contextKey}'`, room, sizeBytes)
 
-export function overTenantQuota({ contexts }: Actor, room: Room, sizeBytes: number): AssayError {
+/** The error for the client of an upload link, which must not learn how much the tenant stores. */
+export const overQuotaOfLink = (sizeBytes: number): AssayError =>
+  quotaExceeded(`There is no room for the ${sizeBytes} bytes of this file. Tell the person who sent the link.`, {
+    size_bytes: sizeBytes,
+  })
+
+export function overTenantQuota({ contexts, uploadLink }: Actor, room: Room, sizeBytes: number): AssayError {
+  if (uploadLink) return overQuotaOfLink(sizeBytes)
   if (contexts === null) return overQuota('The tenant', room, sizeBytes)
   // An API key that is restricted to contexts must not learn the storage of the whole tenant.
   return quotaExceeded(`The remaining quota of the tenant is smaller than the file, which has ${sizeBytes} bytes.`, {

@@ -3,7 +3,7 @@ import { canonicalJson } from '@assay/proofs'
 import { startOfHour } from '../platform/clock.js'
 import { idTime, newId } from '../platform/ids.js'
 import { type UsageColumn, usageColumns } from './counters.js'
-import { type AuditRow, type CallRow, type Entry, type RejectedUpload, toAudit, toFileAudit } from './entry.js'
+import { type AuditRow, type CallRow, type Entry, getAudits, type RejectedUpload, toLinkField } from './entry.js'
 import { type EventType, getEventType } from './event-types.js'
 
 /** Converts a call to its row. The time of the row is the time of its id. */
@@ -101,6 +101,7 @@ export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   uploaded_by: actor.id,
   uploaded_by_name: actor.kind === 'api_key' ? actor.name : null,
   uploader_kind: actor.kind,
+  ...(actor.uploadLink && { link_id: actor.uploadLink.linkId }),
   created_at: file.createdAt.toISOString(),
   validated_at: file.createdAt.toISOString(),
   report: file.validation,
@@ -113,29 +114,6 @@ export const toRemovedRow = ({ actor, file }: NonNullable<Entry['deletion']>) =>
   deleted_by: actor.id,
   deleted_by_type: actor.kind,
 })
-
-/** Audit entries of an upload, a deletion or a change. */
-export const getAudits = ({ upload, deletion, audit = [] }: Entry): AuditRow[] => [
-  ...audit,
-  ...(upload ? [toCreationAudit(upload)] : []),
-  ...(deletion ? [toDeletionAudit(deletion)] : []),
-]
-
-const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRow =>
-  toAudit(
-    actor,
-    'created',
-    { type: 'file', id: file.fileId, name: file.originalFilename },
-    {
-      context_key: file.contextKey,
-      size_bytes: file.sizeBytes,
-      content_type: file.contentType,
-      checksum: `sha256:${file.checksum}`,
-    },
-  )
-
-const toDeletionAudit = ({ actor, file, details }: NonNullable<Entry['deletion']>): AuditRow =>
-  toFileAudit(actor, 'deleted', file, { size_bytes: file.sizeBytes, ...details })
 
 /**
  * Converts an audit log entry to its row. The time of the row is the time of its id. Around midnight, it may be a day later than its call.
@@ -193,6 +171,7 @@ function toAcceptedEvent({ actor, file }: NonNullable<Entry['upload']>): EventRo
     context_key: file.contextKey,
     rules_version: file.rulesVersion,
     uploaded_by: actor.id,
+    ...toLinkField(actor),
   })
   return toEventRow('file.accepted', {
     subject: file.fileId,
@@ -213,6 +192,7 @@ function toRejectedEvent({ actor, ...upload }: RejectedUpload, callId: string | 
     reason: upload.reason,
     message: boundValue(upload.message),
     uploaded_by: actor.id,
+    ...toLinkField(actor),
   })
   return toEventRow('file.rejected', {
     subject: callId,

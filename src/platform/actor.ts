@@ -27,7 +27,23 @@ export interface Actor extends Origin {
   secondFactorDue?: boolean
   /** Issuer of a user's token: 'assay', or that of the external identity provider. */
   issuer?: string
+  /** The upload link that a client without a credential of its own uses. The actor is then the creator of the link. */
+  uploadLink?: UploadLinkRules
 }
+
+/** Rules of an upload link. Null: the context decides. */
+export interface UploadLinkRules {
+  linkId: string
+  contextKey: string
+  allowedExtensions: readonly string[] | null
+  maxSizeMb: number | null
+  /** Hexadecimal. */
+  sha256: string | null
+  metadata: Record<string, unknown>
+}
+
+/** Owner of rate limits, upload slots, idempotency keys and unfinished uploads. A link shares none of them with its creator. */
+export const getCredentialId = ({ id, uploadLink }: Pick<Actor, 'id' | 'uploadLink'>): string => uploadLink?.linkId ?? id
 
 export const isScope = (value: unknown): value is Scope => scopes.includes(value as Scope)
 

@@ -20,6 +20,7 @@ export type IdPrefix =
   | 'whk'
   | 'dlv'
   | 'shr'
+  | 'ulk'
 
 // The library requests one random byte at a time. With a pool, hundreds of ids need only one system call.
 const pool = Buffer.alloc(4096)

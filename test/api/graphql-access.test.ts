@@ -8,7 +8,7 @@ type Scope = (typeof scopes)[number]
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', user: '', webhook: '', share: '', context: 'secrets' }
+const ids = { key: '', file: '', user: '', webhook: '', share: '', link: '', context: 'secrets' }
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
   mine = await world.tenant({ name: 'Mine' })
@@ -17,6 +17,7 @@ beforeAll(async () => {
   ids.key = (await theirs.key(['upload'], { name: 'Hidden key' })).id
   ids.file = (await theirs.admin.upload('secrets', 'hidden.txt', 'text')).body.data.file_id
   ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
+  ids.link = (await theirs.admin.post('/upload-links', { context: ids.context })).body.data.link_id
   ids.share = (await theirs.admin.post('/log/share', {})).body.data.share_id
   const user = await theirs.user(['metadata'], 'hidden@example.com')
   ids.user = (await user.graphql('{ me { id } }')).body.data.me.id
@@ -73,6 +74,8 @@ const queries: Record<string, Row> = {
   filesByContext: { needs: 'metadata', theirs: 'absent', asks: '{ contextKey contextName }' },
   // Same scope as the query of the type, in this case a file.
   node: { needs: 'metadata', theirs: 'unknown', asks: '(id: $file) { id }' },
+  uploadLinks: { needs: 'upload', theirs: 'empty', asks: `(context: $context) ${page}` },
+  uploadLink: { needs: 'upload', theirs: 'unknown', asks: '(linkId: $link) { status }' },
   webhooks: { needs: 'admin', theirs: 'absent', asks: '{ data { webhookId url } }' },
   webhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { url }' },
   webhookDeliveries: { needs: 'admin', theirs: 'unknown', asks: `(webhookId: $webhook) ${page}` },
@@ -101,6 +104,8 @@ const mutations: Record<string, Row> = {
   confirmSecondFactor: { needs: 'any', theirs: 'absent', asks: '(code: "") { recoveryCodes }' },
   removeSecondFactor: { needs: 'any', theirs: 'absent', asks: '(code: "")' },
   requireSecondFactor: { needs: 'admin', theirs: 'absent', asks: '(required: false) { name }' },
+  createUploadLink: { needs: 'upload', theirs: 'unknown', asks: '(input: { context: $context }) { linkId }' },
+  revokeUploadLink: { needs: 'upload', theirs: 'unknown', asks: '(linkId: $link) { status }' },
   createWebhook: { needs: 'admin', theirs: 'absent', asks: '(input: { url: "" }) { secret }' },
   updateWebhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook, input: { status: disabled }) { url }' },
   deleteWebhook: { needs: 'admin', theirs: 'unknown', asks: '(webhookId: $webhook) { webhookId }' },
@@ -153,7 +158,7 @@ test('the access tables have one row per root field', async () => {
 })
 
 function ask(caller: Caller, kind: string, field: string, { asks, upload }: Row, given = ids): Promise<Answer> {
-  const filled = asks.replace(/\$(key|file|user|webhook|share|context)/g, (_, name: keyof typeof ids) =>
+  const filled = asks.replace(/\$(key|file|user|webhook|share|link|context)/g, (_, name: keyof typeof ids) =>
     JSON.stringify(given[name]),
   )
   if (!upload) return caller.graphql(`${kind} { ${field}${filled} }`)
@@ -196,6 +201,7 @@ describe('tenant isolation by root field', () => {
     file: 'file_00000000000000000000000000',
     user: 'usr_00000000000000000000000000',
     webhook: 'whk_00000000000000000000000000',
+    link: 'ulk_00000000000000000000000000',
     share: 'shr_00000000000000000000000000',
     context: 'unknown',
   }

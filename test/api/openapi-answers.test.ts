@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { DocumentedApi, type DocumentedOperation } from '../support/documented.js'
 import { eicar } from '../support/eicar.js'
 import { hold, quarantinedFile } from '../support/quarantined.js'
+import { LinkClient } from '../support/upload-link.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
 
 type Json = Record<string, unknown>
@@ -13,6 +14,7 @@ let fileId: string
 let webhookId: string
 let callId: string
 let shareId: string
+let linkId: string
 
 beforeAll(async () => {
   world = await World.open({ MAX_UPLOAD_MB: '1', WEBHOOK_ALLOW_PRIVATE: 'true' })
@@ -22,6 +24,7 @@ beforeAll(async () => {
   fileId = (await tenant.admin.upload('notes', 'a.txt', 'hello')).body.data.file_id
   webhookId = (await tenant.admin.post('/webhooks', { url: nowhere })).body.data.webhook_id
   callId = (await tenant.admin.get('/stats/logs?operation=upload')).body.data.data[0].call_id
+  linkId = (await tenant.admin.post('/upload-links', { context: 'notes' })).body.data.link_id
   shareId = (await tenant.admin.post('/log/share', {})).body.data.share_id
 })
 afterAll(() => world.close())
@@ -31,7 +34,8 @@ const nowhere = 'http://127.0.0.1:9/'
 
 const exported = ['exportCallLogs', 'exportAuditLogs']
 const ofLog = ['getLogCheckpoint', 'getLogKey', 'getLogTile']
-const streams = [...exported, ...ofLog]
+const throughLinks = ['getLinkRules', 'uploadFormThroughLink', 'uploadThroughLink']
+const streams = [...exported, ...ofLog, ...throughLinks]
 const ofTable = () => api.operations.filter(({ operationId }) => !streams.includes(operationId))
 
 /** A call of the operation with valid values, unless `more` overrides them. */
@@ -47,6 +51,7 @@ function call(
     webhook_id: webhookId,
     call_id: callId,
     share_id: shareId,
+    link_id: linkId,
     entity_type: 'context',
     entity_id: 'ctx_unknown',
     ...more.values,
@@ -67,6 +72,7 @@ const bodies: Record<string, object> = {
   holdFile: { reason: 'A claim.' },
   previewContext: { max_file_size_mb: 1 },
   replayWebhook: { from_sequence: 1 },
+  createUploadLink: { context: 'notes' },
   releaseFromQuarantine: { reason: 'Known to us.' },
 }
 
@@ -132,13 +138,18 @@ test('every successful response matches its description, and a response with a s
     expect([operationId, answer.status < 300, answer.body.status]).toEqual([operationId, true, 'SUCCESS'])
     expect(api.findMismatches(operationId, answer)).toEqual([])
   }
-  const secrets = answers.filter(([, { body }]) => ['api_key', 'secret', 'token'].some((name) => name in body.data))
+  // The URL of a new upload link contains its token.
+  const secrets = answers.filter(
+    ([operationId, { body }]) =>
+      operationId === 'createUploadLink' || ['api_key', 'secret', 'token'].some((name) => name in body.data),
+  )
   expect(Object.fromEntries(secrets.map(([operationId, { body }]) => [operationId, body.message]))).toEqual({
     createApiKey: expect.stringMatching(/ cannot be shown again\.$/),
     rotateApiKey: expect.stringMatching(/ cannot be shown again\.$/),
     createWebhook: expect.stringMatching(/ cannot be shown again\.$/),
     rotateWebhookSecret: expect.stringMatching(/ cannot be shown again\.$/),
     shareLog: expect.stringMatching(/ cannot be shown again\.$/),
+    createUploadLink: expect.stringMatching(/ cannot be shown again\.$/),
   })
   await quarantinedFile(world, tenant, 'notes')
   // Lists must not be empty.
@@ -169,7 +180,15 @@ test('returns documented errors for a missing credential or scope and for unknow
       [401, problem],
     ]
     if (scope) answers.push([403, await call(scope === 'upload' ? deleter : weak, operation)])
-    const unknown = { api_key_id: 'x', context_key: 'x', file_id: 'x', call_id: 'x', share_id: 'x', webhook_id: 'x' }
+    const unknown = {
+      api_key_id: 'x',
+      context_key: 'x',
+      file_id: 'x',
+      call_id: 'x',
+      share_id: 'x',
+      link_id: 'x',
+      webhook_id: 'x',
+    }
     if (operation.responses['404'] && operation.path.includes('{'))
       answers.push([404, await call(tenant.admin, operation, { values: unknown })])
     for (const [status, answer] of answers) {
@@ -353,6 +372,7 @@ test('errors for conflicts, an unavailable scanner and a rate limit match their 
     ['restoreFile', await intoDisabled()],
     ['createWebhook', await oneTooMany()],
     ['shareLog', await oneShareTooMany()],
+    ['createUploadLink', await admin.post('/upload-links', { context: 'closing' })],
     ['purgeFromQuarantine', await admin.delete(`/quarantine/${infected}`)],
   ]
   for (const [operationId, answer] of conflicts) {
@@ -408,6 +428,41 @@ test('the transparency log matches its description: texts, tiles and errors', as
       ...(operation.path === asked.path ? [] : [[404, await call(tenant.admin, operation, tile('1'))] as [number, Answer]]),
     ]
     for (const [status, answer] of answers) expect([answer.status, api.findMismatches(operationId, answer)]).toEqual([status, []])
+  }
+})
+
+test('every response of an upload link matches its description', async () => {
+  const unknown = await tenant.admin.post('/upload-links', { context: 'nowhere' })
+  expect([unknown.status, api.findMismatches('createUploadLink', unknown)]).toEqual([404, []])
+  const link = await LinkClient.create(tenant.admin, 'notes', { max_files: 4, origins: ['https://example.com'] })
+  const invalid = new LinkClient(`${world.url}/upload/ulk_unknown`, {})
+  const [other, key] = [{ origin: 'https://other.example' }, (name: string) => ({ 'idempotency-key': name })]
+  const tooLarge = 'x'.repeat(1_048_577)
+  const untyped = { body: 'x', headers: { 'content-type': 'text/plain' } }
+  const answers: [string, number, Answer][] = [
+    ['getLinkRules', 200, await link.rules()],
+    ['getLinkRules', 403, await link.rules(other)],
+    ['getLinkRules', 404, await invalid.rules()],
+    ['uploadFormThroughLink', 201, await link.post('a.txt', 'form', {}, key('form'))],
+    ['uploadFormThroughLink', 400, await link.post('a.txt', 'form', { colour: 'red' })],
+    ['uploadFormThroughLink', 403, await link.post('a.txt', 'form', {}, other)],
+    ['uploadFormThroughLink', 404, await invalid.post('a.txt', 'form')],
+    ['uploadFormThroughLink', 409, await link.post('a.txt', 'another', {}, key('form'))],
+    ['uploadFormThroughLink', 413, await link.post('a.txt', tooLarge)],
+    ['uploadFormThroughLink', 415, await link.request('POST', '', untyped)],
+    ['uploadFormThroughLink', 422, await link.post('a.exe', 'form')],
+    ['uploadThroughLink', 201, await link.put('a.txt', 'body', key('body'))],
+    ['uploadThroughLink', 400, await link.put('a/..', 'body')],
+    ['uploadThroughLink', 403, await link.put('a.txt', 'body', other)],
+    ['uploadThroughLink', 404, await invalid.put('a.txt', 'body')],
+    ['uploadThroughLink', 409, await link.put('a.txt', 'another', key('body'))],
+    ['uploadThroughLink', 413, await link.put('a.txt', tooLarge)],
+    ['uploadThroughLink', 415, await link.put('a.txt', 'body', { 'content-encoding': 'gzip' })],
+    ['uploadThroughLink', 422, await link.put('a.exe', 'body')],
+  ]
+  for (const [operationId, status, answer] of answers) {
+    expect([operationId, answer.status]).toEqual([operationId, status])
+    expect(api.findMismatches(operationId, answer)).toEqual([])
   }
 })
 

@@ -93,12 +93,13 @@ test('every operation has examples that match its schema', () => {
   }
 })
 
-test('the operations are those of the route table, the exports and the transparency log', () => {
+test('the operations are those of the route table, the exports, the transparency log and the upload links', () => {
   const described = api.operations.map(({ method, path }) => `${method} ${path}`)
   const served = routes.map(({ method, path }) => `${method} /api/v1${path}`)
   const exports = ['GET /api/v1/stats/logs/export', 'GET /api/v1/audit-logs/export']
   const log = ['checkpoint', 'key', 'tile/{tile}'].map((path) => `GET /api/v1/log/${path}`)
-  expect(described.sort()).toEqual([...served, ...exports, ...log].sort())
+  const links = ['GET /upload/{token}', 'POST /upload/{token}', 'PUT /upload/{token}/{filename}']
+  expect(described.sort()).toEqual([...served, ...exports, ...log, ...links].sort())
 })
 
 test('documents the scopes of contract §2 and the operations that accept an Idempotency-Key', () => {
@@ -117,7 +118,13 @@ test('documents the scopes of contract §2 and the operations that accept an Ide
     exportAuditLogs: 'admin',
   })
   const idempotent = api.operations.filter(({ parameters }) => parameters.some(({ name }) => name === 'Idempotency-Key'))
-  expect(idempotent.map(({ path }) => path).sort()).toEqual(['/api/v1/api-keys', '/api/v1/contexts', '/api/v1/files/upload'])
+  expect(idempotent.map(({ path }) => path).sort()).toEqual([
+    '/api/v1/api-keys',
+    '/api/v1/contexts',
+    '/api/v1/files/upload',
+    '/upload/{token}',
+    '/upload/{token}/{filename}',
+  ])
 })
 
 const contextBody = (contextKey: string) => ({

@@ -108,6 +108,7 @@ function checkEntry(receipt: Receipt): Finding {
     ['rules_version', receipt.rules_version, data.rules_version],
     ['reason', receipt.reason, data.reason],
     ['uploaded_by', receipt.uploaded_by, data.uploaded_by],
+    ['upload_link_id', receipt.upload_link_id, data.upload_link_id],
   ]
   const differences = comparisons.filter(([, expected, actual]) => (expected ?? null) !== (actual ?? null)).map(([name]) => name)
   if (differences.length > 0) return unproven(`The log entry differs from the receipt in: ${differences.join(', ')}.`)

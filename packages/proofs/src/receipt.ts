@@ -18,6 +18,8 @@ export interface Receipt {
   checks: { check: string; outcome: string }[]
   engine: Record<string, unknown> | null
   uploaded_by: string | null
+  /** Present if the file was uploaded through an upload link. */
+  upload_link_id?: string
   uploaded_at: string
   log: ReceiptProof
 }

@@ -32,6 +32,7 @@ const nodeTypes = {
   aud: { type: 'AuditLog', query: 'auditLogs' },
   usr: { type: 'User', query: 'users' },
   whk: { type: 'Webhook', query: 'webhook' },
+  ulk: { type: 'UploadLink', query: 'uploadLink' },
   ten: { type: 'Tenant', query: 'tenant' },
 } as const
 

@@ -39,8 +39,8 @@ export const toPagePlace = (prefix: IdPrefix, { page, pageSize, after }: PageArg
   afterId: typeof after === 'string' ? idAt(prefix, after) : undefined,
 })
 
-/** Arguments for Prisma: the rows of a page, plus one extra row if the page starts after an item. */
-const toSkipAndTake = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
+/** Returns how many rows to skip and to take: the rows of a page, plus one extra row if the page starts after an item. */
+export const toSkipAndTake = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
 /** Arguments of a connection: the `first` items after `after`, or the `last` items before `before`. */

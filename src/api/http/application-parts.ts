@@ -29,6 +29,8 @@ export interface ApplicationParts {
   dashboard: ((app: Express) => void) | undefined
   /** Handler for resumable uploads, and handler for their OPTIONS requests. */
   resumable: { describe: RequestHandler; handle: RequestHandler; exposedHeaders: string[] }
+  /** Endpoints of upload links, with their own CORS rules. */
+  uploadLinks: RequestHandler
   documentation: (app: Express) => void
   jwks(): Promise<unknown>
   health: Health

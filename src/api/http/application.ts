@@ -10,7 +10,15 @@ import { inSpan } from '../../platform/telemetry/tracing.js'
 import { sendError } from '../rest/envelope.js'
 import { addAgeHeader } from './age-header.js'
 import type { ApplicationParts } from './application-parts.js'
-import { createAddressReader, createCall, type GetAddress, getPath, getTarget, type IdentifiedRequest } from './caller.js'
+import {
+  createAddressReader,
+  createCall,
+  type GetAddress,
+  getPath,
+  getTarget,
+  type IdentifiedRequest,
+  toLoggedPath,
+} from './caller.js'
 import { createGraphqlHandler, sendGraphqlError } from './graphql-handler.js'
 import { mountGraphqlPage } from './graphql-page.js'
 import { isHalfClosed } from './http-messages.js'
@@ -76,7 +84,7 @@ function createRequestLog({ logger, metrics, tracing }: ApplicationParts, getAdd
         logger.info({
           req: request.callId,
           method: request.method,
-          path: path.slice(0, 200),
+          path: toLoggedPath(path),
           status: response.statusCode,
           ms: Math.round(ms * 10) / 10,
           ip: request.address,
@@ -104,7 +112,7 @@ function startSpan(tracing: Tracing, { method, headers }: IncomingMessage, path:
   const traceparent = typeof headers.traceparent === 'string' ? headers.traceparent : undefined
   return tracing.request(`${method} ${getInterface(path)}`, {
     traceparent,
-    attributes: { 'http.request.method': method!, 'url.path': path.slice(0, 200) },
+    attributes: { 'http.request.method': method!, 'url.path': toLoggedPath(path) },
   })
 }
 
@@ -121,6 +129,7 @@ function createExpress(parts: ApplicationParts): Express {
   app.enable('strict routing')
   app.use(rejectBadFraming)
   app.use(parts.resumable.describe)
+  app.use(parts.uploadLinks)
   if (parts.readsFromReplica) app.use(addAgeHeader)
   if (parts.corsOrigins.length > 0) app.use(allowOrigins(parts))
   addReads(app, parts)

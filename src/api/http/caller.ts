@@ -31,7 +31,7 @@ export function createCall(parts: Callers, request: IncomingMessage): Promise<Ca
 }
 
 /** Aborts if the client disconnects before its request is complete. */
-function watchDisconnect(request: IncomingMessage): AbortSignal {
+export function watchDisconnect(request: IncomingMessage): AbortSignal {
   const abort = new AbortController()
   const closed = () => {
     if (!request.complete) abort.abort()
@@ -108,6 +108,9 @@ export function getPath(target: string): string {
   const mark = target.indexOf('?')
   return mark < 0 ? target : target.slice(0, mark)
 }
+
+/** The path for logs, which must not contain the secret token of an upload link. */
+export const toLoggedPath = (path: string): string => path.replace(/^\/upload\/[^/]+/, '/upload/:token').slice(0, 200)
 
 /** Converts an absolute target (RFC 9112, section 3.2.2) into a path and ignores its host. */
 export const originForm = (target: string | undefined): string => target?.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, '') || '/'

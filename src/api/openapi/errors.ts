@@ -34,6 +34,7 @@ const ofOperation: Record<string, ErrorCode[]> = {
   DeleteContext: ['conflict'],
   CreateWebhook: ['conflict'],
   ShareLog: ['conflict'],
+  CreateUploadLink: ['conflict', 'not_found'],
   CreateDownloadUrl: ['storage_unavailable', 'quarantined'],
   GetFileMetadata: ['quarantined'],
   DeleteFile: ['quarantined', 'on_hold'],

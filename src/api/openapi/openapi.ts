@@ -5,6 +5,7 @@ import { loadOperations } from '../rest/operations.js'
 import { routes } from '../rest/routes.js'
 import { ErrorResponses } from './errors.js'
 import { describeExports } from './exports.js'
+import { describeLinkUploads } from './link-uploads.js'
 import { describeLog } from './log.js'
 import { DescribedOperation, type Shared } from './operation.js'
 import { type Json, NamedSchemas } from './schemas.js'
@@ -25,6 +26,7 @@ export function openApiDocument(schema: GraphQLSchema): Json {
   const streams = { ...describeExports(describedBy), ...describeLog(describedBy('ListLogShares')) }
   for (const [path, operation] of Object.entries(streams))
     paths[apiPrefix + path] = { get: { tags: [getTag(path)], ...operation } }
+  Object.assign(paths, describeLinkUploads(named, describedBy('UploadFile')))
   return {
     openapi: '3.1.0',
     info: {
@@ -66,6 +68,8 @@ const tags: Record<string, string> = {
   'audit-logs': 'Changes in the tenant, with their performers.',
   events: 'Changes and verdicts in commit order, as a list or a stream.',
   webhooks: 'Deliver events by HTTP, signed as Standard Webhooks specifies.',
+  'upload-links': 'Create, list and revoke links through which browsers and devices upload files without an API key.',
+  upload: 'Upload files through an upload link. The token in the path is the only credential.',
   calls: 'Receipts of single upload calls.',
   log: 'The journal as a transparency log, which proves that no entry was changed.',
   tenant: 'The tenant that the credential belongs to.',

@@ -35,25 +35,36 @@ export function createRestHandler(parts: RestParts): RestHandler {
     if (!operations.has(route.operation))
       throw new Error(`No GraphQL document '${route.operation}' exists for the route ${route.method} ${route.path}.`)
 
-  return async (request, response, call, target) => {
-    try {
+  return (request, response, call, target) =>
+    respond(parts, { request, response, call }, async () => {
       const { route, parameters } = findRoute(tree, request, target.path.slice('/api/v1'.length))
       const operation = operations.get(route.operation)!
       const data = await answer(parts, { request, response, call, route, operation }, parameters, target.query)
-      if (response.destroyed) return
-      setHeaders(response, call)
       const next = nextPage(route, target, data)
-      if (next !== undefined) response.setHeader('Link', next)
-      await sendSuccess(response, route, data)
-    } catch (error) {
-      const reported = toPublicError(error)
-      if (reported.code === 'internal_server_error') parts.onError(error, call)
-      if (response.headersSent || response.destroyed) return
-      setHeaders(response, call)
-      sendError(request, response, reported, call.id)
-    } finally {
-      call.cost.release()
-    }
+      if (next !== undefined && !response.destroyed) response.setHeader('Link', next)
+      return { route, data }
+    })
+}
+
+/** Sends the result of a route, or its error. */
+export async function respond(
+  { onError }: Pick<RestParts, 'onError'>,
+  { request, response, call }: Pick<RestRequest, 'request' | 'response' | 'call'>,
+  getResult: () => Promise<{ route: Route; data: unknown }>,
+): Promise<void> {
+  try {
+    const { route, data } = await getResult()
+    if (response.destroyed) return
+    setHeaders(response, call)
+    await sendSuccess(response, route, data)
+  } catch (error) {
+    const reported = toPublicError(error)
+    if (reported.code === 'internal_server_error') onError(error, call)
+    if (response.headersSent || response.destroyed) return
+    setHeaders(response, call)
+    sendError(request, response, reported, call.id)
+  } finally {
+    call.cost.release()
   }
 }
 
@@ -104,7 +115,11 @@ async function answer(
   return runWith(queryValues)
 }
 
-async function run({ call, operation, response, route }: RestRequest, raw: ReadonlyMap<string, RawValue>): Promise<unknown> {
+/** Runs the stored document of a route with the values of a request. */
+export async function run(
+  { call, operation, response, route }: RestRequest,
+  raw: ReadonlyMap<string, RawValue>,
+): Promise<unknown> {
   const { variables, errors } = coerceVariables(operation, raw, {
     rejectsNull: route.method === 'PATCH',
     nullable: route.nullable,

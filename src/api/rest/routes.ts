@@ -188,6 +188,19 @@ export const routes: readonly Route[] = [
     summary: 'List audit log entries of an entity',
   },
 
+  {
+    method: 'POST',
+    path: '/upload-links',
+    operation: 'CreateUploadLink',
+    status: 201,
+    message: 'Upload link created. Store the URL now: it cannot be shown again.',
+    body: 'json',
+    summary: 'Create an upload link',
+  },
+  { method: 'GET', path: '/upload-links', operation: 'ListUploadLinks', listedBy: 'link_id', summary: 'List upload links' },
+  { method: 'GET', path: '/upload-links/{link_id}', operation: 'GetUploadLink', summary: 'Get an upload link' },
+  { method: 'DELETE', path: '/upload-links/{link_id}', operation: 'RevokeUploadLink', summary: 'Revoke an upload link' },
+
   { method: 'GET', path: '/events', operation: 'ListEvents', streams: true, summary: 'List events' },
 
   { method: 'GET', path: '/tenant', operation: 'GetTenant', summary: 'Get the tenant' },

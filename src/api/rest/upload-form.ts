@@ -12,6 +12,11 @@ import { type RawValue, type RestRequest, unknownNames } from './variables.js'
 
 const limits = { fields: 16, files: 16, fieldSize: 64 * 1024 }
 
+export interface FixedContext {
+  context: string
+  maxBytes: number
+}
+
 interface UploadFormOptions {
   spool: Spool
   /** Maximum size in bytes of an upload to any context. */
@@ -19,6 +24,8 @@ interface UploadFormOptions {
   idleMs: number
   /** Names of fields that may be sent in addition to the file. */
   fields: readonly string[]
+  /** The context, if the form must not choose it, and the maximum size in bytes of a file. */
+  fixed?: FixedContext | undefined
   /** Rules of a context, which limit the stream from then on. Undefined if the context does not exist. */
   getRules: (contextKey: string) => Promise<Rules | undefined>
 }
@@ -37,7 +44,8 @@ export class UploadForm {
 
   private constructor(options: UploadFormOptions) {
     this.#options = options
-    this.#limit = options.ceiling
+    this.#limit = Math.min(options.ceiling, options.fixed?.maxBytes ?? options.ceiling)
+    if (options.fixed) this.values.set('context', { value: options.fixed.context, from: 'text' })
   }
 
   /** Throws 415 if the body is not multipart, and 400 if it is malformed. */
@@ -178,6 +186,7 @@ export async function readUpload<T>(
   { request, response, call, operation }: RestRequest,
   actor: Actor,
   work: (raw: Map<string, RawValue>) => Promise<T>,
+  fixed?: FixedContext,
 ): Promise<T> {
   const { uploads } = call.admission
   sendContinue(request, response)
@@ -185,7 +194,8 @@ export async function readUpload<T>(
     spool,
     ceiling: uploads.ceiling,
     idleMs: uploads.idleMs,
-    fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file'),
+    fields: operation.variables.map(({ name }) => name).filter((name) => name !== 'file' && !(fixed && name === 'context')),
+    fixed,
     getRules: (contextKey) => contexts.findOnce(actor, contextKey),
   })
   try {

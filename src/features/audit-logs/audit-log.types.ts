@@ -33,6 +33,7 @@ export const EntityTypeName = createEnum('EntityType', 'Kind of entity that an a
   user: 'The entity is a dashboard user.',
   session: 'The entity is a session of a dashboard user.',
   webhook: 'The entity is a webhook.',
+  upload_link: 'The entity is an upload link.',
 })
 export type EntityTypeName = keyof typeof EntityTypeName
 

@@ -63,6 +63,8 @@ export class FileContext {
   trashDays!: number
   rescan!: boolean
   rulesVersion!: number
+  /** Set for an upload through a link that accepts only the file with this checksum. */
+  requiredSha256?: string | null
 }
 
 @ObjectType({ simpleResolvers: true, description: 'A context that was deleted.' })

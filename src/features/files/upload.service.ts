@@ -1,14 +1,14 @@
 import type { Attempt } from '../../access/admission.js'
 import { getExtension, type Inspector } from '../../inspection/engine/inspect.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import type { IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
+import type { Entry, IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { overContextQuota, overTenantQuota, StaleWriteError } from '../../ledger/rejections.js'
 import type { ReservedPaths } from '../../ledger/reserved-paths.js'
 import type { Actor } from '../../platform/actor.js'
 import { toBlockReason } from '../../platform/errors/block-reasons.js'
-import { AssayError, conflict, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
+import { AssayError, conflict, invalidUploadLink, notFound, rejected, storageUnavailable } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
 import { idTime, newId } from '../../platform/ids.js'
 import type { Content, IncomingFile, Spooled } from '../../platform/spool/content.js'
@@ -19,6 +19,7 @@ import { megabyte } from '../../platform/units.js'
 import { blobFolder, type FileContextService } from '../contexts/context.service.js'
 import type { FileContext } from '../contexts/context.types.js'
 import { type File, fromStoredResponse, toFile } from './file.types.js'
+import { addLinkMetadata, narrowRules } from './link-rules.js'
 
 // Maximum number of attempts. The rules of a context may change during an upload, and the reservation of a path may expire if the store is
 // slow.
@@ -53,6 +54,8 @@ interface Parts {
   paths: ReservedPaths
   ledger: Ledger
   idempotency: IdempotencyService
+  /** Commits the rejection of a file that arrived through an upload link, and counts it. */
+  uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }
   /** Quota and used storage of the tenant, in bytes. */
   tenantRoom(actor: Actor): Promise<{ quota: number; held: number }>
 }
@@ -75,7 +78,7 @@ export class UploadService {
     try {
       faultPoint('upload.spooled')
       const key = input.idempotencyKey ?? attempt.call.idempotencyKey
-      const metadata = input.metadata ?? {}
+      const metadata = addLinkMetadata(attempt.actor, input.metadata ?? {})
       const checksum = spooled.content?.sha256 ?? null
       const request = { context: input.context, filename, metadata, checksum, sizeBytes: spooled.sizeBytes }
       return await this.#parts.idempotency.once(
@@ -120,7 +123,8 @@ export class UploadService {
       throw await this.#reject(attempt, { policy, filename }, report)
     }
     const room = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
-    if (room.held + sizeBytes > room.quota && sizeBytes > 0) throw overContextQuota(policy.contextKey, room, sizeBytes)
+    if (room.held + sizeBytes > room.quota && sizeBytes > 0)
+      throw overContextQuota(attempt.actor, policy.contextKey, room, sizeBytes)
     const tenantRoom = await this.#parts.tenantRoom(attempt.actor)
     if (tenantRoom.held + sizeBytes > tenantRoom.quota && sizeBytes > 0)
       throw overTenantQuota(attempt.actor, tenantRoom, sizeBytes)
@@ -139,8 +143,11 @@ export class UploadService {
     const { actor } = attempt
     const { contexts } = this.#parts
     const context = await (isRetry ? contexts.find(actor, contextKey) : contexts.findOnce(actor, contextKey))
+    const { uploadLink } = actor
+    if (uploadLink && context?.status !== 'active') throw invalidUploadLink()
     if (!context) throw notFound('context', contextKey)
     attempt.involve({ context })
+    if (uploadLink) return narrowRules(context, uploadLink)
     if (context.status !== 'active')
       throw conflict(`Context '${context.contextKey}' is disabled.`, { context_key: context.contextKey, status: context.status })
     return context
@@ -245,9 +252,10 @@ export class UploadService {
   async #removeRejected(folder: string, path: string, error: unknown): Promise<never> {
     const { paths, storage } = this.#parts
     const isStale = error instanceof StaleWriteError && error.reason !== 'answer'
-    const isOverQuota = error instanceof AssayError && error.code === 'quota_exceeded'
+    // `not_found`: the upload link was revoked or used up in the meantime.
+    const isRefused = error instanceof AssayError && ['quota_exceeded', 'not_found'].includes(error.code)
     if (isStale && error.reason === 'sweep') paths.forget(folder)
-    if (isStale || isOverQuota) await storage.remove(path).catch(() => {})
+    if (isStale || isRefused) await storage.remove(path).catch(() => {})
     throw error
   }
 
@@ -276,7 +284,8 @@ export class UploadService {
       validation: report,
     }
     const blocked = counted && { tenantId: actor.tenantId, contextId, apiKeyId, reason: counted }
-    await this.#parts.ledger.commit({ ...attempt.fail(error, report), blocked, rejection })
+    const entry = { ...attempt.fail(error, report), blocked, rejection }
+    await (actor.uploadLink ? this.#parts.uploadLinks.reject(actor, entry) : this.#parts.ledger.commit(entry))
     return error
   }
 }

@@ -14,7 +14,7 @@ import type { WebhookDeliveryService } from '../webhooks/webhook-delivery.servic
 import type { LogStartTimes } from './log-start-times.js'
 import type { OrphanedUploads } from './orphaned-uploads.js'
 import { Reconciler } from './reconciler.js'
-import { dropExpired, dropOldHours } from './retention.js'
+import { dropExpired, dropOldHours, dropOldLinks } from './retention.js'
 import type { StorageHealth } from './storage-health.service.js'
 import { isSweepPaused, Sweeper } from './sweeper.js'
 
@@ -92,6 +92,7 @@ export class Maintenance {
     this.#every(minute, 'tenant deletions', () => tenants.deletion.finishAll())
     this.#every(60 * minute, 'retention', () => dropExpired(database.pool, horizons))
     this.#every(24 * 60 * minute, 'old hours', () => dropOldHours(database.pool))
+    this.#every(60 * minute, 'upload links', () => dropOldLinks(database.pool))
     this.#every(10 * minute, 'idempotency keys', () => idempotency.sweep(() => !this.#closed))
     this.#every(10 * minute, 'resumable uploads', () => resumableUploads.sweep(() => !this.#closed))
     this.#every(10 * minute, 'deliveries of webhooks', () => this.#parts.webhookDeliveries.sweep(() => !this.#closed))

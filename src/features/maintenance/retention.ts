@@ -36,6 +36,16 @@ export async function dropOldHours(pool: Pool): Promise<number> {
   return usage + (await deleteOfAll(pool, oldAuditHours, days))
 }
 
+/** Days for which an upload link is stored after its expiry. */
+const storedLinkDays = 90
+
+/** Deletes upload links that expired long ago. Returns their number. */
+export const dropOldLinks = (pool: Pool): Promise<number> => deleteOfAll(pool, oldLinks, storedLinkDays)
+
+const oldLinks = `
+DELETE FROM upload_links WHERE tenant_id = $1 AND link_id IN (SELECT link_id FROM upload_links
+  WHERE tenant_id = $1 AND expires_at < now() - make_interval(days => $2) LIMIT ${rowsAtOnce})`
+
 const expiredRows = (table: string, id: string) => `
 DELETE FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 AND ${id} IN (SELECT ${id} FROM ${table} WHERE tenant_id = $1 AND ${id} < $2 ORDER BY ${id} LIMIT ${rowsAtOnce})`
 

@@ -1,6 +1,6 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { credentialLookups } from '../../access/credential-lookups.js'
-import { hashSecret, logTokenForm } from '../../access/secrets.js'
+import { hashSecret, logTokenForm, newRowToken } from '../../access/secrets.js'
 import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
 import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
@@ -13,7 +13,6 @@ import type { LogShare, NewLogShare } from './proof.types.js'
 
 const day = 86_400_000
 const maxShares = 100
-const secretBytes = 32
 const suspectPauseMs = 1_000
 
 /** The tenant whose log a token can read. */
@@ -53,15 +52,15 @@ export class LogShareService {
     const shareId = newId('shr')
     const createdAt = idTime(shareId)
     const expiresAt = new Date(createdAt.getTime() + days * day)
-    const secret = randomBytes(secretBytes).toString('base64url')
+    const { token, hash } = newRowToken('log', tenantId, shareId)
     return this.#ledger.change(tenantId, async (tx) => {
       await tx.logShare.deleteMany({ where: { tenantId, expiresAt: { lt: new Date(now()) } } })
       if ((await tx.logShare.count({ where: { tenantId } })) >= maxShares)
         throw conflict(`The log already has ${maxShares} access tokens, the maximum. Revoke one first.`)
-      const tokenHash = new Uint8Array(hashSecret(secret))
+      const tokenHash = new Uint8Array(hash)
       await tx.logShare.create({ data: { tenantId, shareId, tokenHash, createdBy: actor.id, createdAt, expiresAt } })
       return {
-        result: { shareId, token: `log_${bare(tenantId)}_${bare(shareId)}_${secret}`, expiresAt },
+        result: { shareId, token, expiresAt },
         entry: { audit: [toShareAudit(actor, 'created', shareId, { change: 'log_shared', days })] },
       }
     })
@@ -110,8 +109,6 @@ export class LogShareService {
     })
   }
 }
-
-const bare = (id: string): string => id.slice(id.indexOf('_') + 1)
 
 const toShareAudit = (actor: Actor, action: AuditRow['action'], shareId: string, details: Record<string, unknown>) =>
   toAudit(actor, action, { type: 'log_share', id: shareId, name: shareId }, details)

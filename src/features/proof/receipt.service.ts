@@ -111,6 +111,7 @@ function toClaims({ subject, type, entry, checks }: Verdict) {
   const { data } = JSON.parse(entry) as { data: Record<string, unknown> }
   const text = (name: string): string | null => (typeof data[name] === 'string' ? data[name] : null)
   const whole = (name: string): number | null => (typeof data[name] === 'number' ? data[name] : null)
+  const linkId = text('upload_link_id')
   return {
     sub: subject,
     filename: text('original_filename'),
@@ -123,6 +124,7 @@ function toClaims({ subject, type, entry, checks }: Verdict) {
     checks: checks?.checks ?? [],
     engine: checks?.engine ? toEngine(checks.engine) : null,
     uploaded_by: text('uploaded_by'),
+    ...(linkId !== null && { upload_link_id: linkId }),
     uploaded_at: idTime(subject).toISOString(),
   }
 }

@@ -218,6 +218,8 @@ const batchColumns: Record<Table, string | null> = {
   file_totals: null,
   pending_moves: null,
   rescans: null,
+  upload_links: 'link_id',
+  upload_link_files: 'file_id',
   log_shares: null,
   upload_guards: null,
   webhook_positions: null,

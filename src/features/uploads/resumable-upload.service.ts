@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Actor } from '../../platform/actor.js'
+import { type Actor, getCredentialId } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
 import type { Database } from '../../platform/db/client.js'
 import { eachTenant } from '../../platform/db/each-tenant.js'
@@ -87,7 +87,8 @@ export class ResumableUploadService {
         FROM held WHERE own < $13 / 2 AND uploads < $13 AND "ownBytes" + $10 <= $14::bigint / 2 AND bytes + $10 <= $14::bigint RETURNING *)
       SELECT held.*, ${columns} FROM held LEFT JOIN made ON true`,
       [
-        ...[actor.tenantId, upload.uploadId, actor.id, upload.contextKey, upload.filename, JSON.stringify(upload.metadata)],
+        ...[actor.tenantId, upload.uploadId, getCredentialId(actor), upload.contextKey],
+        ...[upload.filename, JSON.stringify(upload.metadata)],
         ...[upload.uploadMetadata, upload.idempotencyKey, upload.sizeBytes, upload.maxBytes, token],
         ...[lifeMs / 1000, maxUnfinished.uploads, this.#maxBytes],
       ],
@@ -103,7 +104,7 @@ export class ResumableUploadService {
       ? await this.#db.query<ResumableUpload>(`SELECT ${columns} FROM resumable_uploads WHERE ${owned}`, [
           actor.tenantId,
           uploadId,
-          actor.id,
+          getCredentialId(actor),
         ])
       : { rows: [] }
     if (!rows[0]) throw notFound('upload', uploadId)
@@ -113,7 +114,7 @@ export class ResumableUploadService {
   /** Leases the upload. If another request has the lease, marks it as wanted and returns false. Throws 404 as `find` does. */
   async lock(actor: Actor, uploadId: string, token: string): Promise<boolean> {
     if (!isId('upl', uploadId)) throw notFound('upload', uploadId)
-    const place = [actor.tenantId, uploadId, actor.id]
+    const place = [actor.tenantId, uploadId, getCredentialId(actor)]
     const { rowCount } = await this.#db.query(
       `UPDATE resumable_uploads SET lease_token = $4, leased_until = ${leaseEnd(leaseSeconds)}, lock_wanted = false, incoming_bytes = 0
        WHERE ${owned} AND ${isLeaseFree}`,

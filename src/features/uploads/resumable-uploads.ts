@@ -6,7 +6,8 @@ import { uploadEndpoint } from '../../access/endpoint.js'
 import { toPublicError } from '../../access/public-error.js'
 import { sendContinue } from '../../api/bodies/request-body.js'
 import { sendError, sendJson } from '../../api/rest/envelope.js'
-import { badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
+import type { Actor } from '../../platform/actor.js'
+import { AssayError, badUserInput, httpStatus, methodNotAllowed, type PublicError } from '../../platform/errors/errors.js'
 import { newId } from '../../platform/ids.js'
 import { beyondLength } from './receive-parts.js'
 import type { Outcome, ResumableUpload } from './resumable-upload.service.js'
@@ -28,23 +29,33 @@ import { assertNotPostponed, Decided, type StoreParts, UploadStore, unknownUploa
 const path = '/api/v1/uploads'
 const methods = { collection: ['OPTIONS', 'POST'], upload: ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH'] }
 
-interface Parts extends StoreParts {
+export interface ProtocolParts extends StoreParts {
   /** Path of PUBLIC_URL, which precedes the paths of this service. */
   prefix: string
-  /** Authenticates the request. */
-  createCall(request: Request): Promise<Call>
   /** Called with errors that the client did not cause. */
   onError(error: unknown): void
 }
 
-/** A request of the tus protocol. */
-interface UploadRequest {
+interface Parts extends ProtocolParts {
+  /** Authenticates the request. */
+  createCall(request: Request): Promise<Call>
+}
+
+/** A request of the tus protocol, with the path that it was sent to. */
+interface ProtocolRequest {
   request: Request
   response: Response
-  call: Call
-  method: string
+  /** Path of the collection, to which new uploads are posted. */
+  collection: string
   /** Empty for a creation. */
   uploadId: string
+  /** Context of all uploads of the collection. Undefined if the client chooses it. */
+  contextKey?: string
+}
+
+interface UploadRequest extends ProtocolRequest {
+  call: Call
+  method: string
 }
 
 /** Handler for resumable uploads: https://tus.io, version 1.0.0. */
@@ -52,35 +63,64 @@ export function createResumableUploads(parts: Parts): RequestHandler {
   const router = Router({ caseSensitive: true, strict: true })
   router.all([path, `${path}/:uploadId`], async (request, response) => {
     const uploadId = String(request.params.uploadId ?? '')
-    response.setHeader('Tus-Resumable', tusVersion)
-    const method = getMethod(request)
-    const allowed = uploadId ? methods.upload : methods.collection
-    if (!allowed.includes(method)) throw methodNotAllowed(method, allowed)
-    if (method === 'OPTIONS') return void response.status(204).end()
-    const turn: UploadRequest = { request, response, call: await parts.createCall(request), method, uploadId }
-    try {
-      await answer(parts, turn)
-    } catch (error) {
-      sendFailure(parts, turn, error)
-    }
+    await handleProtocol(parts, { request, response, collection: path, uploadId }, () => parts.createCall(request))
   })
   return router
 }
+
+/** Handles a request of the protocol. `createCall` authenticates it. */
+async function handleProtocol(
+  parts: ProtocolParts,
+  protocolRequest: ProtocolRequest,
+  createCall: () => Promise<Call>,
+): Promise<void> {
+  const { request, response, uploadId } = protocolRequest
+  response.setHeader('Tus-Resumable', tusVersion)
+  const method = getMethod(request)
+  const allowed = uploadId ? methods.upload : methods.collection
+  if (!allowed.includes(method)) throw methodNotAllowed(method, allowed)
+  if (method === 'OPTIONS') return void response.status(204).end()
+  const turn: UploadRequest = { ...protocolRequest, call: await createCall(), method }
+  try {
+    await answer(parts, turn)
+  } catch (error) {
+    sendFailure(parts, turn, error)
+  }
+}
+
+/** Resumable uploads through upload links, which have paths of their own. */
+export const createLinkProtocol = (parts: ProtocolParts, maxUploadBytes: number) => ({
+  headers: getProtocolHeaders(maxUploadBytes),
+  exposedHeaders,
+  handle: (request: ProtocolRequest, createCall: () => Promise<Call>) => handleProtocol(parts, request, createCall),
+  /** True if the actor's upload was accepted or rejected. False if it is unknown. */
+  hasOutcome: async (actor: Actor, uploadId: string): Promise<boolean> => {
+    try {
+      return (await parts.rows.find(actor, uploadId)).outcome !== null
+    } catch (error) {
+      if (error instanceof AssayError && error.code === 'not_found') return false
+      throw error
+    }
+  },
+})
 
 /** Install this before the CORS handler, which answers every OPTIONS request. */
 export function describeProtocol(maxUploadBytes: number): RequestHandler {
   return (request, response, next) => {
     if (request.method === 'OPTIONS' && (request.path === path || request.path.startsWith(`${path}/`)))
-      response.set({
-        'Tus-Resumable': tusVersion,
-        'Tus-Version': tusVersion,
-        'Tus-Extension': extensions.join(','),
-        'Tus-Checksum-Algorithm': checksumAlgorithms.join(','),
-        'Tus-Max-Size': String(maxUploadBytes),
-      })
+      response.set(getProtocolHeaders(maxUploadBytes))
     next()
   }
 }
+
+/** Headers that describe the protocol in a response to OPTIONS. */
+const getProtocolHeaders = (maxUploadBytes: number): Record<string, string> => ({
+  'Tus-Resumable': tusVersion,
+  'Tus-Version': tusVersion,
+  'Tus-Extension': extensions.join(','),
+  'Tus-Checksum-Algorithm': checksumAlgorithms.join(','),
+  'Tus-Max-Size': String(maxUploadBytes),
+})
 
 /** Response headers that scripts of other origins can read. */
 export const exposedHeaders = [
@@ -90,13 +130,13 @@ export const exposedHeaders = [
 
 const unloggedUpload = { access: 'upload', isUnlogged: true } as const
 
-async function answer(parts: Parts, turn: UploadRequest): Promise<void> {
+async function answer(parts: ProtocolParts, turn: UploadRequest): Promise<void> {
   const { call, method, request } = turn
   // A rejected creation is logged as a rejected upload. All later requests are logged when the upload ends.
   if (method === 'POST')
     return call.withUpload(uploadEndpoint, {}, () => {
       assertVersion(request.headers)
-      return runProtocol(parts, turn, parseCreation(request))
+      return runProtocol(parts, turn, parseCreation(request, turn.contextKey))
     })
   if (method === 'PATCH')
     return call.withUpload(unloggedUpload, {}, () => {
@@ -123,8 +163,8 @@ async function answer(parts: Parts, turn: UploadRequest): Promise<void> {
 
 /** Lets the tus library handle the request. */
 async function runProtocol(
-  parts: Parts,
-  { request, response, call, method, uploadId }: UploadRequest,
+  parts: ProtocolParts,
+  { request, response, call, method, uploadId, collection }: UploadRequest,
   creation?: Creation,
 ): Promise<void> {
   const isNew = creation !== undefined
@@ -133,10 +173,10 @@ async function runProtocol(
   const store = new UploadStore(parts, { call, request, lock, creation })
   let fault: unknown
   const server = new Server({
-    path,
+    path: collection,
     datastore: store,
     locker: lock,
-    generateUrl: () => `${parts.prefix}${path}/${id}`,
+    generateUrl: () => `${parts.prefix}${collection}/${id}`,
     namingFunction: () => id,
     getFileIdFromRequest: () => id,
     onResponseError: (_request, error) => {
@@ -171,7 +211,7 @@ function pickHeaders({ headers }: IncomingMessage): Headers {
 
 /** Converts errors of the tus library to errors of this service. */
 async function toServiceError(
-  { rows }: Parts,
+  { rows }: ProtocolParts,
   request: IncomingMessage,
   call: Call,
   id: string,
@@ -190,7 +230,7 @@ async function toServiceError(
   return wrongOffset(offsetBytes)
 }
 
-function sendFailure({ onError }: Parts, turn: UploadRequest, error: unknown): void {
+function sendFailure({ onError }: ProtocolParts, turn: UploadRequest, error: unknown): void {
   const { request, response, call, method } = turn
   if (response.headersSent || response.destroyed) return
   response.set(call.responseHeaders)

@@ -47,8 +47,8 @@ export function assertVersion(headers: IncomingHttpHeaders): void {
   if (headers['tus-resumable'] !== tusVersion) throw new ProtocolError(412, 'Tus-Resumable', `must be ${tusVersion}`)
 }
 
-/** Throws 400 with all invalid fields. */
-export function parseCreation(request: IncomingMessage): Creation {
+/** Throws 400 with all invalid fields. `contextKey`: the context, if the client does not choose it. */
+export function parseCreation(request: IncomingMessage, contextKey?: string): Creation {
   const { headers } = request
   const faults: FieldError[] = []
   const fault = (field: string, message: string) => void faults.push({ field, message })
@@ -64,7 +64,7 @@ export function parseCreation(request: IncomingMessage): Creation {
   const key = headers['idempotency-key']
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(String(key)))
     fault('Idempotency-Key', 'must be 1 to 255 visible ASCII characters')
-  const described = parseDescription(String(headers['upload-metadata'] ?? ''), faults)
+  const described = parseDescription(String(headers['upload-metadata'] ?? ''), contextKey, faults)
   if (faults.length > 0) throw badUserInput(faults)
   return { ...described, sizeBytes: parseWholeNumber(length) ?? null, idempotencyKey: key === undefined ? null : String(key) }
 }
@@ -109,7 +109,7 @@ function findBodyErrors(request: IncomingMessage): FieldError[] {
 type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadMetadata'>
 
 // tus allows arbitrary other keys, and clients send many.
-function parseDescription(uploadMetadata: string, faults: FieldError[]): Description {
+function parseDescription(uploadMetadata: string, contextKey: string | undefined, faults: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
   let given: Record<string, string | null> = {}
   try {
@@ -126,7 +126,9 @@ function parseDescription(uploadMetadata: string, faults: FieldError[]): Descrip
   } catch {
     faults.push({ field: 'filename', message: 'must be a file name, in Upload-Metadata' })
   }
-  described.context = given.context ?? ''
+  described.context = contextKey ?? given.context ?? ''
+  if (contextKey !== undefined && typeof given.context === 'string' && given.context !== contextKey)
+    faults.push({ field: 'context', message: 'must be omitted: the upload link decides it' })
   if (typeof given.metadata === 'string') described.metadata = readMetadata(given.metadata, faults)
   faults.push(...findFieldErrors(Object.assign(new UploadFileArgs(), described)))
   return described

@@ -1,3 +1,4 @@
+import { overQuotaOfLink } from '../../ledger/rejections.js'
 import type { Actor } from '../../platform/actor.js'
 import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
@@ -35,6 +36,7 @@ export const hasRoom = ({ tenant, context }: UploadRoom, added: number): boolean
 export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { room, added }: NoRoom): AssayError {
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
   const ofContext = room.context !== null && added > remainingIn(room.context)
+  if (actor.uploadLink) return overQuotaOfLink(added)
   // A key that is restricted to certain contexts must not learn the storage of the whole tenant.
   if (!ofContext && actor.contexts)
     return quotaExceeded(`The remaining quota of the tenant is smaller than the ${added} received bytes. ${fix}`, {

@@ -31,6 +31,8 @@ export const distributedTables = [
   'blob_garbage',
   'idempotency_keys',
   'log_shares',
+  'upload_links',
+  'upload_link_files',
   'resumable_uploads',
   'upload_parts',
   'upload_guards',

@@ -66,6 +66,10 @@ export const notFound = (noun: string, id: string) =>
     details: { [noun.toLowerCase().replace(' ', '_')]: printable(id) },
   })
 
+/** The only response to an upload link that is unknown, expired, used up or revoked, so that it reveals nothing. */
+export const invalidUploadLink = () =>
+  new AssayError('not_found', 'This upload link does not exist or is no longer valid. Ask the person who sent it for a new link.')
+
 export const conflict = (message: string, details: Record<string, unknown> = {}) =>
   new AssayError('conflict', message, { details })
 

@@ -1,0 +1,125 @@
+import { routes } from '../rest/routes.js'
+import { toExample } from './examples.js'
+import { type DescribedOperation, successHeaders } from './operation.js'
+import type { Json, NamedSchemas } from './schemas.js'
+
+const token: Json = {
+  name: 'token',
+  in: 'path',
+  description: 'Secret token of the upload link, from the `url` of the response that created it.',
+  required: true,
+  schema: { type: 'string', pattern: '^ulk_[0-9a-z]{26}_[0-9a-z]{26}_[A-Za-z0-9_-]{43}$' },
+}
+
+const filename: Json = {
+  name: 'filename',
+  in: 'path',
+  description: 'Name of the file, percent-encoded.',
+  required: true,
+  schema: { type: 'string', minLength: 1 },
+}
+
+const idempotencyKey: Json = { $ref: '#/components/parameters/Idempotency-Key' }
+const shared = { tags: ['upload'], security: [], 'x-required-scope': null }
+const invalid =
+  'A token that is unknown, expired, used up or revoked returns 404 `not_found`. Browsers may send the request from any origin, or from the `origins` of the link.'
+
+const whole = (description: string): Json => ({ type: 'integer', format: 'int32', description })
+
+const rules: Json = {
+  allowed_extensions: { type: 'array', items: { type: 'string' }, description: 'Extensions that the link allows.' },
+  max_size_mb: whole('Maximum file size in MB.'),
+  max_files: whole('Number of files that the link accepts.'),
+  remaining: whole('Number of files that the link still accepts.'),
+  expires_at: { type: 'string', format: 'date-time', description: 'Time at which the link expires.' },
+  display_name: { type: 'string', description: 'Display name of the context.' },
+}
+
+const object = (properties: Json): Json => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+})
+
+/** The endpoints of upload links. They run the document of `POST /files/upload`, or none. */
+export function describeLinkUploads(named: NamedSchemas, upload: DescribedOperation): Record<string, Json> {
+  const byKey = upload.describe(routes.find(({ operation }) => operation === upload.name)!) as { responses: Record<string, Json> }
+  const { 401: _credential, ...responses } = byKey.responses
+  return {
+    '/upload/{token}': { get: describeRules(named, upload), post: describeForm(responses) },
+    '/upload/{token}/{filename}': { put: describeBody(responses) },
+  }
+}
+
+const describeRules = (named: NamedSchemas, upload: DescribedOperation): Json => {
+  const { 401: _credential, ...errors } = upload.errorResponses({
+    operation: 'GetLinkRules',
+    idempotent: false,
+    judged: false,
+    named: true,
+  })
+  const schema = object({
+    status: { const: 'SUCCESS' },
+    data: named.refer('UploadLinkRules', () => object(rules)),
+    timestamp: { type: 'string', format: 'date-time' },
+  })
+  return {
+    ...shared,
+    operationId: 'getLinkRules',
+    summary: 'Get the rules of an upload link',
+    description: `Returns the rules that a client can check before it uploads.\n\n${invalid}`,
+    parameters: [token],
+    responses: {
+      200: {
+        description: 'The rules of the link.',
+        headers: successHeaders,
+        content: { 'application/json': { schema, example: toExample(named, schema) } },
+      },
+      ...errors,
+    },
+  }
+}
+
+const describeForm = (responses: Json): Json => ({
+  ...shared,
+  operationId: 'uploadFormThroughLink',
+  summary: 'Upload a form through a link',
+  description: `Checks and stores the file of a form, as \`POST /api/v1/files/upload\` does.\n\n${invalid}`,
+  parameters: [token, idempotencyKey],
+  requestBody: {
+    required: true,
+    content: {
+      'multipart/form-data': {
+        schema: {
+          type: 'object',
+          properties: {
+            file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'The file to upload.' },
+            metadata: {
+              type: 'object',
+              additionalProperties: true,
+              description: 'Custom key/value pairs. They do not overwrite those of the link.',
+            },
+          },
+          required: ['file'],
+          additionalProperties: false,
+        },
+        encoding: { metadata: { contentType: 'application/json' } },
+      },
+    },
+  },
+  responses,
+})
+
+const describeBody = (responses: Json): Json => ({
+  ...shared,
+  operationId: 'uploadThroughLink',
+  summary: 'Upload a file through a link',
+  description: `Checks and stores the request body as one file. For large files, \`/upload/{token}/tus\` implements tus 1.0.0.\n\n${invalid}`,
+  parameters: [token, filename, idempotencyKey],
+  requestBody: {
+    required: true,
+    content: { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' } } },
+  },
+  responses,
+})

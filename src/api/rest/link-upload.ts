@@ -1,0 +1,85 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
+import type { Call } from '../../access/call.js'
+import type { AssayError } from '../../platform/errors/errors.js'
+import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { rejectEncoding, sendContinue, watchBody } from '../bodies/request-body.js'
+import { loadOperations } from './operations.js'
+import { type RestParts, respond, run } from './router.js'
+import { routes } from './routes.js'
+import { type FixedContext, readUpload } from './upload-form.js'
+import type { RawValue, RestRequest } from './variables.js'
+
+/** Context of an upload through a link, and the name of the file if the body is the file itself and no form. */
+export interface LinkUploadTarget extends FixedContext {
+  filename?: string
+}
+
+/** Handles an upload through a link. */
+export type LinkUploadHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  call: Call,
+  target: LinkUploadTarget,
+) => Promise<void>
+
+/** Uploads through a link run the document of `POST /files/upload`, so that checks, logs and responses are the same. */
+export function createLinkUpload(parts: RestParts): LinkUploadHandler {
+  const route = routes.find(({ operation }) => operation === 'UploadFile')!
+  const operation = loadOperations(parts.schema).get(route.operation)!
+  return (request, response, call, target) => {
+    const restRequest: RestRequest = { request, response, call, route, operation }
+    const { filename } = target
+    call.requestName = operation.requestName
+    const upload = (raw: Map<string, RawValue>) => run(restRequest, raw)
+    return respond(parts, restRequest, async () => {
+      const data = await call.withUpload(operation.endpoint, request.headers, (actor) =>
+        filename === undefined
+          ? readUpload(parts, restRequest, actor, upload, target)
+          : upload(readBody(parts.spool, restRequest, { ...target, filename })),
+      )
+      return { route, data }
+    })
+  }
+}
+
+/** The values of an upload whose body is the file. The body is received when the upload asks for it. */
+function readBody(
+  spool: Spool,
+  { request, response, call }: RestRequest,
+  { context, filename }: LinkUploadTarget & { filename: string },
+): Map<string, RawValue> {
+  rejectEncoding(request)
+  const { idleMs } = call.admission.uploads
+  const file = new IncomingFile(filename, (limit) => {
+    sendContinue(request, response)
+    return receiveBody(request, { spool, limit, idleMs })
+  })
+  return new Map([
+    ['file', { value: file, from: 'text' }],
+    ['context', { value: context, from: 'text' }],
+  ])
+}
+
+async function receiveBody(
+  request: IncomingMessage,
+  { spool, limit, idleMs }: { spool: Spool; limit: () => number; idleMs: number },
+): Promise<Spooled> {
+  // A body over the limit destroys its stream. The connection must stay open for the response.
+  const source = new PassThrough({ highWaterMark: 256 * 1024 })
+  let failure: AssayError | undefined
+  const unwatch = watchBody(request, { idleMs }, (error) => {
+    failure = error
+    source.destroy(error)
+  })
+  try {
+    return await spool.take(request.pipe(source), limit, { expected: Number(request.headers['content-length'] ?? 0) })
+  } catch (error) {
+    throw failure ?? error
+  } finally {
+    unwatch()
+    request.unpipe(source)
+    source.destroy()
+  }
+}

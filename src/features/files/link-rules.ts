@@ -1,0 +1,22 @@
+import type { Actor, UploadLinkRules } from '../../platform/actor.js'
+import { badUserInput } from '../../platform/errors/errors.js'
+import type { FileContext } from '../contexts/context.types.js'
+
+const maxMetadataBytes = 16 * 1024
+
+/** The rules of the context with the limits of the link. A link never allows more than its context, whose rules may have changed since. */
+export const narrowRules = (context: FileContext, { allowedExtensions, maxSizeMb, sha256 }: UploadLinkRules): FileContext => ({
+  ...context,
+  allowedExtensions: context.allowedExtensions.filter((extension) => allowedExtensions?.includes(extension) ?? true),
+  maxFileSizeMb: Math.min(context.maxFileSizeMb, maxSizeMb ?? Number.POSITIVE_INFINITY),
+  requiredSha256: sha256,
+})
+
+/** The metadata of the uploader and of the link. The link's values win. */
+export function addLinkMetadata({ uploadLink }: Actor, metadata: Record<string, unknown>): Record<string, unknown> {
+  if (!uploadLink) return metadata
+  const merged = { ...metadata, ...uploadLink.metadata }
+  if (Buffer.byteLength(JSON.stringify(merged)) > maxMetadataBytes)
+    throw badUserInput([{ field: 'metadata', message: 'must be at most 16 KiB together with the metadata of the upload link' }])
+  return merged
+}

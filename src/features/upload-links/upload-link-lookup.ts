@@ -1,0 +1,129 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Pool } from 'pg'
+import { credentialLookups } from '../../access/credential-lookups.js'
+import { hashSecret, uploadTokenForm } from '../../access/secrets.js'
+import type { Actor, Origin } from '../../platform/actor.js'
+import { isUsable, toCurrentLimits } from './upload-link-rows.js'
+
+const suspectPauseMs = 1_000
+
+interface PresentedToken {
+  tenantId: string
+  linkId: string
+  hash: Buffer
+}
+
+/** A link whose token was presented. */
+export interface PresentedLink {
+  tenantId: string
+  linkId: string
+  contextId: string
+  contextKey: string
+  contextName: string
+  maxFiles: number
+  acceptedFiles: number
+  /** The link's own limits. Null: those of the context. */
+  maxSizeMb: number | null
+  allowedExtensions: string[] | null
+  contextExtensions: string[]
+  contextSizeMb: number
+  sha256: string | null
+  metadata: Record<string, unknown>
+  origins: string[]
+  expiresAt: Date
+  createdBy: string
+  createdByKind: 'api_key' | 'user'
+  creatorName: string
+  creatorEmail: string | null
+}
+
+type FoundLink = PresentedLink & { tokenHash: Buffer; isUsable: boolean }
+
+/** Finds links by their tokens. Nothing is cached, so that every request sees the current state by the clock of the database. */
+export class UploadLinkLookup {
+  readonly #pool: Pool
+  readonly #lookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented))
+  readonly #suspectLookups = credentialLookups((presented: readonly PresentedToken[]) => this.#find(presented), {
+    minPauseMs: suspectPauseMs,
+  })
+
+  constructor(pool: Pool) {
+    this.#pool = pool
+  }
+
+  /**
+   * The link of a token. Undefined if the token is unknown or the link may not be used, except that it may be used up. `isSuspect` applies to
+   * addresses that have sent many failed credentials: their tokens wait for a lookup together, at most one per second.
+   */
+  async present(token: string, { isSuspect }: { isSuspect: boolean }): Promise<PresentedLink | undefined> {
+    const [, tenant, link, secret] = uploadTokenForm.exec(token) ?? []
+    if (!tenant || !link || !secret) return undefined
+    const lookups = isSuspect ? this.#suspectLookups : this.#lookups
+    const found = await lookups.add({ tenantId: `ten_${tenant}`, linkId: `ulk_${link}`, hash: hashSecret(secret) })
+    return found ?? undefined
+  }
+
+  /** True if the link has answered a request with this Idempotency-Key. A repeated request gets the same response. */
+  async hasAnswered({ tenantId, linkId }: PresentedLink, key: string): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      'SELECT 1 FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND response IS NOT NULL',
+      [tenantId, linkId, key],
+    )
+    return rowCount === 1
+  }
+
+  async #find(presented: readonly PresentedToken[]): Promise<(PresentedLink | null)[]> {
+    const { rows } = await this.#pool.query<FoundLink>({
+      name: 'upload-links-presented',
+      text: findStatement,
+      values: [presented.map(({ tenantId }) => tenantId), presented.map(({ linkId }) => linkId)],
+    })
+    const found = new Map(rows.map((row) => [`${row.tenantId} ${row.linkId}`, row]))
+    return presented.map(({ tenantId, linkId, hash }) => {
+      const row = found.get(`${tenantId} ${linkId}`)
+      return row && timingSafeEqual(row.tokenHash, hash) && row.isUsable ? row : null
+    })
+  }
+}
+
+const findStatement = `SELECT l.tenant_id AS "tenantId", l.link_id AS "linkId", l.token_hash AS "tokenHash", l.context_id AS "contextId", l.context_key AS "contextKey",
+    c.display_name AS "contextName", l.max_files AS "maxFiles", l.accepted_files AS "acceptedFiles", l.max_size_mb AS "maxSizeMb", l.allowed_extensions AS "allowedExtensions",
+    c.allowed_extensions AS "contextExtensions", c.max_file_size_mb AS "contextSizeMb", l.sha256, l.metadata, l.origins, l.expires_at AS "expiresAt",
+    l.created_by AS "createdBy", l.created_by_kind AS "createdByKind", coalesce(k.name, s.name) AS "creatorName", s.email AS "creatorEmail", ${isUsable} AS "isUsable"
+  FROM (SELECT DISTINCT tenant_id, link_id FROM unnest($1::text[], $2::text[]) AS p(tenant_id, link_id)) p
+  JOIN upload_links l ON l.tenant_id = p.tenant_id AND l.link_id = p.link_id
+  JOIN tenants t ON t.tenant_id = l.tenant_id
+  JOIN file_contexts c ON c.tenant_id = l.tenant_id AND c.context_id = l.context_id
+  LEFT JOIN api_keys k ON l.created_by_kind = 'api_key' AND k.tenant_id = l.tenant_id AND k.api_key_id = l.created_by
+  LEFT JOIN users s ON l.created_by_kind = 'user' AND s.tenant_id = l.tenant_id AND s.user_id = l.created_by`
+
+export const isUsedUp = ({ acceptedFiles, maxFiles }: PresentedLink): boolean => acceptedFiles >= maxFiles
+
+/** The creator of the link, with no more than the permission to upload to the link's context. The address is that of the uploader. */
+export const toLinkActor = (
+  { linkId, contextKey, allowedExtensions, maxSizeMb, sha256, metadata, ...link }: PresentedLink,
+  origin: Origin,
+): Actor => ({
+  tenantId: link.tenantId,
+  kind: link.createdByKind,
+  id: link.createdBy,
+  name: link.creatorName,
+  email: link.creatorEmail,
+  scopes: ['upload'],
+  contexts: [link.contextId],
+  uploadLink: { linkId, contextKey, allowedExtensions, maxSizeMb, sha256, metadata },
+  ...origin,
+})
+
+/** The rules that a client can check before it uploads, in the response of `GET /upload/{token}`. */
+export const toPublicRules = (link: PresentedLink) => {
+  const { allowedExtensions, maxSizeMb } = toCurrentLimits(link)
+  return {
+    allowed_extensions: allowedExtensions,
+    max_size_mb: maxSizeMb,
+    max_files: link.maxFiles,
+    remaining: link.maxFiles - link.acceptedFiles,
+    expires_at: link.expiresAt.toISOString(),
+    display_name: link.contextName,
+  }
+}

@@ -1,0 +1,64 @@
+import { Arg, Args, FieldResolver, ID, Mutation, Query, Resolver, Root } from 'type-graphql'
+import type { Call } from '../../access/call.js'
+import { loadRelation } from '../../api/graphql/relation-loader.js'
+import { By, CurrentCall, Requires } from '../../api/graphql/requires.js'
+import type { Actor } from '../../platform/actor.js'
+import { File } from '../files/file.types.js'
+import type { UploadLinkService } from './upload-link.service.js'
+import { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinkPage, UploadLinksArgs } from './upload-link.types.js'
+
+const LinkId = () => Arg('linkId', () => ID, { description: 'ID of the upload link: `ulk_` followed by a ULID.' })
+
+@Resolver(() => File)
+export class UploadLinkResolver {
+  readonly #links: UploadLinkService
+
+  constructor(links: UploadLinkService) {
+    this.#links = links
+  }
+
+  @Requires('upload')
+  @Query(() => UploadLinkPage, {
+    description: 'Lists upload links, newest first. A credential without scope `admin` sees only its own links.',
+  })
+  uploadLinks(@By() actor: Actor, @Args(() => UploadLinksArgs) args: UploadLinksArgs) {
+    return this.#links.list(actor, args)
+  }
+
+  @Requires('upload')
+  @Query(() => UploadLink, { description: 'Returns one upload link. An unknown ID returns the error `not_found`.' })
+  uploadLink(@By() actor: Actor, @LinkId() linkId: string) {
+    return this.#links.get(actor, linkId)
+  }
+
+  @Requires('upload')
+  @Mutation(() => NewUploadLink, {
+    description: 'Creates a link through which a client without an API key uploads files to one context.',
+  })
+  createUploadLink(
+    @By() actor: Actor,
+    @CurrentCall() call: Call,
+    @Arg('input', () => CreateUploadLinkInput, { description: 'Properties of the new upload link.' })
+    input: CreateUploadLinkInput,
+  ) {
+    return this.#links.create(actor, input, (field) => call.requestName(`input.${field}`))
+  }
+
+  @Requires('upload')
+  @Mutation(() => UploadLink, { description: 'Revokes an upload link. Uploads in progress through the link are not stored.' })
+  revokeUploadLink(@By() actor: Actor, @LinkId() linkId: string) {
+    return this.#links.revoke(actor, linkId)
+  }
+
+  @Requires('metadata')
+  @FieldResolver(() => UploadLink, {
+    name: 'uploadLink',
+    nullable: true,
+    description:
+      'Link through which the file was uploaded. Null if it was uploaded otherwise, or if the caller may not see the link.',
+  })
+  uploadLinkOfFile(@CurrentCall() call: Call, @Root() file: File) {
+    const actor = call.requireActor()
+    return loadRelation(call, 'File.uploadLink', file.fileId, (ids) => this.#links.byFiles(actor, ids))
+  }
+}

@@ -1,0 +1,168 @@
+import { newRowToken } from '../../access/secrets.js'
+import { type Page, toPage, toPagePlace, toSkipAndTake } from '../../api/graphql/page.js'
+import type { Entry } from '../../ledger/entry.js'
+import type { Ledger, Transaction } from '../../ledger/ledger.js'
+import { type Actor, systemActor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { conflict, notFound } from '../../platform/errors/errors.js'
+import { idTime, isId, newId } from '../../platform/ids.js'
+import type { FileContextService } from '../contexts/context.service.js'
+import type { CreateUploadLinkInput, NewUploadLink, UploadLink, UploadLinksArgs } from './upload-link.types.js'
+import {
+  assertWithinContext,
+  type LinkRow,
+  linkColumns,
+  normalizeExtensions,
+  statusColumn,
+  toLinkAudit,
+  toOwnerFilter,
+  toUploadLink,
+} from './upload-link-rows.js'
+
+/** Maximum number of links of a tenant that accept files at the same time. */
+const maxOpenLinks = 10_000
+/** After this number of rejected files for each file that it may accept, a link is revoked. */
+const rejectedFilesPerFile = 10
+const minRejectedFiles = 20
+
+/** Links through which clients without an API key upload files. */
+export class UploadLinkService {
+  readonly #db: Database
+  readonly #ledger: Ledger
+  readonly #contexts: FileContextService
+  readonly #publicUrl: string
+
+  constructor(parts: { db: Database; ledger: Ledger; contexts: FileContextService; publicUrl: string }) {
+    this.#db = parts.db
+    this.#ledger = parts.ledger
+    this.#contexts = parts.contexts
+    this.#publicUrl = parts.publicUrl
+  }
+
+  /** Throws 400 if the link would allow more than its context. `requestName` returns the request's name of a field. */
+  async create(actor: Actor, input: CreateUploadLinkInput, requestName: (field: string) => string): Promise<NewUploadLink> {
+    const { tenantId } = actor
+    const context = await this.#contexts.get(actor, input.context)
+    const { contextId, contextKey, status } = context
+    if (status !== 'active') throw conflict(`Context '${contextKey}' is disabled.`, { context_key: contextKey, status })
+    assertWithinContext(input, context, requestName)
+    const linkId = newId('ulk')
+    const { token, hash } = newRowToken('ulk', tenantId, linkId)
+    const values = [
+      ...[tenantId, linkId, new Uint8Array(hash), contextId, contextKey, input.maxFiles, input.maxSizeMb ?? null],
+      ...[
+        normalizeExtensions(input.allowedExtensions),
+        input.sha256?.toLowerCase() ?? null,
+        JSON.stringify(input.metadata ?? {}),
+      ],
+      ...[input.origins, actor.id, actor.kind, idTime(linkId), input.expiresInSeconds],
+    ]
+    const row = await this.#ledger.change(tenantId, async (tx) => {
+      await assertRoom(tx, tenantId)
+      await tx.$executeRawUnsafe(insertStatement, ...values)
+      const [made] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, tenantId, linkId, null, null)
+      const { maxFiles, expiresAt, origins } = made!
+      const details = { max_files: maxFiles, expires_at: expiresAt.toISOString(), origins }
+      return { result: made!, entry: { audit: [toLinkAudit(actor, 'created', made!, details)] } }
+    })
+    const uploadLink = toUploadLink(row)
+    return { ...uploadLink, url: `${this.#publicUrl}/upload/${token}`, uploadLink }
+  }
+
+  /** The links of the tenant, newest first. An actor without scope `admin` sees its own links only. */
+  async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
+    const place = toPagePlace('ulk', args)
+    const filter = [actor.tenantId, await this.#contexts.idsIn(actor, context), toOwnerFilter(actor), status ?? null]
+    const where = `l.tenant_id = $1 AND ($2::text[] IS NULL OR l.context_id = ANY ($2)) AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text IS NULL OR ${statusColumn} = $4)`
+    const { skip, take } = toSkipAndTake(place)
+    const [{ rows }, counted] = await Promise.all([
+      this.#db.pool.query<LinkRow>(
+        `SELECT ${linkColumns} ${source} WHERE ${where} AND ($5::text IS NULL OR l.link_id < $5) ORDER BY l.link_id DESC OFFSET $6 LIMIT $7`,
+        [...filter, place.afterId ?? null, skip, take],
+      ),
+      this.#db.pool.query<{ total: string }>(`SELECT count(*) AS total FROM upload_links l WHERE ${where}`, filter),
+    ])
+    return toPage(rows.map(toUploadLink), Number(counted.rows[0]!.total), place)
+  }
+
+  /** Throws 404, also for a link of another creator if the actor lacks scope `admin`. */
+  async get(actor: Actor, linkId: string): Promise<UploadLink> {
+    const { rows } = await this.#db.pool.query<LinkRow>(selectStatement, toSelection(actor, linkId))
+    if (!rows[0]) throw notFound('upload link', linkId)
+    return toUploadLink(rows[0])
+  }
+
+  /** Links by the files that were uploaded through them. Omits links that the actor may not see. */
+  async byFiles(actor: Actor, fileIds: readonly string[]): Promise<Map<string, UploadLink>> {
+    const { rows } = await this.#db.pool.query<LinkRow & { fileId: string }>(
+      `SELECT u.file_id AS "fileId", ${linkColumns} ${source} JOIN upload_link_files u ON u.tenant_id = l.tenant_id AND u.link_id = l.link_id
+       WHERE l.tenant_id = $1 AND u.tenant_id = $1 AND u.file_id = ANY ($2) AND ($3::text IS NULL OR l.created_by = $3)`,
+      [actor.tenantId, fileIds, toOwnerFilter(actor)],
+    )
+    return new Map(rows.map(({ fileId, ...row }) => [fileId, toUploadLink(row)]))
+  }
+
+  /** When it resolves, no upload through the link can be stored any more. Revoking a link again changes nothing. Throws 404. */
+  async revoke(actor: Actor, linkId: string): Promise<UploadLink> {
+    const { tenantId } = actor
+    const row = await this.#ledger.change(tenantId, async (tx) => {
+      const selection = toSelection(actor, linkId)
+      const [found] = await tx.$queryRawUnsafe<LinkRow[]>(selectStatement, ...selection)
+      if (!found) throw notFound('upload link', linkId)
+      if (found.status === 'revoked') return { result: found, entry: [] }
+      await tx.$executeRawUnsafe(revokeStatement, tenantId, linkId)
+      return {
+        result: { ...found, status: 'revoked' as const },
+        entry: { audit: [toLinkAudit(actor, 'revoked', found, { reason: 'requested' })] },
+      }
+    })
+    return toUploadLink(row)
+  }
+
+  /** Commits the rejection of a file that arrived through a link, and revokes the link after too many. */
+  reject({ tenantId, uploadLink }: Actor, entry: Entry): Promise<void> {
+    return this.#ledger.change(tenantId, async (tx) => {
+      const [link] = await tx.$queryRawUnsafe<{ isOpen: boolean; rejectedFiles: number; maxFiles: number }[]>(
+        `UPDATE upload_links SET rejected_files = rejected_files + 1 WHERE tenant_id = $1 AND link_id = $2
+         RETURNING revoked_at IS NULL AS "isOpen", rejected_files AS "rejectedFiles", max_files AS "maxFiles"`,
+        tenantId,
+        uploadLink!.linkId,
+      )
+      if (!link?.isOpen || link.rejectedFiles < Math.max(minRejectedFiles, rejectedFilesPerFile * link.maxFiles))
+        return { result: undefined, entry }
+      await tx.$executeRawUnsafe(revokeStatement, tenantId, uploadLink!.linkId)
+      const details = { reason: 'too_many_rejected_files', rejected_files: link.rejectedFiles }
+      const audit = toLinkAudit(systemActor(tenantId), 'revoked', uploadLink!, details)
+      return { result: undefined, entry: [entry, { audit: [audit] }] }
+    })
+  }
+}
+
+const source = 'FROM upload_links l LEFT JOIN file_contexts c ON c.tenant_id = l.tenant_id AND c.context_id = l.context_id'
+
+const selectStatement = `SELECT ${linkColumns} ${source} WHERE l.tenant_id = $1 AND l.link_id = $2
+  AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text[] IS NULL OR l.context_id = ANY ($4))`
+
+const toSelection = (actor: Actor, linkId: string) => [
+  actor.tenantId,
+  isId('ulk', linkId) ? linkId : '',
+  toOwnerFilter(actor),
+  actor.contexts === null ? null : [...actor.contexts],
+]
+
+const insertStatement = `INSERT INTO upload_links (tenant_id, link_id, token_hash, context_id, context_key, max_files, max_size_mb, allowed_extensions, sha256, metadata, origins,
+    created_by, created_by_kind, created_at, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6::int, $7::int, $8::text[], $9, $10::jsonb, $11::text[], $12, $13, $14::timestamptz, now() + make_interval(secs => $15::int))`
+
+const revokeStatement = 'UPDATE upload_links SET revoked_at = now() WHERE tenant_id = $1 AND link_id = $2 AND revoked_at IS NULL'
+
+async function assertRoom(tx: Transaction, tenantId: string): Promise<void> {
+  const open = await tx.$queryRawUnsafe<object[]>(
+    `SELECT 1 FROM upload_links WHERE tenant_id = $1 AND expires_at > now() AND revoked_at IS NULL AND accepted_files < max_files LIMIT ${maxOpenLinks}`,
+    tenantId,
+  )
+  if (open.length === maxOpenLinks)
+    throw conflict(
+      `The tenant has ${maxOpenLinks} upload links that accept files, the maximum. Revoke links that are not needed.`,
+    )
+}

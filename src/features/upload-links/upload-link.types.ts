@@ -1,0 +1,154 @@
+import { ArgsType, Field, ID, InputType, Int, ObjectType } from 'type-graphql'
+import { createEnum } from '../../api/graphql/enum.js'
+import { AsNodeId, Node } from '../../api/graphql/node.js'
+import { PageArgs, pageType } from '../../api/graphql/page.js'
+import { Metadata, Optional, Rule, Text, Whole } from '../../api/graphql/rules.js'
+import { JsonObjectScalar } from '../../api/graphql/scalars.js'
+
+export const UploadLinkStatus = createEnum('UploadLinkStatus', 'Status of an upload link, which decides if it accepts files.', {
+  active: 'The link accepts files.',
+  used: 'The link has accepted its maximum number of files.',
+  expired: 'The link has expired.',
+  revoked: 'The link was revoked by a user, or after too many rejected files.',
+})
+export type UploadLinkStatus = keyof typeof UploadLinkStatus
+
+@ObjectType({ simpleResolvers: true })
+abstract class UploadLinkFields {
+  @Field(() => ID, { description: 'ID of the upload link: `ulk_` followed by a ULID.' })
+  linkId!: string
+  @Field(() => String, { description: 'Key of the context that the files are uploaded to.' })
+  contextKey!: string
+  @Field(() => UploadLinkStatus, { description: 'Status of the upload link.' })
+  status!: UploadLinkStatus
+  @Field(() => Int, { description: 'Number of accepted files after which the link is used up.' })
+  maxFiles!: number
+  @Field(() => Int, { description: 'Number of files that were accepted through the link.' })
+  acceptedFiles!: number
+  @Field(() => Int, {
+    description: 'Number of files that were rejected. The link is revoked after 10 × `maxFiles`, at least 20.',
+  })
+  rejectedFiles!: number
+  @Field(() => Int, { description: 'Maximum file size in MB, never above the limit of the context.' })
+  maxSizeMb!: number
+  @Field(() => [String], { description: 'Allowed file extensions, which the context allows too.' })
+  allowedExtensions!: string[]
+  @Field(() => String, {
+    nullable: true,
+    description: 'SHA-256 of the only accepted file, in hexadecimal. Null if any content is accepted.',
+  })
+  sha256!: string | null
+  @Field(() => JsonObjectScalar, { description: 'Key/value pairs that are added to the metadata of each file.' })
+  metadata!: Record<string, unknown>
+  @Field(() => [String], { description: 'Origins from which browsers may use the link. Empty means all origins.' })
+  origins!: string[]
+  @Field(() => Date, { description: 'Time at which the link expires.' })
+  expiresAt!: Date
+  @Field(() => ID, { description: 'ID of the API key (`key_`) or user (`usr_`) that created the link.' })
+  createdBy!: string
+  @Field(() => Date, { description: 'Time at which the link was created.' })
+  createdAt!: Date
+}
+
+@ObjectType({
+  implements: Node,
+  simpleResolvers: true,
+  description: 'A link through which a client without an API key uploads files to one context. Its token is not included.',
+})
+export class UploadLink extends UploadLinkFields {
+  @AsNodeId()
+  override linkId!: string
+}
+
+@ObjectType({ simpleResolvers: true, description: 'A new upload link with its URL, which is returned only once.' })
+export class NewUploadLink extends UploadLinkFields {
+  @Field(() => String, {
+    description: 'URL that accepts uploads. It contains the secret token of the link and is returned only once.',
+  })
+  url!: string
+  @Field(() => UploadLink, { description: 'The link without its URL, for client caches.' })
+  uploadLink!: UploadLink
+}
+
+export const UploadLinkPage = pageType(UploadLink, 'UploadLink')
+
+const maxOrigins = 20
+
+/** True for a scheme, a host and an optional port, in the form that browsers send as `Origin`. */
+function isOrigin(value: unknown): boolean {
+  if (typeof value !== 'string' || value.length > 255 || !/^https?:\/\//.test(value)) return false
+  return URL.canParse(value) && new URL(value).origin === value
+}
+
+@InputType({ description: 'Properties of a new upload link. Its limits cannot exceed those of the context.' })
+export class CreateUploadLinkInput {
+  @Field(() => String, { description: 'Key of the context that the files are uploaded to.' })
+  @Text(1, 255)
+  context!: string
+  @Field(() => Int, { defaultValue: 900, description: 'Seconds until the link expires, 60 to 604,800.' })
+  @Whole(60, 604_800)
+  expiresInSeconds!: number
+  @Field(() => Int, {
+    defaultValue: 1,
+    description: 'Number of accepted files after which the link is used up, 1 to 1,000.',
+  })
+  @Whole(1, 1_000)
+  maxFiles!: number
+  @Field(() => Int, {
+    nullable: true,
+    description: 'Maximum file size in MB. It cannot exceed that of the context, which is the default.',
+  })
+  @Optional()
+  @Whole(1, 2_147_483_647)
+  maxSizeMb?: number | null
+  @Field(() => [String], {
+    nullable: true,
+    description: 'Allowed file extensions: a subset of those of the context. The default is all of them.',
+  })
+  @Optional()
+  @Rule(
+    (value) =>
+      Array.isArray(value) &&
+      value.length >= 1 &&
+      value.length <= 100 &&
+      value.every((item) => typeof item === 'string' && /^\.?[A-Za-z0-9]{1,16}$/.test(item)),
+    'must be 1 to 100 extensions of 1 to 16 letters and digits, such as "pdf"',
+    { minItems: 1, maxItems: 100, items: { type: 'string', pattern: '^\\.?[A-Za-z0-9]{1,16}$' } },
+  )
+  allowedExtensions?: string[] | null
+  @Field(() => String, {
+    nullable: true,
+    description: 'SHA-256 of the only accepted file, as 64 hexadecimal digits. It requires `maxFiles` 1.',
+  })
+  @Optional()
+  @Rule((value) => typeof value === 'string' && /^[0-9a-fA-F]{64}$/.test(value), 'must be 64 hexadecimal digits', {
+    pattern: '^[0-9a-fA-F]{64}$',
+  })
+  sha256?: string | null
+  @Field(() => JsonObjectScalar, {
+    nullable: true,
+    description: 'Key/value pairs for the metadata of each file, at most 16 KiB as JSON. The uploader cannot overwrite them.',
+  })
+  @Optional()
+  @Metadata()
+  metadata?: Record<string, unknown> | null
+  @Field(() => [String], {
+    defaultValue: [],
+    description:
+      'Origins from which browsers may use the link, such as `https://example.com`. Empty means all. This does not restrict other clients.',
+  })
+  @Rule(
+    (value) => Array.isArray(value) && value.length <= maxOrigins && value.every(isOrigin),
+    `must be at most ${maxOrigins} origins: a scheme, a host and an optional port, such as https://example.com`,
+    { maxItems: maxOrigins },
+  )
+  origins!: string[]
+}
+
+@ArgsType()
+export class UploadLinksArgs extends PageArgs {
+  @Field(() => String, { nullable: true, description: 'Returns only links to the context with this key.' })
+  context?: string | null
+  @Field(() => UploadLinkStatus, { nullable: true, description: 'Returns only links with this status.' })
+  status?: UploadLinkStatus | null
+}

@@ -1,0 +1,311 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
+import { systemActor } from '../../src/platform/actor.js'
+import { setClock, synchronizeClock } from '../../src/platform/clock.js'
+import { setMachineClock } from '../support/machine-clock.js'
+import { comparable, LinkClient } from '../support/upload-link.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let replica: World
+let tenant: TestTenant
+beforeAll(async () => {
+  world = await World.open()
+  replica = await World.open({}, world)
+  tenant = await world.tenant()
+  await tenant.context('notes')
+})
+afterAll(async () => {
+  await replica.close()
+  await world.close()
+})
+
+const link = (more: Record<string, unknown> = {}, by = tenant.admin) => LinkClient.create(by, 'notes', more)
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
+const verify = () => world.app.services.storageHealth.verify({ tenantId: tenant.tenantId, deep: true })
+const linkOf = async ({ id }: LinkClient) => (await tenant.admin.get(`/upload-links/${id}`)).body.data
+const filesOf = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items
+
+/** An upload whose body is sent in two halves. `finish` sends the second half and returns the response. */
+async function halfSent(used: LinkClient, name = 'a.txt') {
+  const request = httpRequest(`${used.url}/${name}`, {
+    method: 'PUT',
+    headers: { 'content-length': '10', expect: '100-continue' },
+  })
+  request.flushHeaders()
+  await once(request, 'continue')
+  request.write('hello')
+  return {
+    finish: async () => {
+      request.end('world')
+      const [response] = (await once(request, 'response')) as [IncomingMessage]
+      return { status: response.statusCode, body: JSON.parse(Buffer.concat(await response.toArray()).toString()) }
+    },
+  }
+}
+
+describe('50 parallel uploads through a link for one file', () => {
+  test.each([
+    ['one process', false],
+    ['two replicas', true],
+  ])('store exactly one file in %s', async (_case, both) => {
+    const used = await link()
+    const clients = [used, both ? used.at(replica.url) : used]
+    const before = await filesOf()
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => clients[n % 2]!.put(`${n}.txt`, `file ${n}`)))
+    const statuses = answers.map(({ status }) => status).sort()
+    expect(statuses).toEqual([201, ...Array.from({ length: 49 }, () => 404)])
+    expect(await filesOf()).toBe(before + 1)
+    expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 1, rejected_files: 0 })
+    expect(await verify()).toEqual(healthy)
+  })
+
+  test('store the remaining files of a link for several', async () => {
+    const used = await link({ max_files: 7 })
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => used.put(`${n}.txt`, `file ${n}`)))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(7)
+    expect(await linkOf(used)).toMatchObject({ status: 'used', accepted_files: 7 })
+  })
+})
+
+describe('an upload in progress stores nothing if in the meantime', () => {
+  const changes: [string, (used: LinkClient) => Promise<unknown>][] = [
+    ['the link is revoked', ({ id }) => tenant.admin.delete(`/upload-links/${id}`)],
+    ['another replica revokes the link', ({ id }) => replica.as(tenant.admin.credential).delete(`/upload-links/${id}`)],
+    [
+      'the link expires',
+      ({ id }) => world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [id]),
+    ],
+    ['the link is used up', (used) => used.put('other.txt', 'the first')],
+  ]
+  test.each(changes)('%s', async (_case, change) => {
+    const used = await link()
+    const upload = await halfSent(used)
+    await change(used)
+    const before = await filesOf()
+    const { status, body } = await upload.finish()
+    expect([status, body.error.code]).toEqual([404, 'not_found'])
+    expect(await filesOf()).toBe(before)
+    expect(await verify()).toEqual(healthy)
+  })
+
+  const creators: [string, (by: { id: string }) => Promise<unknown>][] = [
+    ['the key of the creator is disabled', ({ id }) => tenant.admin.post(`/api-keys/${id}/disable`)],
+    ['the key of the creator is revoked', ({ id }) => tenant.admin.post(`/api-keys/${id}/revoke`)],
+    [
+      'the key of the creator expires',
+      ({ id }) => world.database.pool.query('UPDATE api_keys SET expires_at = now() WHERE api_key_id = $1', [id]),
+    ],
+    [
+      'the key of the creator loses scope upload',
+      ({ id }) => world.database.pool.query(`UPDATE api_keys SET scopes = '{metadata}' WHERE api_key_id = $1`, [id]),
+    ],
+  ]
+  test.each(creators)('%s', async (_case, change) => {
+    const key = await tenant.key(['upload'])
+    const used = await link({}, key)
+    const upload = await halfSent(used)
+    await change(key)
+    const { status, body } = await upload.finish()
+    expect([status, body.error.code]).toEqual([404, 'not_found'])
+    expect((await used.rules()).status).toBe(404)
+    expect(await linkOf(used)).toMatchObject({ accepted_files: 0 })
+  })
+
+  test('the user who created the link is disabled', async () => {
+    const user = await tenant.user(['upload'])
+    const used = await link({}, user)
+    expect((await used.rules()).status).toBe(200)
+    const upload = await halfSent(used)
+    const { data } = (await tenant.admin.graphql('{ users { data { userId email } } }')).body
+    const { userId } = data.users.data.find(({ email }: { email: string }) => email === user.email)
+    await world.app.services.users.disable(systemActor(tenant.tenantId), userId)
+    expect((await upload.finish()).status).toBe(404)
+    expect((await used.rules()).status).toBe(404)
+  })
+
+  test('the context is disabled', async () => {
+    await tenant.context('closing')
+    const used = await LinkClient.create(tenant.admin, 'closing')
+    const upload = await halfSent(used)
+    await tenant.admin.patch('/contexts/closing', { status: 'disabled' })
+    expect((await upload.finish()).status).toBe(404)
+    await tenant.admin.patch('/contexts/closing', { status: 'active' })
+    expect((await used.put('a.txt', 'hello')).status).toBe(201)
+  })
+})
+
+describe('a resumable upload', () => {
+  test('cannot be resumed after the link has expired, and stores nothing', async () => {
+    const used = await link()
+    const path = await used.beginTus('a.txt', 10)
+    await used.patch(path, 0, 'hello')
+    await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [used.id])
+    const before = await filesOf()
+    expect((await used.patch(path, 5, 'world')).status).toBe(404)
+    expect((await used.tus('HEAD', path)).status).toBe(404)
+    expect(await filesOf()).toBe(before)
+    expect(await verify()).toEqual(healthy)
+  })
+
+  test('belongs to its link: another link and the creator of the link cannot continue it', async () => {
+    const [a, b] = [await link(), await link()]
+    const path = await a.beginTus('a.txt', 10)
+    expect((await b.patch(path, 0, 'hello')).status).toBe(404)
+    const byKey = await tenant.admin.raw(`/api/v1/uploads/${path.split('/').at(-1)}`, {
+      method: 'HEAD',
+      headers: { 'tus-resumable': '1.0.0' },
+    })
+    expect(byKey.status).toBe(404)
+  })
+
+  test('continues at another replica', async () => {
+    const used = await link()
+    const path = await used.beginTus('a.txt', 10)
+    await used.patch(path, 0, 'hello')
+    const last = await used.at(replica.url).patch(path, 5, 'world')
+    expect([last.status, last.headers.get('assay-file-id')]).toEqual([204, expect.stringMatching(/^file_/)])
+  })
+})
+
+describe('the clock of the database alone decides about the expiry', () => {
+  test.each([
+    ['an hour ahead', 3_600_000],
+    ['an hour behind', -3_600_000],
+  ])('if the clocks of the machine and of the process are %s', async (_case, shift) => {
+    const [open, closed] = [await link(), await link()]
+    await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [closed.id])
+    setMachineClock(shift)
+    setClock(Date.now())
+    try {
+      expect((await closed.put('a.txt', 'hello')).status).toBe(404)
+      expect((await open.put('a.txt', 'hello')).status).toBe(201)
+    } finally {
+      setMachineClock(0)
+      await synchronizeClock(world.database.pool)
+    }
+  })
+})
+
+describe('all invalid tokens', () => {
+  test('get one identical 404 at every endpoint', async () => {
+    const [unknown, expired, used, revoked] = [
+      await link(),
+      await link(),
+      await link(),
+      await link({ origins: ['https://example.com'] }),
+    ]
+    const forged = new LinkClient(unknown.url.replace(/.{10}$/, 'AAAAAAAAAA'), unknown.link)
+    await world.database.pool.query('UPDATE upload_links SET expires_at = now() WHERE link_id = $1', [expired.id])
+    await used.put('a.txt', 'hello')
+    await tenant.admin.delete(`/upload-links/${revoked.id}`)
+    const malformed = new LinkClient(`${world.url}/upload/nothing`, unknown.link)
+    const key = new LinkClient(`${world.url}/upload/${tenant.admin.credential}`, unknown.link)
+    const clients = [forged, expired, used, revoked, malformed, key]
+    for (const ask of [
+      (client: LinkClient) => client.rules({ origin: 'https://example.com' }),
+      (client: LinkClient) => client.put('a.txt', 'hello'),
+      (client: LinkClient) => client.post('a.txt', 'hello'),
+      (client: LinkClient) => client.tus('POST', '/tus', { 'upload-length': '5' }),
+      (client: LinkClient) => client.tus('HEAD', '/tus/upl_01kqzv6y8xw3f5t2n7m4c9d1b0'),
+      (client: LinkClient) =>
+        client.request('OPTIONS', '', { headers: { origin: 'https://example.com', 'access-control-request-method': 'PUT' } }),
+      (client: LinkClient) => client.request('DELETE'),
+    ]) {
+      const answers = await Promise.all(clients.map(async (client) => comparable(await ask(client))))
+      expect(answers[0]).toMatchObject({ status: 404 })
+      for (const answer of answers) expect(answer).toEqual(answers[0])
+    }
+  })
+
+  test('count against the rate limit of their address, and a valid token passes', async () => {
+    const limited = await World.open({ TRUST_PROXY: '1' }, world)
+    try {
+      const from = { 'x-forwarded-for': '192.0.2.7' }
+      const guesses = new LinkClient(`${limited.url}/upload/ulk_guess`, {})
+      const statuses = new Set<number>()
+      // The window of the limit may end once in the meantime.
+      for (let sent = 0; sent < 5_000 && !statuses.has(429); sent += 50)
+        for (const { status } of await Promise.all(Array.from({ length: 50 }, () => guesses.rules(from)))) statuses.add(status)
+      expect([...statuses].sort()).toEqual([404, 429])
+      const used = (await link()).at(limited.url)
+      expect((await used.rules(from)).status).toBe(200)
+    } finally {
+      await limited.close()
+    }
+  })
+
+  test('do not authenticate any other endpoint', async () => {
+    const { token, link: data } = await link()
+    const caller = world.as(token)
+    for (const [method, path] of [
+      ['GET', '/files'],
+      ['POST', '/files/upload'],
+      ['POST', '/uploads'],
+      ['GET', '/upload-links'],
+      ['GET', `/upload-links/${data.link_id}`],
+      ['GET', '/log/checkpoint'],
+      ['GET', '/contexts'],
+    ] as const) {
+      const { status, body } = await caller.rest(method, path)
+      expect([path, status, body.error.code]).toEqual([path, 401, 'unauthenticated'])
+    }
+    const { body } = await caller.graphql('{ files { data { fileId } } }')
+    expect(body.errors[0].extensions.code).toBe('UNAUTHENTICATED')
+  })
+
+  test('are never in the log of the service', async () => {
+    const used = await link()
+    await used.put('a.txt', 'hello')
+    await used.rules()
+    const path = `/upload/${used.token}/tus`
+    await used.tus('POST', '/tus')
+    const text = world.log.text
+    expect(text).toContain('/upload/:token')
+    expect(text).not.toContain(used.token.slice(-43))
+    expect(text).not.toContain(path)
+  })
+})
+
+describe('CORS', () => {
+  const preflight = (used: LinkClient, origin: string) =>
+    used.request('OPTIONS', '/a.txt', {
+      headers: { origin, 'access-control-request-method': 'PUT', 'access-control-request-headers': 'content-type' },
+    })
+
+  test('allows all origins without credentials if the link names none', async () => {
+    const used = await link()
+    const answer = await preflight(used, 'https://example.com')
+    expect(answer.status).toBe(204)
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': expect.stringContaining('PUT'),
+      'access-control-allow-headers': 'content-type',
+    })
+    expect(answer.headers.has('access-control-allow-credentials')).toBe(false)
+    const put = await used.put('a.txt', 'hello', { origin: 'https://example.com' })
+    expect([put.status, put.headers.get('access-control-allow-origin')]).toEqual([201, '*'])
+    expect(put.headers.get('access-control-expose-headers')).toContain('Retry-After')
+  })
+
+  test('allows the origins of the link only, also for requests without a preflight', async () => {
+    const used = await link({ origins: ['https://example.com', 'http://localhost:3000'], max_files: 2 })
+    expect((await preflight(used, 'https://example.com')).headers.get('access-control-allow-origin')).toBe('https://example.com')
+    expect((await preflight(used, 'https://evil.example')).headers.has('access-control-allow-origin')).toBe(false)
+    const rejected = await used.post('a.txt', 'hello', {}, { origin: 'https://evil.example' })
+    expect([rejected.status, rejected.body.error.code]).toEqual([403, 'forbidden'])
+    expect((await used.post('a.txt', 'hello', {}, { origin: 'http://localhost:3000' })).status).toBe(201)
+    // Other clients send no Origin.
+    expect((await used.put('a.txt', 'hello')).status).toBe(201)
+  })
+
+  test('does not apply to other paths', async () => {
+    for (const path of ['/api/v1/upload-links', '/api/v1/files', '/graphql', '/'])
+      expect(
+        (await world.unauthenticated.raw(path, { headers: { origin: 'https://example.com' } })).headers.has(
+          'access-control-allow-origin',
+        ),
+      ).toBe(false)
+  })
+})

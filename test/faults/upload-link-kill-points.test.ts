@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { Sweeper } from '../../src/features/maintenance/sweeper.js'
+import { freePort, Service } from '../support/service.js'
+import { LinkClient } from '../support/upload-link.js'
+import { type TestTenant, World } from '../support/world.js'
+
+// `world` is the surviving replica. The killed ones run separately.
+let world: World
+let tenant: TestTenant
+let env: NodeJS.ProcessEnv
+beforeAll(async () => {
+  world = await World.open({ SCANNER_URL: 'none:' })
+  tenant = await world.tenant()
+  await tenant.context('notes', { scan_for_viruses: false })
+  env = {
+    DATABASE_URL: world.databaseUrl,
+    MASTER_KEY: world.config.masterKey!.toString('base64'),
+    DATA_DIR: join(world.dataDir, 'killed'),
+    STORAGE_URL: world.config.storageUrl,
+    SCANNER_URL: 'none:',
+  }
+})
+afterAll(() => world.close())
+
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
+const filesHeld = async () => (await tenant.admin.get('/files')).body.data.pagination.total_items as number
+
+/** Simulates an hour: journal entries are due, and leases of killed replicas have ended. */
+async function sweepLater(): Promise<void> {
+  await world.database.pool.query(`UPDATE blob_garbage SET due_at = now() - interval '1 second'`)
+  await world.database.pool.query('UPDATE idempotency_keys SET leased_until = now() WHERE response IS NULL')
+  await new Sweeper(world.database.pool, world.app.services.storage).sweep()
+}
+
+test.each([['upload.spooled'], ['upload.stored'], ['commit.begun'], ['commit.durable'], ['upload.committed']])(
+  'an upload through a link that is killed at %s counts if and only if its file is stored, and can be repeated',
+  async (point) => {
+    const link = await LinkClient.create(tenant.admin, 'notes')
+    const before = await filesHeld()
+    const key = { 'idempotency-key': point }
+    const killed = await Service.start({ ...env, PORT: await freePort(), FAULT_POINT: point })
+    await expect(link.at(killed.url).put('a.txt', `hello ${point}`, key)).rejects.toThrow()
+    expect((await killed.ended).status).toBeNull()
+    await sweepLater()
+    const { accepted_files: accepted } = (await tenant.admin.get(`/upload-links/${link.id}`)).body.data
+    expect(await filesHeld()).toBe(before + accepted)
+    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+
+    expect((await link.put('a.txt', `hello ${point}`, key)).status).toBe(201)
+    expect(await filesHeld()).toBe(before + 1)
+    expect((await link.put('b.txt', 'another', { 'idempotency-key': `${point} 2`.replace(' ', '-') })).status).toBe(404)
+    expect(await world.app.services.storageHealth.verify({ deep: true })).toEqual(healthy)
+  },
+)

@@ -1,0 +1,74 @@
+import { uploadMetadata } from './tus.js'
+import { type Answer, Caller } from './world.js'
+
+/** A client of an upload link. It has no credential except the token in the URL. */
+export class LinkClient {
+  readonly path: string
+  readonly #client: Caller
+
+  constructor(
+    readonly url: string,
+    /** Data of the response that created the link. */
+    readonly link: Record<string, unknown>,
+    base = new URL(url).origin,
+  ) {
+    this.path = new URL(url).pathname
+    this.#client = new Caller(base, undefined)
+  }
+
+  get id(): string {
+    return this.link.link_id as string
+  }
+
+  get token(): string {
+    return this.path.split('/')[2]!
+  }
+
+  /** Creates a link to the context. */
+  static async create(by: Caller, context: string, more: Record<string, unknown> = {}): Promise<LinkClient> {
+    const { status, body } = await by.post('/upload-links', { context, ...more })
+    if (status !== 201) throw new Error(JSON.stringify(body))
+    return new LinkClient(body.data.url, body.data, by.url)
+  }
+
+  /** The same link at another replica. */
+  at(url: string): LinkClient {
+    return new LinkClient(this.url, this.link, url)
+  }
+
+  request = (method: string, path = '', init: RequestInit = {}): Promise<Answer> =>
+    this.#client.raw(this.path + path, { method, ...init })
+
+  rules = (headers: Record<string, string> = {}): Promise<Answer> => this.request('GET', '', { headers })
+
+  put = (name: string, content: string | Uint8Array, headers: Record<string, string> = {}): Promise<Answer> =>
+    this.request('PUT', `/${encodeURIComponent(name)}`, { body: content as string, headers })
+
+  post(name: string, content: string | Uint8Array, fields: Record<string, string> = {}, headers: Record<string, string> = {}) {
+    const form = new FormData()
+    for (const [field, value] of Object.entries(fields)) form.append(field, value)
+    form.append('file', new Blob([content as string]), name)
+    return this.request('POST', '', { body: form, headers })
+  }
+
+  /** Creates a resumable upload and returns its path below the link. */
+  async beginTus(filename: string, size: number, more: Record<string, string> = {}): Promise<string> {
+    const headers = { 'upload-length': String(size), 'upload-metadata': uploadMetadata({ filename, ...more }) }
+    const answer = await this.tus('POST', '/tus', headers)
+    if (answer.status !== 201) throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.headers.get('location')!.slice(this.path.length)
+  }
+
+  patch = (path: string, offset: number, body: string): Promise<Answer> =>
+    this.tus('PATCH', path, { 'content-type': 'application/offset+octet-stream', 'upload-offset': String(offset) }, body)
+
+  tus = (method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> =>
+    this.request(method, path, { headers: { 'tus-resumable': '1.0.0', ...headers }, ...(body !== undefined && { body }) })
+}
+
+/** An answer without its request id and time, to compare answers. */
+export const comparable = ({ status, headers, body }: Answer): unknown => {
+  const { request_id: _id, timestamp: _time, ...rest } = body
+  const ignored = ['x-request-id', 'date', 'connection', 'keep-alive', 'content-length', 'access-control-allow-methods', 'vary']
+  return { status, headers: [...headers].filter(([name]) => !ignored.includes(name)).sort(), body: rest }
+}
