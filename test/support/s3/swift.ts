@@ -10,11 +10,12 @@ import { partPath } from '../real-parts.js'
 
 const run = promisify(execFile)
 
+// Functions, because partPath throws if Swift is not installed.
 const programs = {
-  account: partPath('swift-account-server'),
-  container: partPath('swift-container-server'),
-  object: partPath('swift-object-server'),
-  proxy: partPath('swift-proxy-server'),
+  account: () => partPath('swift-account-server'),
+  container: () => partPath('swift-container-server'),
+  object: () => partPath('swift-object-server'),
+  proxy: () => partPath('swift-proxy-server'),
 }
 type Role = keyof typeof programs
 
@@ -91,7 +92,7 @@ swift_dir = ${this.directory}
   }
 
   #spawn(role: Role): void {
-    const child = spawn(programs[role], [join(this.directory, `${role}-server.conf`)], { stdio: 'ignore' })
+    const child = spawn(programs[role](), [join(this.directory, `${role}-server.conf`)], { stdio: 'ignore' })
     this.#running.set(role, child)
   }
 
