@@ -67,6 +67,20 @@ describe('walk', () => {
     expect(await walk(new MemorySource(archive), { visitor })).toMatchObject({ gaps: [{ cause: 'limit' }] })
   })
 
+  test.each([
+    [
+      'a message with a byte-order mark',
+      '\ufeffSubject: a\r\nMIME-Version: 1.0\r\nContent-Type: text/plain\r\n\r\nsome text\r\n',
+      'some text',
+    ],
+    ['a uuencoded file in a message', 'From: a@example.org\r\n\r\nbegin 644 a.txt\r\n)<V]M92!T97AT\r\n`\r\nend\r\n', 'some text'],
+    ['two uuencoded files', 'From: a@example.org\n\nbegin 644 a\n!80``\nend\nbegin 644 b\n)<V]M92!T97AT\n`\nend\n', 'some text'],
+  ])('decodes %s', async (_, message, text) => {
+    const visitor = new Recorder()
+    expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [], damage: [] })
+    expect(visitor.contents.map((content) => content.trim())).toContain(text)
+  })
+
   test('reports the limit that ended the walk', async () => {
     const archive = zip([
       { name: 'a', data: Buffer.from('a') },

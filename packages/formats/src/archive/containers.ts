@@ -106,13 +106,15 @@ export function isTar(head: Buffer): boolean {
   return head.length >= tarBlock && head[0] !== 0 && checksumHolds(head.subarray(0, tarBlock))
 }
 
-const firstField = /^(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
-const mimeField = /^(?:mime-version|content-type|content-transfer-encoding):/im
+const firstField = /^(?:\xef\xbb\xbf)?(?:From [^\r\n]{1,200}\r?\n)?[A-Za-z][A-Za-z0-9-]{0,60}:[ \t]/
+const mimeField = /^(?:\xef\xbb\xbf)?(?:mime-version|content-type|content-transfer-encoding):/im
+const uuencodedFile = /^begin [0-7]{3,4} [^\r\n]+\r?\n/m
 
-/** Checks for mail headers with a MIME field. A message without one is plain text. RFC 5322, RFC 2045 */
+/** Checks for mail headers with a MIME field or before a uuencoded file. Other messages are plain text. RFC 5322, RFC 2045 */
 function isMail(head: Buffer): boolean {
   if (!firstField.test(head.toString('latin1', 0, 512))) return false
-  return mimeField.test(head.toString('latin1').split(/\r?\n\r?\n/, 1)[0]!)
+  const text = head.toString('latin1')
+  return mimeField.test(text.split(/\r?\n\r?\n/, 1)[0]!) || uuencodedFile.test(text)
 }
 
 export const tailLength = 66_000

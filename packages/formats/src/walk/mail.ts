@@ -1,7 +1,7 @@
 import PostalMime from 'postal-mime'
 import { printable } from '../format-error.js'
 import { MemorySource } from '../random-access-source.js'
-import type { Opener } from './opener.js'
+import type { Members, Opener } from './opener.js'
 
 /** Decoding a message in memory takes several times its size. */
 const maxBytes = 48 * 1024 * 1024
@@ -11,13 +11,59 @@ const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer
 /** Visits the decoded parts of a mail message, including nested messages. */
 export const openMail: Opener = async (source, members) => {
   if (source.size > maxBytes) return members.addGap('limit', `it contains a mail message of more than ${maxBytes} bytes`)
-  const mail = await PostalMime.parse(source.whole(maxBytes), options).catch((error: Error) => error)
+  const mail = await PostalMime.parse(withoutByteOrderMark(source.whole(maxBytes)), options).catch((error: Error) => error)
   // Thrown only if the parts are nested too deep or the headers are too large.
   if (mail instanceof Error)
     return members.addGap('limit', `it contains a mail message that cannot be decoded (${printable(mail.message)})`)
-  for (const text of [mail.text, mail.html]) if (text) await members.add(new MemorySource(Buffer.from(text)))
+  for (const text of [mail.text, mail.html]) if (text) await addPart(Buffer.from(text), members)
   for (const { filename, content } of mail.attachments) {
     members.begin(filename ?? '')
-    await members.add(new MemorySource(typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer)))
+    await addPart(typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer), members)
   }
+}
+
+const byteOrderMark = Buffer.from('\ufeff')
+
+function withoutByteOrderMark(bytes: Buffer): Buffer {
+  const { length } = byteOrderMark
+  return bytes.subarray(0, length).equals(byteOrderMark) ? bytes.subarray(length) : bytes
+}
+
+/** Visits a part, and the files that are uuencoded in it. */
+async function addPart(bytes: Buffer, members: Members): Promise<void> {
+  await members.add(new MemorySource(bytes))
+  for (const { name, data } of uuencodedFiles(bytes)) {
+    members.begin(name)
+    await members.add(new MemorySource(data))
+  }
+}
+
+const firstLine = /^begin [0-7]{3,4} ([^\r\n]+)\r?\n/gm
+
+/** Files that are encoded within the text (POSIX uuencode). Each line is its length, then four characters per three bytes. */
+function* uuencodedFiles(part: Buffer): Generator<{ name: string; data: Buffer }> {
+  if (!part.includes('begin ')) return
+  const text = part.toString('latin1')
+  for (const match of text.matchAll(firstLine)) {
+    const lines: Buffer[] = []
+    for (let at = match.index + match[0].length; at < text.length; ) {
+      const end = text.indexOf('\n', at)
+      const line = text.slice(at, end < 0 ? text.length : end)
+      if (/^(?:end|`|begin )/.test(line)) break
+      lines.push(decodeLine(line))
+      at = end < 0 ? text.length : end + 1
+    }
+    yield { name: match[1]!, data: Buffer.concat(lines) }
+  }
+}
+
+function decodeLine(line: string): Buffer {
+  const length = (line.charCodeAt(0) - 32) & 63
+  const value = (at: number) => ((line.charCodeAt(at) || 32) - 32) & 63
+  const bytes = Buffer.alloc(Math.ceil(length / 3) * 3)
+  for (let at = 0, from = 1; at < bytes.length; at += 3, from += 4) {
+    const group = (value(from) << 18) | (value(from + 1) << 12) | (value(from + 2) << 6) | value(from + 3)
+    bytes.writeUIntBE(group, at, 3)
+  }
+  return bytes.subarray(0, length)
 }
