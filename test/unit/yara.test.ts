@@ -194,10 +194,10 @@ describe.each<EngineKind>(hasNativeEngine() ? ['native', 'wasm'] : ['wasm'])('in
 describe('limits', () => {
   test('reports archives nested too deep as incomplete', async () => {
     const scanner = await open()
-    expect(await scanner.scan(inMemory(nested(eicar, 4)), never())).toMatchObject(infected)
-    expect(await scanner.scan(inMemory(nested(eicar, 5)), never())).toMatchObject({
+    expect(await scanner.scan(inMemory(nested(eicar, 8)), never())).toMatchObject(infected)
+    expect(await scanner.scan(inMemory(nested(eicar, 9)), never())).toMatchObject({
       verdict: 'incomplete',
-      reason: expect.stringContaining('4 or more levels deep'),
+      reason: expect.stringContaining('8 or more levels deep'),
     })
   })
 

@@ -2,7 +2,7 @@ import { crc32, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from '@jest/globals'
 import { defaultLimits, detect, openDetected } from '../src/inspect.js'
 import { MemorySource } from '../src/random-access-source.js'
-import { type Visitor, WalkEnded, walkLimits } from '../src/walk/visitor.js'
+import { type Origin, type Visitor, WalkEnded, type WindowReceiver, walkLimits } from '../src/walk/visitor.js'
 import { Walk, walk } from '../src/walk/walk.js'
 import { encrypted7z, noise, sevenZip, tarOf, zip } from './support/samples/archive.js'
 
@@ -79,6 +79,39 @@ describe('walk', () => {
     const visitor = new Recorder()
     expect(await walk(new MemorySource(Buffer.from(message)), { visitor })).toEqual({ gaps: [], damage: [] })
     expect(visitor.contents.map((content) => content.trim())).toContain(text)
+  })
+
+  test('reports a member with the name of a Brotli file, because its content has no signature', async () => {
+    const archive = zip([{ name: 'a.txt.BR', data: Buffer.from('packed') }])
+    const { gaps } = await walk(new MemorySource(archive), { visitor: new Recorder() })
+    expect(gaps).toMatchObject([{ cause: 'unsupported', container: 'zip', reason: expect.stringContaining('Brotli') }])
+  })
+
+  test('tells the visitor which container holds a content and whether other programs unpack it', async () => {
+    const origins = new Map<string, string>()
+    const names = new WeakMap<WindowReceiver, string>()
+    const visitor: Visitor = {
+      content: (origin?: Origin) => {
+        const receive: WindowReceiver = (bytes) => {
+          const name = bytes.toString('latin1', 0, 2)
+          names.set(receive, name)
+          if (origin)
+            origins.set(name, `${origin.common ? 'common' : 'uncommon'} in ${origin.container} ${names.get(origin.parent)}`)
+        }
+        return receive
+      },
+    }
+    const packed = await sevenZip({ a: 'b: packed by 7-Zip' })
+    const listed = zip([
+      { name: 'a', data: Buffer.from('a: listed') },
+      { name: 'b.7z', data: packed },
+    ])
+    await walk(new MemorySource(listed), { visitor })
+    expect(Object.fromEntries(origins)).toEqual({
+      'a:': 'common in zip PK',
+      '7z': 'common in zip PK',
+      'b:': 'uncommon in 7z 7z',
+    })
   })
 
   test('reports the limit that ended the walk', async () => {

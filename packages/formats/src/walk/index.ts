@@ -1,9 +1,11 @@
 export { containerKinds } from './openers.js'
 export {
+  type Origin,
   type Visitor,
   WalkEnded,
   type WalkLimits,
   type WindowPlace,
+  type WindowReceiver,
   walkLimits,
 } from './visitor.js'
 export { Walk, walk } from './walk.js'

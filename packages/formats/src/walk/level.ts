@@ -9,7 +9,7 @@ import { containerKinds } from './openers.js'
 import { PushedMembers } from './pushed-members.js'
 import type { WalkRun } from './run.js'
 import { openTarStream } from './tar.js'
-import { type GapCause, LimitExceeded, WalkEnded } from './visitor.js'
+import { type GapCause, LimitExceeded, WalkEnded, type WindowReceiver } from './visitor.js'
 import { returnWindow, StreamWindow, takeWindow, visitSource, windowBytes } from './windows.js'
 
 const archiveBehind = 'it contains a large file with an archive at its end, which is not unpacked'
@@ -18,6 +18,17 @@ interface OpenOptions {
   open?: Opener | undefined
   isBehind?: boolean
   observed?: Observed | undefined
+  parent: WindowReceiver
+  common?: boolean
+}
+
+interface LevelPlace {
+  depth?: number
+  container?: Container
+  observed?: Observed | undefined
+  /** Receiver of the container's own bytes. Unset for the file itself, and for members that a reader unpacks. */
+  parent?: WindowReceiver
+  common?: boolean
 }
 
 /** One level of nesting: the members of one container. Level 0 has the file itself as its only content. */
@@ -26,12 +37,26 @@ export class Level implements Members {
   readonly #depth: number
   readonly #container: Container | undefined
   readonly #observed: Observed | undefined
+  readonly #place: LevelPlace
 
-  constructor(run: WalkRun, depth = 0, container?: Container, observed?: Observed) {
+  constructor(run: WalkRun, place: LevelPlace = {}) {
     this.#run = run
-    this.#depth = depth
-    this.#container = container
-    this.#observed = observed
+    this.#place = place
+    this.#depth = place.depth ?? 0
+    this.#container = place.container
+    this.#observed = place.observed
+  }
+
+  get uncommon(): Level {
+    return new Level(this.#run, { ...this.#place, common: false })
+  }
+
+  get separateParts(): boolean {
+    return this.#run.visitor.separateParts ?? false
+  }
+
+  declaredSize(bytes: number): void {
+    if (this.#place.parent) this.#run.visitor.declaredSize?.(bytes, this.#place.parent)
   }
 
   get fileSize(): number {
@@ -50,7 +75,11 @@ export class Level implements Members {
     return this.#run.step
   }
 
-  readonly begin = (name: string): void => this.#run.member(name)
+  readonly begin = (name: string): void => {
+    this.#run.member(name)
+    // Brotli has no signature. Only the name shows it.
+    if (/\.br$/i.test(name)) this.addGap('unsupported', 'it holds a Brotli file, which is not unpacked')
+  }
 
   wasObserved(offset: number): boolean {
     if (!this.#observed?.members.has(offset)) return false
@@ -93,7 +122,7 @@ export class Level implements Members {
         if (error instanceof WalkEnded) throw error
         return error
       })
-      await members.visitSpooled((source) => this.visit(source))
+      await members.visitSpooled((source) => this.uncommon.visit(source))
       if (damage) throw damage
     } finally {
       members.close()
@@ -101,31 +130,38 @@ export class Level implements Members {
   }
 
   pushedMembers(maxBytes: number): PushedMembers {
-    const content = () => this.#run.visitor.content()
+    // Other programs do not unpack every format and method that 7-Zip unpacks.
+    const content = () => this.#content(false)
     const missed = () => this.addGap('unsupported', archiveBehind)
     return new PushedMembers({ content, count: (bytes) => this.#run.count(bytes), missed, maxBytes })
   }
 
   /** Visits a content and everything inside it, except for members that were observed. */
   async visit(source: RandomAccessSource, observed?: Observed): Promise<void> {
-    visitSource(source, this.#run.visitor.content(), this.step)
+    const parent = this.#content()
+    visitSource(source, parent, this.step)
     const head = source.read(0, headLength)
     const container = recognise(head)
-    if (container) await this.#open(container, source, { observed })
+    if (container) await this.#open(container, source, { observed, parent, common: isCommon(container, head) })
     // The signatures of PDF and mail may occur in the first member of a tar, or in its name.
-    if (container !== 'tar' && isTar(head)) await this.#open('tar', source)
+    if (container !== 'tar' && isTar(head)) await this.#open('tar', source, { parent })
     if (container === 'zip' || container === 'gzip' || container === 'tar') return
     const behind = recogniseTail(source.read(Math.max(0, source.size - tailLength), tailLength))
-    if (behind) await this.#open(behind, source, { isBehind: true, observed })
+    if (behind) await this.#open(behind, source, { isBehind: true, observed, parent })
+  }
+
+  #content(common = this.#place.common ?? false): WindowReceiver {
+    const { container, parent } = this.#place
+    return this.#run.visitor.content(container && parent && { container, parent, common })
   }
 
   async #open(
     container: Container,
     source: RandomAccessSource,
-    { open = containerKinds[container].open, isBehind = false, observed }: OpenOptions = {},
+    { open = containerKinds[container].open, isBehind = false, observed, parent, common = false }: OpenOptions,
   ): Promise<void> {
     const { name, sevenZipType } = containerKinds[container]
-    const inside = new Level(this.#run, this.#depth + 1, container, observed)
+    const inside = new Level(this.#run, { depth: this.#depth + 1, container, observed, parent, common })
     if (!open) return inside.addGap('unsupported', `it contains a ${name}, which is not unpacked`)
     if (container === 'pdf' && this.#depth === 0) this.#run.startPdf()
     const { maxNesting } = this.limits
@@ -157,7 +193,7 @@ export class Level implements Members {
       // Visits the part that was unpacked before the damage or the limit.
       const unpacked = window.subarray(0, filled)
       if (filled < windowBytes && !(error instanceof WalkEnded)) await this.visit(new MemorySource(unpacked))
-      else this.#run.visitor.content()(unpacked, { first: true, last: true })
+      else this.#content()(unpacked, { first: true, last: true })
       throw error
     }
     await this.visit(new MemorySource(window.subarray(0, filled)))
@@ -168,13 +204,14 @@ export class Level implements Members {
     const container = recognise(window.subarray(0, headLength))
     const rest = this.#counted(first, iterator)
     if (container && container !== 'tar') return this.#visitSpooled(window, rest)
-    const view = new StreamWindow(window, this.#run.visitor.content())
+    const parent = this.#content()
+    const view = new StreamWindow(window, parent)
     if (!container) {
       for await (const chunk of rest) view.push(chunk)
       if (view.endsAsArchive) this.addGap('unsupported', archiveBehind)
     } else {
       const open: Opener = (_, inside) => openLargeTar(window, view, rest, inside)
-      await this.#open('tar', new MemorySource(window), { open })
+      await this.#open('tar', new MemorySource(window), { open, parent, common: true })
     }
     view.end()
   }
@@ -198,6 +235,12 @@ export class Level implements Members {
     }
   }
 }
+
+/** True if other programs recognise the container by its first bytes, too. */
+const isCommon = (container: Container, head: Buffer): boolean =>
+  !(container in firstBytes) || head.toString('latin1', 0, 8).startsWith(firstBytes[container]!)
+
+const firstBytes: Partial<Record<Container, string>> = { zip: 'PK\x03\x04', pdf: '%PDF-' }
 
 /** Visits the members of a tar while its own bytes pass through `view`, up to the end of the stream. */
 async function openLargeTar(window: Buffer, view: StreamWindow, rest: AsyncIterable<Buffer>, inside: Members): Promise<void> {

@@ -29,7 +29,7 @@ export class ContainerObserver implements MemberObserver {
     const run = this.#run
     const { members } = this.observed
     if (run.endedBy || members.has(offset)) return
-    const level = new Level(run, this.#depth, 'zip')
+    const level = new Level(run, { depth: this.#depth, container: 'zip' })
     const inside = this.#inside.get(offset)
     this.#inside.delete(offset)
     // A reader may stop at a wrong size or checksum, which looks like a damaged container in the member.
@@ -49,7 +49,8 @@ export class ContainerObserver implements MemberObserver {
   sevenZip(type: string, listing: SevenZipListing): SevenZipObserver | undefined {
     const run = this.#run
     if (run.endedBy || unpackedBytes(listing.members) > maxUnpackedBytes) return undefined
-    const level = new Level(run, this.#depth, fromSevenZipType(type))
+    const container = fromSevenZipType(type)
+    const level = new Level(run, { depth: this.#depth, ...(container && { container }) })
     const { used } = run
     const attempt = (work: () => void) => {
       if (run.endedBy) return

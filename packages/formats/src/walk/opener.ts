@@ -17,6 +17,12 @@ export interface Members {
   readonly fileSize: number
   readonly limits: WalkLimits
   readonly readerLimits: ReaderLimits
+  /** The same members, for content that other programs may not find or may not unpack. */
+  readonly uncommon: Members
+  /** True if small parts must not be joined. */
+  readonly separateParts: boolean
+  /** Reports the unpacked size that a header declares for a member. */
+  declaredSize(bytes: number): void
   /** Counts a member. Its content follows, or a gap. */
   readonly begin: (name: string) => void
   /** True if the member was visited before. Throws `WalkEnded` if the walk ended during the visit. */

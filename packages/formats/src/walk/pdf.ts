@@ -17,18 +17,28 @@ const maxFilters = 8
 export const openPdf: Opener = async (source, members) => {
   const encryption = readEncryption(source)
   if (encryption?.closed) return members.addGap('encrypted', `an encrypted PDF (${encryption.closed})`)
-  const parts = new SmallParts(members)
+  const { uncommon } = members
+  const commonTarget = { members, parts: new SmallParts(members) }
+  const uncommonTarget = { members: uncommon, parts: new SmallParts(uncommon) }
   let read = 0
   for (const stream of findStreams(source, members.step)) {
     const length = stream.end - stream.start
     read += length
     if (read > maxRead.bytes + maxRead.times * members.fileSize) throw new LimitExceeded('its streams overlap')
-    if (stream.filters.length === 0 && !encryption) await addPlain(members, new WindowSource(source, stream.start, length))
+    const isCommon = !encryption && stream.filters.length <= 1 && (stream.filters[0] ?? flate) === flate
+    // The data of a stream without a filter was visited with the file.
+    if (!encryption && !isPacked(stream)) await addPlain(members, new WindowSource(source, stream.start, length))
     else if (length > maxDecodedBytes) members.addGap('limit', 'it contains a PDF with a stream that exceeds the decoding limit')
-    else await addDecoded({ members, parts }, readData(members, source, stream, encryption), stream.filters)
+    else await addDecoded(isCommon ? commonTarget : uncommonTarget, readData(members, source, stream, encryption), stream.filters)
   }
-  await parts.flush()
+  await commonTarget.parts.flush()
+  await uncommonTarget.parts.flush()
 }
+
+const flate = 'FlateDecode'
+
+const isPacked = ({ filters: [first] }: PdfStream): boolean =>
+  first !== undefined && (first in filters || flateFilters.has(first))
 
 /** A stream without a filter was visited with the file, but it may be a container. */
 async function addPlain(members: Members, stream: RandomAccessSource): Promise<void> {

@@ -19,7 +19,8 @@ export class SmallParts {
   }
 
   async add(bytes: Buffer): Promise<void> {
-    if (bytes.length > joinedBytes || mayHold(bytes)) return this.#members.add(new MemorySource(bytes))
+    if (this.#members.separateParts || bytes.length > joinedBytes || mayHold(bytes))
+      return this.#members.add(new MemorySource(bytes))
     this.#parts.push(bytes, separator)
     this.#bytes += bytes.length
     if (this.#bytes > joinedBytes) await this.flush()

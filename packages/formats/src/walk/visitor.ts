@@ -8,14 +8,25 @@ export interface WindowPlace {
 /** Receives one content in overlapping windows. A window is valid only during the call. */
 export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
 
+/** How a content was unpacked. */
+export interface Origin {
+  container: Container
+  /** Receiver of the container's own bytes. */
+  parent: WindowReceiver
+  /** False if other programs may not find the content, or may not unpack it. */
+  common: boolean
+}
+
 /** Receives everything that a walk unpacks. A method that throws `WalkEnded` ends the walk. */
 export interface Visitor {
   /** Called at the start of a member. The name is empty if the container stores none. */
   member?(name: string): void
-  /**
-   * Called at the start of a content: the file, or a member at any depth. Its windows follow before the next content that is not inside it.
-   */
-  content(): WindowReceiver
+  /** True if each content is visited alone. Otherwise, small parts of a document are joined. */
+  readonly separateParts?: boolean
+  /** Called at the start of a content: the file, or a member at any depth. Its windows follow before the next content that is not inside it. */
+  content(origin?: Origin): WindowReceiver
+  /** A header of the container declares this unpacked size for a member. It may be wrong. */
+  declaredSize?(bytes: number, container: WindowReceiver): void
 }
 
 export type GapCause = 'encrypted' | 'unsupported' | 'limit' | 'damaged'
@@ -53,8 +64,8 @@ export interface WalkLimits {
 
 const gibibyte = 1024 ** 3
 
-// A docx in a zip in a tar.gz has depth four. Deflate's own limit is 1032 to 1. Logs and spreadsheets stay below 200.
-export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio: 250, maxMembers: 20_000, maxNesting: 4 }
+// A mail with a tar.gz that contains a docx with a workbook has depth five. Deflate's own limit is 1032 to 1. Logs and spreadsheets stay below 200.
+export const walkLimits: WalkLimits = { maxUnpackedBytes: 4 * gibibyte, maxRatio: 250, maxMembers: 20_000, maxNesting: 8 }
 
 /** Ends the whole walk. Every other error means damage and ends only the container in which it occurs. */
 export class WalkEnded extends Error {}

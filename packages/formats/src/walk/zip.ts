@@ -31,6 +31,7 @@ export const openZip: Opener = async (source, members) => {
     for (const entry of entries) {
       const local = readLocalMember(source, entry.localHeaderOffset)
       const name = entry.nameBytes.toString('utf8')
+      members.declaredSize(entry.uncompressedSize)
       members.begin(name)
       if (entry.unicodeName !== undefined) members.begin(entry.unicodeName)
       if (entry.encrypted) addEncrypted(name, members)
@@ -45,7 +46,7 @@ export const openZip: Opener = async (source, members) => {
   const readLimit = new ReadLimit(members)
   for (const offset of findUnknownHeaders(source, known, { maxCount: members.limits.maxMembers, step: members.step })) {
     const local = readLocalMember(source, offset)
-    if (local) await addLocal(source, local, members, readLimit)
+    if (local) await addLocal(source, local, members.uncommon, readLimit)
   }
   if (others.length > 0) await addWithSevenZip(source, { entries, others: new Set(others), members })
   if (damage) throw damage
