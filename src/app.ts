@@ -50,7 +50,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const spoolFolder = await createSpoolFolder(config.dataDir)
   const workers = openWorkers(parts, spoolFolder)
   // The scanner starts its worker and compiles its rules during the database queries.
-  const scannerOpening = openConfiguredScanner(parts, workers)
+  const scannerOpening = openConfiguredScanner(parts, { pool: workers, directory: spoolFolder })
   scannerOpening.catch(() => {})
   await ensurePartitions(database.pool)
   const serviceEvents: ServiceEvents = new EventEmitter()
@@ -186,12 +186,12 @@ async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | u
 
 async function openConfiguredScanner(
   { config, logger, siblings }: AppParts,
-  pool: WorkerPool,
+  options: { pool: WorkerPool; directory: string },
 ): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
   const { rulesDir } = config
   const clamd = { connections: getShare(connectionsOfClamd, siblings?.self ?? singleProcess) }
-  return { url, scanner: await openScanner(url, { logger, pool, clamd, ...(rulesDir && { rulesDir }) }) }
+  return { url, scanner: await openScanner(url, { ...options, logger, clamd, ...(rulesDir && { rulesDir }) }) }
 }
 
 // Default of MaxThreads in clamd.

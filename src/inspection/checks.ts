@@ -23,7 +23,6 @@ export interface FileChecks {
 export interface Scan {
   engine: EngineIdentity
   verdict: ScanVerdict
-  unsupportedContainers(kinds: readonly string[]): Promise<string[]>
   durationMs: number
 }
 
@@ -204,16 +203,15 @@ const virus: Check = async (file) => {
   const { rules } = file.submission
   if (!rules.scanForViruses) return { outcome: 'skipped', message: `Context '${rules.contextKey}' does not scan files.` }
   const scan = await file.scan()
-  const unscanned = scan.verdict.verdict === 'clean' ? await unscannedPart(file, scan) : undefined
+  const unscanned = scan.verdict.verdict === 'clean' ? await unscannedPart(file) : undefined
   return { ...(unscanned ? incompleteScan(scan, unscanned) : toScanVerdict(scan)), durationMs: scan.durationMs }
 }
 
-/** Parts that a clean scan did not cover: encrypted parts, and containers that the engine does not unpack. */
-async function unscannedPart(file: FileChecks, { engine, unsupportedContainers }: Scan): Promise<string | undefined> {
+/** A part that no scanner sees: a reader found it encrypted, or only the file name shows how the content is packed. */
+async function unscannedPart(file: FileChecks): Promise<string | undefined> {
+  if (file.extension === 'br') return 'a Brotli file has no signature, so it is not unpacked'
   const evidence = await file.evidence()
-  if (evidence?.encrypted === true) return 'a part of the file is encrypted and cannot be scanned'
-  const unsupported = await unsupportedContainers((evidence?.containers as string[] | undefined) ?? [])
-  return unsupported.length > 0 ? `it contains ${unsupported.join(', ')}, which ${engine.name} does not unpack` : undefined
+  return evidence?.encrypted === true ? 'a part of the file is encrypted and cannot be scanned' : undefined
 }
 
 function incompleteScan(scan: Scan, cause: string): CheckVerdict {

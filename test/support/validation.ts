@@ -78,10 +78,6 @@ export class ScriptedScanner implements VirusScanner {
     return this.engine
   }
 
-  async unsupportedContainers(): Promise<string[]> {
-    return []
-  }
-
   async prove(): Promise<void> {}
   async close(): Promise<void> {}
 }

@@ -51,10 +51,6 @@ class EndlessScanner implements VirusScanner {
     throw scannerUnavailable('down')
   }
 
-  async unsupportedContainers() {
-    return []
-  }
-
   async prove() {}
   async close() {}
 }

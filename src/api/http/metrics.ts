@@ -176,7 +176,6 @@ export const measuredScanner = (scanner: VirusScanner, metrics: Metrics): VirusS
       traced('scan', () => scanner.scan(content, options)),
     ),
   identity: () => scanner.identity(),
-  unsupportedContainers: (kinds, options) => scanner.unsupportedContainers(kinds, options),
   prove: () => scanner.prove(),
   close: () => scanner.close(),
   isSandboxed: scanner.isSandboxed ?? false,

@@ -95,16 +95,13 @@ export function getExtension(filename: string): string {
 /** Returns the result of a scan by the worker that read the file. */
 async function toScan({ scanned, durationMs }: NonNullable<Findings['scan']>, scanner: VirusScanner): Promise<Scan> {
   scanner.scanInWorker?.took?.(durationMs)
-  // The worker's scan is incomplete if it met an unsupported container.
-  const unsupportedContainers = async () => []
-  return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), unsupportedContainers, durationMs }
+  return { engine: await scanner.identity(), verdict: scannedOrThrow(scanned), durationMs }
 }
 
 async function scanContent(scanner: VirusScanner, content: Content, options: ScanOptions): Promise<Scan> {
   const start = performance.now()
   const verdict = await scanner.scan(content, options)
-  const unsupportedContainers = (kinds: readonly string[]) => scanner.unsupportedContainers(kinds, options)
-  return { engine: await scanner.identity(), verdict, unsupportedContainers, durationMs: performance.now() - start }
+  return { engine: await scanner.identity(), verdict, durationMs: performance.now() - start }
 }
 
 /** Runs the checks in order. All checks after the first failure are skipped. */

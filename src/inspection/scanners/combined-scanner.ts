@@ -37,15 +37,6 @@ export class CombinedScanner implements VirusScanner {
     }
   }
 
-  /** Returns the containers that at least one of the two scanners does not unpack. */
-  async unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]> {
-    const passed = await Promise.all([
-      this.#first.unsupportedContainers(kinds, options),
-      this.#second.unsupportedContainers(kinds, options),
-    ])
-    return [...new Set(passed.flat())]
-  }
-
   async prove(): Promise<void> {
     await Promise.all([this.#first.prove(), this.#second.prove()])
   }

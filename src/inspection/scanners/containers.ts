@@ -4,11 +4,8 @@ import { containerKinds } from '@assay/formats/walk'
 /** The component that unpacks a container for the scan: a reader of Assay, the engine itself, or none. */
 export type Unpacker = 'reader' | 'engine' | 'no one'
 
-/** ClamAV reports OK even for containers that it does not unpack. */
-const unpackedByClamav: ReadonlySet<Container> = new Set<Container>([
-  ...(['zip', 'gzip', '7z', 'xz', 'bzip2', 'cab', 'rar', 'rar5', 'arj', 'lzh', 'cpio', 'xar', 'iso', 'swf', 'szdd'] as const),
-  ...(['ole', 'tnef', 'onenote', 'alz', 'egg', 'rtf', 'pdf', 'mail', 'dmg', 'tar'] as const),
-])
+/** Containers that ClamAV opens like other programs. It may skip members of all other containers. */
+export const openedByClamav: ReadonlySet<Container> = new Set<Container>(['zip', 'gzip', 'tar', 'ole', 'pdf'])
 
 export interface ContainerRow {
   name: string
@@ -24,7 +21,7 @@ export const containers = Object.fromEntries(
     {
       name,
       builtIn: open ? 'reader' : 'no one',
-      clamav: unpackedByClamav.has(container as Container) ? 'engine' : 'no one',
+      clamav: openedByClamav.has(container as Container) ? 'engine' : open ? 'reader' : 'no one',
       ...(sevenZipType && { sevenZipType }),
     },
   ]),

@@ -15,6 +15,8 @@ export interface ScannerOptions {
   pool?: WorkerPool
   workers?: number
   clamd?: Omit<ClamdOptions, 'logger'>
+  /** Directory for temporary files of scans. */
+  directory?: string
   logger?: ScannerLogger
 }
 
@@ -24,18 +26,19 @@ export interface ScannerOptions {
  * operator if the URL or the rules are invalid.
  */
 export async function openScanner(url: string, options: ScannerOptions = {}): Promise<VirusScanner> {
-  const logger = options.logger && { logger: options.logger }
+  const { pool, directory } = options
+  const shared = { pool, ...(directory && { directory }), ...(options.logger && { logger: options.logger }) }
   const yara = async () =>
     YaraScanner.open({
-      pool: options.pool,
+      pool,
       ...(options.workers !== undefined && { workers: options.workers }),
       ...(options.rulesDir && { operators: await readRulesDir(options.rulesDir) }),
     })
   if (url === 'none:') return new NoScanner()
   if (url === 'yara:') return yara()
   const clamav = url.startsWith('clamscan:')
-    ? await openClamscan(url, { pool: options.pool, ...logger })
-    : new ClamdScanner(parseScannerUrl(url), { pool: options.pool, ...options.clamd, ...logger })
+    ? await openClamscan(url, shared)
+    : new ClamdScanner(parseScannerUrl(url), { ...shared, ...options.clamd })
   return options.rulesDir ? new CombinedScanner(clamav, await yara()) : clamav
 }
 

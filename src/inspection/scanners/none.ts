@@ -19,10 +19,6 @@ export class NoScanner implements VirusScanner {
     return { name: 'none', version: '', signaturesVersion: '', signaturesDate: null }
   }
 
-  async unsupportedContainers(kinds: readonly string[]): Promise<string[]> {
-    return [...kinds]
-  }
-
   async prove(): Promise<void> {
     throw notConfigured()
   }

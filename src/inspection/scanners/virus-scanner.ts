@@ -29,8 +29,6 @@ export interface WorkerScan {
 export interface VirusScanner {
   scan(content: Content, options: ScanOptions): Promise<ScanVerdict>
   identity(): Promise<EngineIdentity>
-  /** Returns the given containers that the scanner does not unpack inside another one. Throws `scannerUnavailable`. */
-  unsupportedContainers(kinds: readonly string[], options: ScanOptions): Promise<string[]>
   prove(): Promise<void>
   close(): Promise<void>
   /** Set if the worker that reads a file can scan it too. */

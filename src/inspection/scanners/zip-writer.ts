@@ -7,6 +7,7 @@ export interface ZipMember {
   packed: number
   unpacked: number
   stored?: Buffer
+  crc?: number
 }
 
 /**
@@ -48,7 +49,7 @@ export function endRecord(members: number, length: number, offset: number): Buff
 function writeFacts(record: Buffer, at: number, member: ZipMember): void {
   record.writeUInt16LE(20, at)
   record.writeUInt16LE(member.stored ? 0 : 8, at + 4)
-  record.writeUInt32LE(member.stored ? crc32(member.stored) : 0, at + 10)
+  record.writeUInt32LE(member.stored ? crc32(member.stored) : (member.crc ?? 0), at + 10)
   record.writeUInt32LE(member.packed, at + 14)
   record.writeUInt32LE(member.unpacked, at + 18)
   record.writeUInt16LE(Buffer.byteLength(member.name), at + 22)

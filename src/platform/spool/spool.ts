@@ -21,6 +21,9 @@ export interface SpoolOptions {
   memoryBudget?: number
 }
 
+/** Returns a new name for a file or directory in the spool folder. After a crash, the next start removes it. */
+export const spoolName = (): string => `${process.pid}-${newId('req').slice(4)}`
+
 /** Receives, counts and hashes uploads in memory or in temporary files. One per process. */
 export class Spool {
   readonly directory: string
@@ -28,7 +31,7 @@ export class Spool {
   readonly #memory: UploadMemory
 
   constructor(options: SpoolOptions) {
-    this.directory = join(options.directory, `${process.pid}-${newId('req').slice(4)}`)
+    this.directory = join(options.directory, spoolName())
     this.#memoryLimit = options.memoryLimit ?? 256 * 1024
     this.#memory = new UploadMemory(options.memoryBudget ?? 32 * megabyte)
   }

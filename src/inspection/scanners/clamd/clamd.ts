@@ -1,10 +1,9 @@
-import type { Container } from '@assay/formats/archive'
+import { tmpdir } from 'node:os'
 import { AssayError, scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
 import { background } from '../../workers/fair-queue.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
-import { containers } from '../containers.js'
-import { type Needs, scanCoverage } from '../scan-coverage.js'
+import type { Needs } from '../coverage-visitor.js'
 import type { ScanVerdict } from '../verdict.js'
 import type { EngineIdentity, ScannerLogger, ScanOptions, VirusScanner } from '../virus-scanner.js'
 import type { ClamdAddress } from './address.js'
@@ -12,8 +11,9 @@ import { type ClamdAnswer, readAnswer, readVersion } from './answer.js'
 import { type Daemon, Daemons } from './daemons.js'
 import { type ClamdDeadlines, ClamdFault } from './exchange.js'
 import { type ClamdConnector, socketLine } from './line.js'
-import { type ClamdProof, ClamdProofs, EicarNotDetectedError } from './proof.js'
-import { ClamdReach } from './reach.js'
+import { ClamdProofs, EicarNotDetectedError } from './proof.js'
+import { ClamdReach, covers } from './reach.js'
+import { type PartScanner, scanUnpacked } from './unpacked-scan.js'
 
 export interface ClamdOptions {
   /** Connections per daemon; clamd's own MaxThreads is 10. */
@@ -26,6 +26,8 @@ export interface ClamdOptions {
   /** Another way to them than their socket. */
   line?: ClamdConnector
   pool?: WorkerPool | undefined
+  /** Directory for content that is unpacked for the daemon. Default: the directory of the system. */
+  directory?: string
   logger?: ScannerLogger
 }
 
@@ -38,6 +40,7 @@ export class ClamdScanner implements VirusScanner {
   readonly #daemons: Daemons
   readonly #line: ClamdConnector
   readonly #pool: WorkerPool | undefined
+  readonly #directory: string
   readonly #declared: Needs | undefined
   readonly #reach: ClamdReach | undefined
   readonly #proofs: ClamdProofs
@@ -52,6 +55,7 @@ export class ClamdScanner implements VirusScanner {
     this.#line = options.line ?? socketLine({ ...patience, ...options.deadlines })
     this.#declared = options.declared
     this.#pool = options.pool
+    this.#directory = options.directory ?? tmpdir()
     this.#logger = options.logger
     if (!options.declared && (options.proveReach ?? true))
       this.#reach = new ClamdReach((daemon, probe, signal) => this.#line.scan(daemon.address, probe, signal))
@@ -68,24 +72,12 @@ export class ClamdScanner implements VirusScanner {
       this.#withDaemon({ signal, owner }, async (daemon) => {
         const proof = await this.#proofs.of(daemon, signal)
         const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
-        if (answer.kind !== 'clean') return { ...verdictOf(answer, daemon), provedAt: proof.at }
-        const standing = await this.#proofs.confirm(daemon, proof, signal)
-        return this.#lookedAtAll(daemon, content, standing, { signal, owner })
-      }),
-    )
-  }
-
-  async unsupportedContainers(kinds: readonly string[], { signal: asked, owner }: ScanOptions): Promise<string[]> {
-    if (kinds.length === 0) return []
-    return this.#untilClosed(asked, (signal) =>
-      this.#withDaemon({ signal, owner }, async (daemon) => {
-        const unpacked = await Promise.all(
-          kinds.map(
-            (kind) =>
-              containers[kind as Container]?.clamav === 'engine' && this.#proofs.unpacks(daemon, kind as Container, signal),
-          ),
-        )
-        return kinds.filter((_, at) => !unpacked[at])
+        if (answer.kind !== 'clean') return { ...toVerdict(answer, daemon), provedAt: proof.at }
+        const options = { directory: this.#directory, pool: this.#pool, signal, owner }
+        const verdict = await scanUnpacked(content, this.#partScanner(daemon, signal), options)
+        if (verdict.verdict !== 'clean') return { ...verdict, provedAt: proof.at }
+        const { at } = await this.#proofs.confirm(daemon, proof, signal)
+        return { ...verdict, provedAt: at }
       }),
     )
   }
@@ -128,21 +120,17 @@ export class ClamdScanner implements VirusScanner {
     }
   }
 
-  /** clamd answers OK for what its limits or a password kept it from: what can be known of that, we find out ourselves. */
-  async #lookedAtAll(
-    daemon: Daemon,
-    content: Content,
-    { at: provedAt }: ClamdProof,
-    { signal, owner }: ScanOptions,
-  ): Promise<ScanVerdict> {
-    const blind = await scanCoverage(content, { pool: this.#pool, signal, owner })
-    const reach = blind.incomplete ? undefined : await this.#reach?.check(daemon, blind.needs, signal)
-    const unpacked = blind.incomplete !== undefined || (await this.#proofs.unpacks(daemon, blind.container, signal))
-    if (!unpacked) blind.incomplete = `it is a ${containers[blind.container!].name}, which this ClamAV does not unpack`
-    const reason = blind.incomplete ?? reach?.incomplete ?? (this.#declared && beyondDeclared(blind.needs, this.#declared))
-    if (reason) return { verdict: 'incomplete', reason, provedAt }
-    const note = [blind.note, reach?.note].filter((each) => each !== undefined).join('; ')
-    return { verdict: 'clean', provedAt, ...(note && { note }) }
+  #partScanner(daemon: Daemon, signal: AbortSignal): PartScanner {
+    return {
+      scan: async (content) => {
+        const answer = readAnswer(await this.#line.scan(daemon.address, content, signal))
+        return answer.kind === 'clean' ? { verdict: 'clean' } : toVerdict(answer, daemon)
+      },
+      exceeds: async (needs, unpacks) => {
+        if (this.#declared) return covers(this.#declared, needs) ? undefined : 'it has more content than ClamAV scans'
+        return this.#reach?.check(daemon, { needs, unpacks }, signal)
+      },
+    }
   }
 
   /** Asks the least busy daemon, then the others: the content can be opened again, so a second try is a whole one. */
@@ -206,14 +194,9 @@ export class ClamdScanner implements VirusScanner {
 
 const unprovedMessage = 'A clamd does not find the EICAR test string.'
 
-function beyondDeclared(needs: Needs, declared: Needs): string | undefined {
-  const within = needs.largest <= declared.largest && needs.total <= declared.total
-  return within ? undefined : 'it holds more than ClamAV looks at'
-}
-
 const closing = () => scannerUnavailable('The scanner is being closed.')
 
-function verdictOf(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): ScanVerdict {
+function toVerdict(answer: Exclude<ClamdAnswer, { kind: 'clean' }>, daemon: Daemon): Exclude<ScanVerdict, { verdict: 'clean' }> {
   if (answer.kind === 'infected') return { verdict: 'infected', signature: answer.signature }
   if (answer.kind === 'incomplete') return { verdict: 'incomplete', reason: answer.reason }
   throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)

@@ -1,4 +1,3 @@
-import type { Container } from '@assay/formats/archive'
 import { memoryContent } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
 import { readAnswer, readVersion } from './answer.js'
@@ -6,7 +5,6 @@ import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'
 import type { ClamdConnector } from './line.js'
 import { unlessAborted } from './unless-aborted.js'
-import { unpackProbes } from './unpacks.js'
 
 export interface ClamdProof {
   version: string
@@ -26,7 +24,6 @@ const freshMs = 60_000
 export class ClamdProofs {
   readonly #known = new Map<Daemon, ClamdProof>()
   readonly #running = new Map<Daemon, Promise<ClamdProof>>()
-  readonly #unpacks = new Map<Daemon, Map<string, boolean>>()
   readonly #line: ClamdConnector
   readonly #closed: AbortSignal
   readonly #learnt: (daemon: Daemon, version: string) => void
@@ -63,21 +60,6 @@ export class ClamdProofs {
     throw new ClamdFault(`${daemon.address.label} loaded other signatures while it scanned`)
   }
 
-  async unpacks(daemon: Daemon, container: Container | undefined, signal: AbortSignal): Promise<boolean> {
-    const probe = container && unpackProbes[container]
-    if (!probe) return true
-    const { version } = await this.of(daemon, signal)
-    const key = `${container} ${version}`
-    const known = this.#unpacks.get(daemon) ?? new Map<string, boolean>()
-    this.#unpacks.set(daemon, known)
-    if (!known.has(key)) {
-      const answer = readAnswer(await this.#line.scan(daemon.address, memoryContent(probe), signal))
-      if (answer.kind === 'error') throw new ClamdFault(`${daemon.address.label} gave ${answer.message}`)
-      known.set(key, answer.kind === 'infected')
-    }
-    return known.get(key)!
-  }
-
   async version(daemon: Daemon, signal: AbortSignal): Promise<string> {
     const { address } = daemon
     const version = await this.#line.version(address, signal)
@@ -90,7 +72,6 @@ export class ClamdProofs {
 
   forget(daemon: Daemon): void {
     this.#known.delete(daemon)
-    this.#unpacks.delete(daemon)
   }
 
   async #prove(daemon: Daemon): Promise<ClamdProof> {

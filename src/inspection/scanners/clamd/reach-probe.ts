@@ -1,20 +1,20 @@
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
-import { constants, deflateRaw } from 'node:zlib'
+import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Content } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
 import { directoryOf, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
 
 /**
- * A zip that a scanner must unpack to `total` bytes before it finds the EICAR string. The zip has about a thousandth of that size. Its last
- * member unpacks to `largest` bytes and is a zip itself, whose last member is the string. A daemon that truncates the member never finds it.
- * Nothing of it is made before it is read, and then a chunk at a time: what is packed is packed once for all probes, in the thread pool.
+ * A zip of about a thousandth of `total` bytes that unpacks to `total`. Its last member unpacks to `largest` bytes and ends with another
+ * zip, whose only member is the EICAR string. Both are compressed, so that no signature matches before both are unpacked. A daemon that
+ * cuts the member off does not find the string. The probe is created while it is read, from zeros that are packed once for all probes.
  */
 export async function reachProbe(largest: number, total: number): Promise<Content> {
   const zeros = await packedZeros()
   const plan = () => planOf(zeros, largest, total)
   let size = endRecord(0, 0, 0).length
-  // CombinedScanner its bytes a member has a header, and its record in the directory: 30 and 46 bytes, and its name in each.
+  // Each member has a local header of 30 bytes and a directory record of 46 bytes, both with its name.
   for (const { member } of plan()) size += 30 + member.packed + 46 + 2 * member.name.length
   return {
     size,
@@ -33,19 +33,20 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
   let offset = 0
   const plan = (name: string, unpacked: number, first: Buffer, last: Buffer): Planned => {
     const gap = Math.max(0, unpacked - first.length - last.length)
-    const packed = 5 + first.length + zeros.length(gap) + 5 + last.length
+    const end = compressed(last)
+    const packed = 5 + first.length + zeros.length(gap) + end.length
     const member = { name, offset, packed, unpacked }
     offset += 30 + name.length + packed
     return {
       member,
       *bytes() {
-        yield stored(first, false)
+        yield stored(first)
         yield* zeros.blocks(gap)
-        yield stored(last, true)
+        yield end
       },
     }
   }
-  // Each filler begins with its own number: clamd remembers what it found clean, and would not count it again.
+  // Each filler begins with its own number. clamd caches clean content and does not count it again.
   for (let rest = total - largest, index = 0; rest > 0; rest -= largest, index++) {
     const size = Math.min(rest, largest)
     yield plan(`filler-${index}`, size, Buffer.from(`${index}/${size}/${largest}`), Buffer.from([10]))
@@ -55,11 +56,13 @@ function* planOf(zeros: Zeros, largest: number, total: number): Iterable<Planned
 
 function innerZip(size: number): Buffer {
   const length = 400
-  const member = { name: 'eicar.com', offset: size - length, packed: eicar.length, unpacked: eicar.length, stored: eicar }
+  const data = compressed(eicar)
+  const facts = { packed: data.length, unpacked: eicar.length, crc: crc32(eicar) }
+  const member = { name: 'eicar.com', offset: size - length, ...facts }
   const header = localHeader(member)
-  const directory = directoryOf([member], size - length + header.length + eicar.length)
-  const zip = Buffer.concat([header, eicar, directory])
-  // The comment of the zip fills the declared length.
+  const directory = directoryOf([member], size - length + header.length + data.length)
+  const zip = Buffer.concat([header, data, directory])
+  // The zip's comment fills the rest, so that the zip has the announced length.
   const comment = length - zip.length
   zip.writeUInt16LE(comment, zip.length - 2)
   return Buffer.concat([zip, Buffer.alloc(comment, ' ')])
@@ -85,7 +88,7 @@ function* zipOf(plan: () => Iterable<Planned>): Iterable<Buffer> {
 
 const chunkBytes = 32 * 1024
 
-/** Many small buffers as a few larger ones: each costs its reader a turn of the event loop. */
+/** Joins small buffers. The reader of the stream needs a cycle of the event loop for each buffer. */
 function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   let chunk: Buffer[] = []
   let size = 0
@@ -100,9 +103,12 @@ function* inChunks(buffers: Iterable<Buffer>): Iterable<Buffer> {
   yield Buffer.concat(chunk)
 }
 
-function stored(bytes: Buffer, last: boolean): Buffer {
+/** Codes for single bytes shift all bits, so that the bytes themselves do not occur in the result. */
+const compressed = (bytes: Buffer): Buffer => deflateRawSync(bytes, { strategy: constants.Z_FIXED })
+
+/** A block of uncompressed bytes that is not the last block. */
+function stored(bytes: Buffer): Buffer {
   const header = Buffer.alloc(5)
-  header[0] = last ? 1 : 0
   header.writeUInt16LE(bytes.length, 1)
   header.writeUInt16LE(~bytes.length & 0xffff, 3)
   return Buffer.concat([header, bytes])
@@ -139,7 +145,7 @@ const pack = promisify(
 )
 let packing: Promise<Zeros> | undefined
 
-/** Up to 256 KiB packed, each flushed to a whole byte and without a look back, so that blocks can follow each other; 16 MiB made of these. */
+/** Zeros of each power of two up to 256 KiB, flushed to a whole byte and without references to earlier bytes; up to 16 MiB by joining. */
 function packedZeros(): Promise<Zeros> {
   packing ??= Promise.all(
     Array.from({ length: packedPower + 1 }, (_, power) =>

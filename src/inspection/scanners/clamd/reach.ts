@@ -1,5 +1,5 @@
 import type { Content } from '../../../platform/spool/content.js'
-import type { Needs } from '../scan-coverage.js'
+import type { Needs } from '../coverage-visitor.js'
 import { readAnswer } from './answer.js'
 import type { Daemon } from './daemons.js'
 import { ClamdFault } from './exchange.js'
@@ -51,25 +51,30 @@ export class ClamdReach {
     this.#of(daemon).tried.length = 0
   }
 
-  /** Checks that the daemon scans contents of the size `needs`. Returns the reason if it does not. */
-  async check(daemon: Daemon, needs: Needs, signal: AbortSignal): Promise<{ incomplete?: string; note?: string }> {
-    if (covers(believed, needs)) return {}
+  /** The reason if the daemon has not proved that it scans content of these sizes, and that it unpacks members if it must. */
+  async check(
+    daemon: Daemon,
+    { needs, unpacks }: { needs: Needs; unpacks: boolean },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    if (!unpacks && covers(believed, needs)) return undefined
     const [chunk, all] = [inMegabytes(needs.largest), inMegabytes(needs.total)]
-    const beyond = `it holds ${chunk} in one chunk and ${all} in all, beyond what clamd looks at`
-    if (!covers(provable, needs)) return { incomplete: beyond }
+    const beyond = `it has ${chunk} in one member and ${all} in total, which this clamd does not scan`
+    if (!covers(provable, needs)) return beyond
     const known = this.#of(daemon)
     const asked = {
       largest: Math.max(needs.largest, believed.largest, Math.ceil(needs.total / maxFillers)),
       total: Math.max(needs.total, believed.total),
     }
     // A known result does not wait for a probe of another size.
-    if (remembered(known, asked)) return {}
+    if (remembered(known, asked)) return undefined
     const answer = known.last.then(() => this.#find(daemon, known, asked, signal))
     known.last = answer.catch(() => undefined)
-    if (await unlessAborted(answer, signal)) return {}
+    if (await unlessAborted(answer, signal)) return undefined
     // A daemon that finds the string in no zip at all (ScanArchive no, signatures without EICAR) has proved nothing about its limits.
-    if (!remembered(known, measurable)) return { note: 'it could not be measured how far this clamd looks into a file' }
-    return { incomplete: `${beyond} (MaxFileSize, MaxScanSize)` }
+    if (!remembered(known, measurable))
+      return `${beyond}: it does not unpack the zip archive that measures its limits (ScanArchive)`
+    return `${beyond} (MaxFileSize, MaxScanSize)`
   }
 
   async #find(daemon: Daemon, known: Knowledge, needs: Needs, signal: AbortSignal): Promise<boolean> {
@@ -101,7 +106,7 @@ export class ClamdReach {
   }
 }
 
-const covers = (far: Needs, near: Needs) => far.largest >= near.largest && far.total >= near.total
+export const covers = (far: Needs, near: Needs) => far.largest >= near.largest && far.total >= near.total
 
 function remembered({ tried }: Knowledge, needs: Needs): boolean | undefined {
   if (tried.some((each) => each.seen && covers(each.needs, needs))) return true

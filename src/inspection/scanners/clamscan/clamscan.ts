@@ -1,7 +1,5 @@
 import NodeClam from 'clamscan'
-import type { WorkerPool } from '../../workers/worker-pool.js'
-import { ClamdScanner } from '../clamd/clamd.js'
-import type { ScannerLogger } from '../virus-scanner.js'
+import { type ClamdOptions, ClamdScanner } from '../clamd/clamd.js'
 import { findProgram } from './find-program.js'
 import { programLine } from './program.js'
 
@@ -44,7 +42,7 @@ const atOnce = { clamscan: 2, clamdscan: 8 }
  */
 export async function openClamscan(
   url: string,
-  { logger, pool }: { logger?: ScannerLogger; pool?: WorkerPool | undefined } = {},
+  options: Pick<ClamdOptions, 'logger' | 'pool' | 'directory'> = {},
 ): Promise<ClamdScanner> {
   const { program, database, config } = parseClamscanUrl(url)
   const path = await findProgram(program)
@@ -75,8 +73,7 @@ export async function openClamscan(
   return new ClamdScanner([{ label: program, connect: { path } }], {
     line: programLine({ path, flags: [...clamFlags, ...own] }),
     connections: atOnce[program],
-    pool,
+    ...options,
     ...(program === 'clamscan' && { declared: limits }),
-    ...(logger && { logger }),
   })
 }

@@ -113,11 +113,6 @@ export class YaraScanner implements VirusScanner {
     return this.#identity
   }
 
-  /** Returns no containers, because a scan that meets an unsupported container is already incomplete. */
-  async unsupportedContainers(): Promise<string[]> {
-    return []
-  }
-
   async prove(): Promise<void> {
     if (Date.now() < this.#provedUntil) return
     const options = { signal: AbortSignal.timeout(10_000) }

@@ -1,0 +1,92 @@
+import { createReadStream } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import type { Content } from '../../../platform/spool/content.js'
+import { spoolName } from '../../../platform/spool/spool.js'
+import type { Needs, ScanPart } from '../coverage-visitor.js'
+import { type CoverageOptions, hasContainer, type ScanCoverage, scanCoverage } from '../scan-coverage.js'
+import type { ScanVerdict } from '../verdict.js'
+
+/** A verdict without the proof that the daemon works, which the caller adds. */
+export type UnprovedVerdict = { verdict: 'clean'; note?: string } | Exclude<ScanVerdict, { verdict: 'clean' }>
+
+export interface PartScanner {
+  scan(content: Content): Promise<UnprovedVerdict>
+  /** The reason if the daemon does not scan content of these sizes, or does not unpack members. */
+  exceeds(needs: Needs, reliesOnClamav: boolean): Promise<string | undefined>
+}
+
+export interface UnpackedScanOptions extends Omit<CoverageOptions, 'partsFile' | 'everything'> {
+  /** Directory of the temporary files. */
+  directory: string
+}
+
+/** Time in which all parts of one file must be scanned. */
+const maxPartsMs = 120_000
+
+/**
+ * Completes the scan of a file that clamd reported as OK. clamd also reports OK for content that it does not unpack, and for content
+ * that exceeds its limits. That content is unpacked here and sent to clamd in parts.
+ */
+export async function scanUnpacked(
+  content: Content,
+  scanner: PartScanner,
+  { directory, ...options }: UnpackedScanOptions,
+): Promise<UnprovedVerdict> {
+  if (!(await hasContainer(content))) {
+    const reason = await scanner.exceeds({ largest: content.size, total: content.size }, false)
+    return reason ? { verdict: 'incomplete', reason } : { verdict: 'clean' }
+  }
+  const partsFile = join(directory, spoolName())
+  const until = Date.now() + maxPartsMs
+  // The worker does not create the file: after a cancelled scan, it could do so after the removal.
+  await (await open(partsFile, 'wx', 0o600)).close()
+  try {
+    const coverage = await scanCoverage(content, { ...options, partsFile })
+    if (coverage.incomplete) return { verdict: 'incomplete', reason: coverage.incomplete }
+    if (!(await exceededLimit(coverage, scanner))) return await scanParts(coverage, { scanner, partsFile, until })
+    const every = await scanCoverage(content, { ...options, partsFile, everything: true })
+    const reason = every.incomplete ?? (await exceededLimit(every, scanner))
+    if (reason) return { verdict: 'incomplete', reason }
+    return await scanParts(every, { scanner, partsFile, until })
+  } finally {
+    await rm(partsFile, { force: true })
+  }
+}
+
+/** Checks all contents with one call: a daemon that scans the largest values scans all of them. */
+function exceededLimit({ needs, reliesOnClamav, parts }: ScanCoverage, scanner: PartScanner): Promise<string | undefined> {
+  const all = [needs, ...parts.map((part) => part.needs)]
+  const largest = all.reduce((max, each) => Math.max(max, each.largest), 0)
+  const total = all.reduce((max, each) => Math.max(max, each.total), 0)
+  return scanner.exceeds({ largest, total }, reliesOnClamav)
+}
+
+interface PartsScan {
+  scanner: PartScanner
+  partsFile: string
+  /** Milliseconds since the epoch. */
+  until: number
+}
+
+async function scanParts({ parts, notes }: ScanCoverage, { scanner, partsFile, until }: PartsScan): Promise<UnprovedVerdict> {
+  for (const part of parts) {
+    if (Date.now() > until)
+      return { verdict: 'incomplete', reason: `ClamAV did not scan all of its members within ${maxPartsMs} ms` }
+    const verdict = await scanner.scan(toContent(partsFile, part))
+    if (verdict.verdict !== 'clean') return verdict
+  }
+  return { verdict: 'clean', ...(notes.length > 0 && { note: notes.join('; ') }) }
+}
+
+const toContent = (partsFile: string, { ranges, size }: ScanPart): Content => ({
+  size,
+  // No scanner uses it.
+  sha256: '',
+  stream: () => Readable.from(readRanges(partsFile, ranges)),
+})
+
+async function* readRanges(path: string, ranges: ScanPart['ranges']): AsyncGenerator<Buffer> {
+  for (const { start, length } of ranges) yield* createReadStream(path, { start, end: start + length - 1 })
+}

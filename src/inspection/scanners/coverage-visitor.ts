@@ -1,0 +1,128 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { type Origin, overlapBytes, type Visitor, WalkEnded, type WindowPlace, type WindowReceiver } from '@assay/formats/walk'
+import { openedByClamav } from './containers.js'
+
+/** Sizes that a daemon must be able to scan, in bytes. */
+export interface Needs {
+  /** Largest single file or member (MaxFileSize). */
+  largest: number
+  total: number
+}
+
+/** Content that was unpacked for the daemon. It consists of ranges of the parts file. */
+export interface ScanPart {
+  ranges: { start: number; length: number }[]
+  size: number
+  needs: Needs
+}
+
+const maxPartsBytes = 2 * 1024 * 1024 * 1024
+const maxParts = 20_000
+/** Default of ClamAV's MaxFiles. ClamAV skips further members without reporting it. */
+const maxFiles = 10_000
+
+export class TooManyParts extends WalkEnded {}
+
+/** Content that the daemon receives as one stream, and the members that it unpacks from it. */
+interface Unit extends ScanPart {
+  files: number
+  /** Sum of the unpacked sizes that headers declare. ClamAV skips a member that declares more than its limits allow. */
+  declared: number
+}
+
+export interface CoverageVisitorOptions {
+  /** Size of the file. */
+  size: number
+  /** Path of an existing file. Earlier content is overwritten. */
+  partsFile: string
+  /** True if every member becomes a part. Otherwise only those do that ClamAV may not unpack. */
+  everything: boolean
+}
+
+/** Divides a file into units that ClamAV scans completely: the file itself, and each content that ClamAV may not unpack. */
+export class CoverageVisitor implements Visitor {
+  readonly separateParts = true
+  readonly #everything: boolean
+  readonly #file: Unit
+  readonly #parts: Unit[] = []
+  readonly #unitOf = new WeakMap<WindowReceiver, Unit>()
+  readonly #partsFile: string
+  #descriptor: number | undefined
+  #written = 0
+
+  constructor({ size, partsFile, everything }: CoverageVisitorOptions) {
+    this.#partsFile = partsFile
+    this.#everything = everything
+    // ClamAV also extracts the parts of a document that are not packed: at most the size of the document again.
+    this.#file = { ranges: [], size, files: 1, declared: 0, needs: { largest: size, total: 2 * size } }
+  }
+
+  get needs(): Needs {
+    return needsOf(this.#file)
+  }
+
+  get parts(): ScanPart[] {
+    const filled = this.#parts.filter(({ size }) => size > 0)
+    return filled.map((unit) => ({ ranges: unit.ranges, size: unit.size, needs: needsOf(unit) }))
+  }
+
+  /** True if ClamAV must unpack members itself. */
+  get reliesOnClamav(): boolean {
+    return [this.#file, ...this.#parts].some(({ files }) => files > 1)
+  }
+
+  declaredSize(bytes: number, container: WindowReceiver): void {
+    if (this.#everything) return
+    const unit = this.#unitOf.get(container)!
+    unit.declared += bytes
+    unit.needs.largest = Math.max(unit.needs.largest, bytes)
+  }
+
+  content(origin?: Origin): WindowReceiver {
+    const around = origin && this.#unitOf.get(origin.parent)!
+    const isUnpackedByClamav = origin?.common && openedByClamav.has(origin.container) && !this.#everything
+    const unit = !around ? this.#file : isUnpackedByClamav ? around : this.#newPart()
+    if (unit === around) unit.files++
+    let size = 0
+    const receive = (bytes: Buffer, { first }: WindowPlace) => {
+      // The sizes of the file itself are known from the start.
+      if (!around) return
+      const added = first ? bytes : bytes.subarray(overlapBytes)
+      if (unit !== around) this.#write(unit, added)
+      size += added.length
+      unit.needs.total += added.length
+      unit.needs.largest = Math.max(unit.needs.largest, size)
+    }
+    this.#unitOf.set(receive, unit)
+    return receive
+  }
+
+  close(): void {
+    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    this.#descriptor = undefined
+  }
+
+  #newPart(): Unit {
+    const unit = { ranges: [], size: 0, files: 1, declared: 0, needs: { largest: 0, total: 0 } }
+    this.#parts.push(unit)
+    if (this.#parts.length > maxParts) throw new TooManyParts(`it has more than ${maxParts} members that ClamAV does not unpack`)
+    return unit
+  }
+
+  #write(unit: Unit, bytes: Buffer): void {
+    if (this.#written + bytes.length > maxPartsBytes)
+      throw new TooManyParts(`it unpacks to more than ${maxPartsBytes} bytes that ClamAV does not unpack`)
+    this.#descriptor ??= openSync(this.#partsFile, 'r+')
+    for (let at = 0; at < bytes.length; ) at += writeSync(this.#descriptor, bytes, at, bytes.length - at, this.#written + at)
+    const last = unit.ranges.at(-1)
+    if (last && last.start + last.length === this.#written) last.length += bytes.length
+    else unit.ranges.push({ start: this.#written, length: bytes.length })
+    unit.size += bytes.length
+    this.#written += bytes.length
+  }
+}
+
+const needsOf = ({ files, declared, size, needs }: Unit): Needs => ({
+  largest: files > maxFiles ? Number.POSITIVE_INFINITY : needs.largest,
+  total: Math.max(needs.total, size + declared),
+})

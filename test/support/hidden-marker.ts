@@ -1,0 +1,211 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { noise, sevenZip, tarOf } from '../../packages/formats/test/support/samples/archive.js'
+import * as made from '../../packages/formats/test/support/samples/containers.js'
+import { compound, doc, docx, packed as packedDocument } from '../../packages/formats/test/support/samples/office.js'
+import { pdfOf } from '../../packages/formats/test/support/samples/pdf.js'
+import { createZip } from './eicar.js'
+
+/** A signature of the tests matches this string at any position. It occurs in the files only after unpacking. */
+export const marker = Buffer.from('assay hidden marker 6f1c5b0e7d')
+
+type Make = (bytes: Buffer) => Buffer | Promise<Buffer>
+
+const zipWith =
+  (...switches: string[]): Make =>
+  (bytes) =>
+    sevenZip({ 'a.txt': bytes }, switches, 'zip')
+const sevenZipWith =
+  (...switches: string[]): Make =>
+  (bytes) =>
+    sevenZip({ 'a.txt': bytes }, switches)
+const file = (bytes: Buffer) => ({ name: 'A.TXT', bytes })
+
+/** Containers that compress or encrypt, by name. Each row is combined with each carrier. */
+const packers: Record<string, Make> = {
+  zip: (bytes) => createZip({ name: 'a.txt', bytes }),
+  'zip, Deflate64': zipWith('-mm=Deflate64'),
+  'zip, BZip2': zipWith('-mm=BZip2'),
+  'zip, LZMA': zipWith('-mm=LZMA'),
+  'zip, PPMd': zipWith('-mm=PPMd'),
+  'zip, encrypted': zipWith('-psecret'),
+  'zip, AES': zipWith('-psecret', '-mem=AES256'),
+  '7z': sevenZipWith(),
+  '7z, BZip2': sevenZipWith('-m0=BZip2'),
+  '7z, PPMd': sevenZipWith('-m0=PPMd'),
+  '7z, encrypted': sevenZipWith('-psecret'),
+  '7z, encrypted names': sevenZipWith('-psecret', '-mhe=on'),
+  gzip: (bytes) => gzipSync(bytes),
+  xz: (bytes) => sevenZip({ a: bytes }, [], 'xz'),
+  bzip2: (bytes) => sevenZip({ a: bytes }, [], 'bzip2'),
+  'tar.gz': async (bytes) => gzipSync(await tarOf([{ name: 'a.txt', data: bytes }])),
+  'gzip in gzip': (bytes) => gzipSync(gzipSync(bytes)),
+  'zip in 7z': (bytes) => sevenZip({ 'a.zip': createZip({ name: 'a.txt', bytes }) }),
+}
+
+/** Containers that store their content, or for which the tests have no packer. Their content is a gzip file. */
+const stores: Record<string, Make> = {
+  zstd: (bytes) => zstandard(gzipSync(bytes)),
+  lz4: (bytes) => after('\x04\x22\x4d\x18\x60\x40\x82', gzipSync(bytes)),
+  lzip: (bytes) => after('LZIP\x01\x0c', gzipSync(bytes)),
+  compress: (bytes) => made.compressed(bytes),
+  cab: (bytes) => made.cab(file(gzipSync(bytes))),
+  'RAR 4': (bytes) => made.rar4(file(gzipSync(bytes))),
+  'RAR 5': (bytes) => made.rar5(file(gzipSync(bytes))),
+  arj: (bytes) => made.arj(file(gzipSync(bytes))),
+  lzh: (bytes) => made.lzh(file(gzipSync(bytes))),
+  cpio: (bytes) => made.cpio(file(gzipSync(bytes))),
+  ar: (bytes) => made.ar(file(gzipSync(bytes))),
+  xar: (bytes) => made.xar(file(bytes)),
+  iso: (bytes) => made.iso(file(gzipSync(bytes))),
+  wim: (bytes) => sevenZip({ 'a.gz': gzipSync(bytes) }, [], 'wim'),
+  dmg: (bytes) => made.dmg(bytes),
+  swf: (bytes) => made.swf(bytes),
+  szdd: (bytes) => made.szdd(gzipSync(bytes)),
+  tnef: (bytes) => made.tnef(file(gzipSync(bytes))),
+  oneNote: (bytes) => made.oneNote(gzipSync(bytes)),
+  tar: (bytes) => tarOf([{ name: 'a.gz', data: gzipSync(bytes) }]),
+}
+
+function zstandard(bytes: Buffer): Buffer {
+  const size = Buffer.alloc(4)
+  size.writeUInt32LE(bytes.length)
+  const block = Buffer.alloc(3)
+  block.writeUIntLE((bytes.length << 3) | 1, 0, 3)
+  return Buffer.concat([Buffer.from('28b52ffda0', 'hex'), size, block, bytes])
+}
+
+const after = (start: string, bytes: Buffer) => Buffer.concat([Buffer.from(start, 'latin1'), bytes, noise(64)])
+
+/** Files that contain a container, by name. */
+export const carriers: Record<string, { extension: string; make: Make }> = {
+  'no other file': { extension: 'dat', make: (bytes) => bytes },
+  'a zip': { extension: 'zip', make: (bytes) => createZip({ name: 'a.bin', bytes }) },
+  'a 7z': { extension: '7z', make: (bytes) => sevenZip({ 'a.bin': bytes }) },
+  'a tar': { extension: 'tar', make: (bytes) => tarOf([{ name: 'a.bin', data: bytes }]) },
+  'a mail': { extension: 'eml', make: (bytes) => mail(bytes) },
+  'a mail with a byte-order mark': { extension: 'eml', make: (bytes) => Buffer.concat([Buffer.from('\ufeff'), mail(bytes)]) },
+  'a uuencoded mail': { extension: 'eml', make: (bytes) => uuencodedMail(bytes) },
+  'a forwarded mail': { extension: 'eml', make: (bytes) => mail(mail(bytes), 'message/rfc822', '8bit') },
+  'a PDF': { extension: 'pdf', make: (bytes) => attaching(deflateSync(bytes), '/Filter /FlateDecode') },
+  'a PDF, two filters': {
+    extension: 'pdf',
+    make: (bytes) => attaching(Buffer.from(`${deflateSync(bytes).toString('hex')}>`), '/Filter [/ASCIIHexDecode /FlateDecode]'),
+  },
+  'a PDF with a predictor': {
+    extension: 'pdf',
+    make: (bytes) =>
+      attaching(deflateSync(predicted(bytes)), '/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 16 >>'),
+  },
+  'a Word 97 document': { extension: 'doc', make: (bytes) => compound({ ...doc(), Package: bytes }) },
+  'an Outlook message': {
+    extension: 'msg',
+    make: (bytes) =>
+      compound({
+        '__properties_version1.0': Buffer.alloc(32),
+        '__attach_version1.0_#00000000/__substg1.0_37010102': bytes,
+      }),
+  },
+  'a docx': { extension: 'docx', make: (bytes) => packedDocument({ ...docx(), 'word/embeddings/a.bin': bytes }) },
+}
+
+function mail(bytes: Buffer, type = 'application/octet-stream', encoding = 'base64'): Buffer {
+  const body = encoding === 'base64' ? Buffer.from(bytes.toString('base64').replace(/.{76}/g, '$&\r\n')) : bytes
+  const head = [
+    'From: a@example.org',
+    'Subject: x',
+    'MIME-Version: 1.0',
+    'Content-Type: multipart/mixed; boundary="b"',
+    '',
+    '--b',
+    `Content-Type: ${type}; name="a.bin"`,
+    'Content-Disposition: attachment; filename="a.bin"',
+    `Content-Transfer-Encoding: ${encoding}`,
+    '',
+    '',
+  ].join('\r\n')
+  return Buffer.concat([Buffer.from(head), body, Buffer.from('\r\n--b--\r\n')])
+}
+
+function uuencodedMail(bytes: Buffer): Buffer {
+  const lines = ['From: a@example.org', 'Subject: x', 'Date: Tue, 24 Nov 2026 00:00:00 +0000', '', 'begin 644 a.bin']
+  const char = (value: number) => (value === 0 ? '`' : String.fromCharCode(32 + value))
+  for (let at = 0; at < bytes.length; at += 45) {
+    const part = bytes.subarray(at, at + 45)
+    let line = char(part.length)
+    for (let from = 0; from < part.length; from += 3) {
+      const group = ((part[from] ?? 0) << 16) | ((part[from + 1] ?? 0) << 8) | (part[from + 2] ?? 0)
+      for (const shift of [18, 12, 6, 0]) line += char((group >> shift) & 63)
+    }
+    lines.push(line)
+  }
+  return Buffer.from([...lines, '`', 'end', ''].join('\r\n'))
+}
+
+const attaching = (stream: Buffer, filter: string): Buffer =>
+  pdfOf([
+    [1, '<< /Type /Catalog /Pages 2 0 R /Names << /EmbeddedFiles << /Names [(a.bin) 5 0 R] >> >> >>'],
+    [2, '<< /Type /Pages /Kids [3 0 R] /Count 1 >>'],
+    [3, '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] >>'],
+    [4, `<< /Type /EmbeddedFile ${filter} /Length ${stream.length} >>\nstream\n${stream.toString('latin1')}\nendstream`],
+    [5, '<< /Type /Filespec /F (a.bin) /EF << /F 4 0 R >> >>'],
+  ])
+
+/** PNG predictor "up": each row has a type byte and the differences to the row above. */
+function predicted(bytes: Buffer): Buffer {
+  const columns = 16
+  const rows: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += columns) {
+    const row = Buffer.alloc(columns + 1)
+    row[0] = 2
+    for (let column = 0; column < columns; column++)
+      row[column + 1] = ((bytes[at + column] ?? 0) - (at === 0 ? 0 : (bytes[at - columns + column] ?? 0))) & 0xff
+    rows.push(row)
+  }
+  return Buffer.concat(rows)
+}
+
+export interface HiddenMarker {
+  name: string
+  extension: string
+  make(): Promise<Buffer>
+}
+
+/** Text of this size that ends with the marker. */
+const text = (size: number) => Buffer.concat([Buffer.alloc(size, 'Lorem ipsum dolor sit amet. '), marker, Buffer.from('\n')])
+
+const row = (packer: string, carrier: string, size: number): HiddenMarker => ({
+  name: `${packer} of ${size} bytes in ${carrier}`,
+  extension: carriers[carrier]!.extension,
+  make: async () => carriers[carrier]!.make(await pack(packer, size)),
+})
+
+const packed = new Map<string, Promise<Buffer>>()
+
+/** Packs each container only once, because that takes most of the time. */
+function pack(packer: string, size: number): Promise<Buffer> {
+  const key = `${packer} ${size}`
+  const bytes = packed.get(key) ?? Promise.resolve({ ...packers, ...stores }[packer]!(text(size)))
+  packed.set(key, bytes)
+  return bytes
+}
+
+export const smallRows = (carrier: string): HiddenMarker[] =>
+  [...Object.keys(packers), ...Object.keys(stores)].map((packer) => row(packer, carrier, 2_000))
+
+const largeCarriers = ['no other file', 'a zip', 'a mail', 'a PDF', 'an Outlook message']
+
+/** Unpacked, these files exceed the limits of the daemon with low limits. */
+export const largeRows: HiddenMarker[] = [
+  ...largeCarriers.flatMap((carrier) => ['zip', '7z', 'gzip', 'xz', 'bzip2'].map((packer) => row(packer, carrier, 4_000_000))),
+  ...largeCarriers.map((carrier) => row('zip in 7z', carrier, 4_000_000)),
+]
+
+/** Brotli has no signature. Only the name of a file shows it. */
+export const brotliRows: HiddenMarker[] = [
+  { name: 'a Brotli file', extension: 'br', make: async () => brotliCompressSync(text(2_000)) },
+  {
+    name: 'a Brotli file in a zip',
+    extension: 'zip',
+    make: async () => createZip({ name: 'a.txt.br', bytes: brotliCompressSync(text(2_000)) }),
+  },
+]
