@@ -8,7 +8,7 @@ import type { WorkerCall } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { CoverageVisitor, type Needs, type ScanPart, TooManyParts } from './coverage-visitor.js'
 
-/** What a clean verdict of ClamAV on a file covers, and what must be scanned in addition. */
+/** Result of the walk: the parts of a file that a clean verdict of ClamAV covers, and the content that must be scanned in addition. */
 export interface ScanCoverage {
   /** Set if a part of the file cannot be unpacked. */
   incomplete?: string

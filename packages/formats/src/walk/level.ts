@@ -78,7 +78,7 @@ export class Level implements Members {
   readonly begin = (name: string): void => {
     this.#run.member(name)
     // Brotli has no signature. Only the name shows it.
-    if (/\.br$/i.test(name)) this.addGap('unsupported', 'it holds a Brotli file, which is not unpacked')
+    if (/\.br$/i.test(name)) this.addGap('unsupported', 'it contains a Brotli file, which is not unpacked')
   }
 
   wasObserved(offset: number): boolean {

@@ -8,7 +8,7 @@ export interface WindowPlace {
 /** Receives one content in overlapping windows. A window is valid only during the call. */
 export type WindowReceiver = (bytes: Buffer, place: WindowPlace) => void
 
-/** How a content was unpacked. */
+/** The container of a content, and the way it was unpacked. */
 export interface Origin {
   container: Container
   /** Receiver of the container's own bytes. */
