@@ -56,16 +56,16 @@ export async function createApp(parts: AppParts): Promise<App> {
   const serviceEvents: ServiceEvents = new EventEmitter()
   const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
   const slots = new UploadSlots(config.maxUploadsAtOnce)
-  const metrics = metricsOf(parts, services, slots)
+  const metrics = createMetrics(parts, services, slots)
   const spool = await Spool.open({ directory: spoolFolder })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers })
   const orphanedUploads = openOrphanedUploads(parts, serviceEvents)
   const uploadStorage = measuredStorage(services.storage, metrics, (path) => orphanedUploads.note(path))
-  const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, tenantRoom: services.tenants.room })
+  const uploads = new UploadService({ ...services, inspector, storage: uploadStorage, getTenantQuota: services.tenants.room })
   const maintenance = new Maintenance({ ...services, database, orphanedUploads, logger, config })
-  const rescanner = rescannerOf(parts, { services, inspector, scanner, spool })
+  const rescanner = createRescanner(parts, { services, inspector, scanner, spool })
   const downloadCuts = new DownloadAborter(database.pool)
   const tracing = await openTracing(config.otlpEndpoint)
   const selfTest = new SelfTest(database.writes, (error) => logger.error({ err: error }, 'The self-test of the database failed.'))
@@ -122,7 +122,11 @@ function metricsServer(metrics: Metrics, token: string | undefined): Server {
   return httpServer(app, app)
 }
 
-function metricsOf({ database, siblings }: AppParts, { ledger, rescans, serviceEvents }: Services, slots: UploadSlots): Metrics {
+function createMetrics(
+  { database, siblings }: AppParts,
+  { ledger, rescans, serviceEvents }: Services,
+  slots: UploadSlots,
+): Metrics {
   const { pool, writes } = database
   const metrics = new Metrics({
     poolSize: () => ({
@@ -152,11 +156,11 @@ function openWorkers({ config, logger, siblings }: AppParts, contents: string): 
   return new WorkerPool({
     workers: getShare(config.validationWorkers, processNumber),
     processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
-    sandbox: sandboxFor(contents, logger),
+    sandbox: openSandboxFor(contents, logger),
   })
 }
 
-function rescannerOf(
+function createRescanner(
   { config, database, logger, siblings }: AppParts,
   parts: { services: Services; inspector: Inspector; scanner: VirusScanner; spool: Spool },
 ): Rescanner {
@@ -174,7 +178,7 @@ function rescannerOf(
   })
 }
 
-async function sandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
+async function openSandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
   try {
     return await openSandbox(contents)
   } catch (error) {
@@ -190,12 +194,12 @@ async function openConfiguredScanner(
 ): Promise<{ url: string; scanner: VirusScanner }> {
   const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
   const { rulesDir } = config
-  const clamd = { connections: getShare(connectionsOfClamd, siblings?.self ?? singleProcess) }
+  const clamd = { connections: getShare(countClamdConnections, siblings?.self ?? singleProcess) }
   return { url, scanner: await openScanner(url, { ...options, logger, clamd, ...(rulesDir && { rulesDir }) }) }
 }
 
 // Default of MaxThreads in clamd.
-const connectionsOfClamd = 8
+const countClamdConnections = 8
 
 const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'

@@ -87,25 +87,25 @@ export class IdentityCache<V> {
 
   #load(key: string, load: () => Promise<V | null>): Promise<V | null> {
     const now = performance.now()
-    const underWay = this.#loading.get(key)
-    if (underWay && now - underWay.startedAt < joinableMs) return underWay.result
-    const mine: Load<V> = { result: this.#loadAndKeep(key, load, now), startedAt: now }
-    this.#loading.set(key, mine)
+    const pending = this.#loading.get(key)
+    if (pending && now - pending.startedAt < joinableMs) return pending.result
+    const ownLoad: Load<V> = { result: this.#loadAndStore(key, load, now), startedAt: now }
+    this.#loading.set(key, ownLoad)
     const done = () => {
-      if (this.#loading.get(key) === mine) this.#loading.delete(key)
+      if (this.#loading.get(key) === ownLoad) this.#loading.delete(key)
     }
-    mine.result.then(done, done)
-    return mine.result
+    ownLoad.result.then(done, done)
+    return ownLoad.result
   }
 
-  async #loadAndKeep(key: string, load: () => Promise<V | null>, startedAt: number): Promise<V | null> {
+  async #loadAndStore(key: string, load: () => Promise<V | null>, startedAt: number): Promise<V | null> {
     const before = this.#changes
     const value = await load()
-    if (before === this.#changes) this.#keep(key, value, startedAt)
+    if (before === this.#changes) this.#store(key, value, startedAt)
     return value
   }
 
-  #keep(key: string, value: V | null, loadedAt: number): void {
+  #store(key: string, value: V | null, loadedAt: number): void {
     this.#known.delete(key)
     this.#unknown.delete(key)
     if (value === null) {

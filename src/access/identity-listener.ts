@@ -23,8 +23,8 @@ export async function announce(
 }
 
 /** Time for which cached values are valid after the last echo. A change must reach every replica within a second. */
-export const trustMs = 800
-const beatMs = 250
+export const validityMs = 800
+const echoIntervalMs = 250
 const connectMs = 2_000
 // Reconnects if queries succeed but no echo arrives, for example behind a pooler that moved the LISTEN to another connection.
 const maxSilenceMs = 30_000
@@ -77,7 +77,7 @@ export class IdentityListener implements CacheValidity {
     await this.#connecting
     clearTimeout(this.#timer)
     const client = this.#client
-    this.#drop()
+    this.#disconnect()
     await client?.end().catch(() => {})
   }
 
@@ -88,9 +88,9 @@ export class IdentityListener implements CacheValidity {
       connectionTimeoutMillis: connectMs,
       application_name: 'assay identity',
     })
-    client.on('error', (error) => this.#lost(client, error))
-    client.on('end', () => this.#lost(client, new Error('the connection ended')))
-    client.on('notification', (message) => this.#heard(client, message))
+    client.on('error', (error) => this.#onConnectionLost(client, error))
+    client.on('end', () => this.#onConnectionLost(client, new Error('the connection ended')))
+    client.on('notification', (message) => this.#onNotification(client, message))
     try {
       await client.connect()
       // Echoes have no time limit: if this process was blocked, the echo may have arrived without being read.
@@ -107,23 +107,23 @@ export class IdentityListener implements CacheValidity {
     this.#client = client
     this.#connectedAt = performance.now()
     this.#options.onGap()
-    this.#beat(client)
+    this.#sendEcho(client)
   }
 
-  #beat(client: Client, hasRead = false): void {
+  #sendEcho(client: Client, hasRead = false): void {
     if (this.#client !== client) return
     const now = performance.now()
     const silentMs = now - Math.max(this.#connectedAt, this.#provenUntil)
-    if (silentMs > trustMs) {
+    if (silentMs > validityMs) {
       // Timers run before network events: after a blocked event loop, messages that arrived in time are read first.
-      if (!hasRead) return void setImmediate(() => this.#beat(client, true))
+      if (!hasRead) return void setImmediate(() => this.#sendEcho(client, true))
       if (this.#echoing === client || silentMs > maxSilenceMs) {
-        this.#lost(client, new Error('the connection stopped responding'))
+        this.#onConnectionLost(client, new Error('the connection stopped responding'))
         return
       }
     }
     this.#echo(client, now)
-    this.#timer = setTimeout(() => this.#beat(client), beatMs).unref()
+    this.#timer = setTimeout(() => this.#sendEcho(client), echoIntervalMs).unref()
   }
 
   #echo(client: Client, now: number): void {
@@ -131,16 +131,16 @@ export class IdentityListener implements CacheValidity {
     this.#echoing = client
     client
       .query('select pg_notify($1, $2)', [this.#echoChannel, String(now)])
-      .catch((error: Error) => this.#lost(client, error))
+      .catch((error: Error) => this.#onConnectionLost(client, error))
       .finally(() => {
         if (this.#echoing === client) this.#echoing = undefined
       })
   }
 
-  #heard(client: Client, { channel, payload }: Notification): void {
+  #onNotification(client: Client, { channel, payload }: Notification): void {
     if (this.#client !== client) return
     if (channel === this.#echoChannel) {
-      this.#provenUntil = Math.max(this.#provenUntil, Number(payload) + trustMs)
+      this.#provenUntil = Math.max(this.#provenUntil, Number(payload) + validityMs)
       this.#delay = backoffMs.first
       return
     }
@@ -149,15 +149,15 @@ export class IdentityListener implements CacheValidity {
     else this.#options.onGap()
   }
 
-  #lost(client: Client, error: Error): void {
+  #onConnectionLost(client: Client, error: Error): void {
     if (this.#client !== client) return
-    this.#drop()
+    this.#disconnect()
     // Not only `end()`: on a dead connection, it would wait for the TCP time-out.
     ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
     this.#retry(error)
   }
 
-  #drop(): void {
+  #disconnect(): void {
     this.#client = undefined
     this.#provenUntil = 0
     clearTimeout(this.#timer)

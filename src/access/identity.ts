@@ -6,7 +6,7 @@ import { makeEd25519Key } from './ed25519.js'
 import { IdentityCache, type IdentityKind } from './identity-cache.js'
 import { IdentityListener } from './identity-listener.js'
 import type { MasterKey } from './master-key.js'
-import { OutsideTokens, type OutsideTokensOptions } from './outside-tokens.js'
+import { ExternalTokens, type ExternalTokensOptions } from './outside-tokens.js'
 import { Sessions, type SessionsOptions, sessionSeconds } from './sessions.js'
 import { StoredSigningSecrets } from './signing-secrets.js'
 import { Tokens } from './tokens.js'
@@ -20,7 +20,7 @@ export interface IdentityOptions {
   writeKeyUses(uses: KeyUse[]): Promise<void>
   loadSession: SessionsOptions['load']
   /** The external identity provider (JWT_ISSUER). Undefined if none is configured. */
-  outside?: OutsideTokensOptions | undefined
+  outside?: ExternalTokensOptions | undefined
   downloadUrlSeconds?: number
   onError?(error: Error): void
 }
@@ -68,7 +68,7 @@ export class Identity {
     }
     this.#keys = new IdentityCache({ trust, idsOf: (key) => [key.apiKeyId, key.tenantId] })
     this.sessions = new Sessions({ keys: this.signing.session, load: options.loadSession })
-    this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new OutsideTokens(options.outside) })
+    this.tokens = new Tokens({ trust, sessions: this.sessions, outside: options.outside && new ExternalTokens(options.outside) })
     this.lastUsed = new LastUsed(options.writeKeyUses, onError)
     const authenticator = new Authenticator({
       keys: this.#keys,

@@ -3,7 +3,7 @@ import { overloaded } from '../platform/errors/errors.js'
 import { TenantSlots } from './tenant-slots.js'
 
 const maxStreams = { inAll: 500, byTenant: 50 }
-const betweenChecksMs = 1_000
+const checkIntervalMs = 1_000
 
 /**
  * Responses without an end: at most 50 per tenant and 500 per process. Each one ends within a second after its credential becomes invalid,
@@ -40,7 +40,7 @@ export class LiveStreams {
         if (abort.signal.aborted) return
         if (isValid) check()
         else leave()
-      }, betweenChecksMs).unref()
+      }, checkIntervalMs).unref()
     }
     check()
     return { signal: abort.signal, leave }

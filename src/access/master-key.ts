@@ -33,7 +33,7 @@ export class MasterKey {
   constructor(keys: Buffer[], reread?: () => Promise<Buffer[]>) {
     this.#reread = reread
 
-    this.#keys = keys.map(knownKey)
+    this.#keys = keys.map(toKnownKey)
   }
 
   encrypt(plain: Buffer, label: string): Buffer {
@@ -74,7 +74,7 @@ export class MasterKey {
   async findKey(id: Buffer, label: string): Promise<KnownKey> {
     const known = this.#keys.find((key) => key.id.equals(id))
     if (known) return known
-    if (this.#reread) this.#keys = (await this.#reread()).map(knownKey)
+    if (this.#reread) this.#keys = (await this.#reread()).map(toKnownKey)
     const now = this.#keys.find((key) => key.id.equals(id))
     if (now) return now
     throw new Error(
@@ -93,10 +93,10 @@ export async function openMasterKey(options: {
   dataDir: string
 }): Promise<MasterKey> {
   const { masterKey, previous = [], dataDir } = options
-  for (const key of masterKey ? [masterKey, ...previous] : previous) mustBeKey(key, 'MASTER_KEY')
+  for (const key of masterKey ? [masterKey, ...previous] : previous) assertKey(key, 'MASTER_KEY')
   if (masterKey) return new MasterKey([masterKey, ...previous])
   const path = join(dataDir, 'master.key')
-  await makeKeyFile(dataDir, path)
+  await createKeyFile(dataDir, path)
   const read = async () => [...(await readKeyFile(path)), ...previous]
   return new MasterKey(await read(), read)
 }
@@ -117,7 +117,7 @@ export async function forgetOldMasterKeys(dataDir: string): Promise<void> {
   await writeKeyFile(path, (await readKeyFile(path)).slice(0, 1), rename)
 }
 
-async function makeKeyFile(dataDir: string, path: string): Promise<void> {
+async function createKeyFile(dataDir: string, path: string): Promise<void> {
   await mkdir(dataDir, { recursive: true })
   const there = await readFile(path).catch(ignore('ENOENT'))
   // link() does not replace a file. If two processes start at the same time, both then read the file of the first.
@@ -152,20 +152,20 @@ async function syncDirectory(path: string): Promise<void> {
 async function readKeyFile(path: string): Promise<Buffer[]> {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line.trim() !== '')
   if (lines.length === 0) throw new Error(`${path} is empty. Restore the original file of this DATA_DIR.`)
-  return lines.map((line) => mustBeKey(Buffer.from(line.trim(), 'base64'), path))
+  return lines.map((line) => assertKey(Buffer.from(line.trim(), 'base64'), path))
 }
 
-function mustBeKey(key: Buffer, where: string): Buffer {
+function assertKey(key: Buffer, where: string): Buffer {
   if (key.length !== keyBytes) throw new Error(`${where} has ${key.length} bytes. It must be ${keyBytes} bytes in base64.`)
   return key
 }
 
-const subKey = (master: Buffer, purpose: string, bytes: number) =>
+const deriveKey = (master: Buffer, purpose: string, bytes: number) =>
   Buffer.from(hkdfSync('sha256', master, 'assay', purpose, bytes))
 
-const knownKey = (master: Buffer): KnownKey => ({
-  id: subKey(master, 'key id', idBytes),
-  encryption: subKey(master, 'secrets at rest', keyBytes),
+const toKnownKey = (master: Buffer): KnownKey => ({
+  id: deriveKey(master, 'key id', idBytes),
+  encryption: deriveKey(master, 'secrets at rest', keyBytes),
 })
 
 const ignore = (code: string) => (error: NodeJS.ErrnoException) => {

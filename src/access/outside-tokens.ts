@@ -7,7 +7,7 @@ import { ownIssuer, throwRejectedToken } from './sessions.js'
 import { RejectedToken, type TokenRecord, tokenAlgorithms, type UserRecord } from './token-record.js'
 
 /** Claims about the user in a token of the external identity provider. */
-export interface OutsideUserFacts {
+export interface ExternalUserClaims {
   issuer: string
   subject: string
   tenantId: string
@@ -25,7 +25,7 @@ export interface ClaimNames {
   name: string
 }
 
-export interface OutsideTokensOptions {
+export interface ExternalTokensOptions {
   issuer: string
   audience: string
   jwksUrl: URL
@@ -34,19 +34,19 @@ export interface OutsideTokensOptions {
    * Returns the user with this issuer and subject, and creates it if it does not exist. Returns null if the tenant is unknown. Called once
    * per token and process, and again after the user or its tenant changes. The scopes of the returned user apply.
    */
-  userOnFirstSight(facts: OutsideUserFacts): Promise<UserRecord | null>
+  findOrCreateUser(facts: ExternalUserClaims): Promise<UserRecord | null>
 }
 
 const skewSeconds = 60
 const usualClaims: ClaimNames = { tenant: 'tenant_id', scopes: 'scope', email: 'email', name: 'name' }
 
 /** Verifies tokens of the identity provider configured by JWT_ISSUER, JWT_AUDIENCE and JWT_JWKS_URL. */
-export class OutsideTokens {
+export class ExternalTokens {
   readonly #keys: RemoteJWKSet
   readonly #claims: ClaimNames
-  readonly #options: OutsideTokensOptions
+  readonly #options: ExternalTokensOptions
 
-  constructor(options: OutsideTokensOptions) {
+  constructor(options: ExternalTokensOptions) {
     this.#options = options
 
     if (options.issuer === ownIssuer)
@@ -65,7 +65,7 @@ export class OutsideTokens {
   async verify(token: string): Promise<TokenRecord> {
     const payload = await this.#verified(token)
     const facts = this.toFacts(payload)
-    const user = await this.#options.userOnFirstSight(facts)
+    const user = await this.#options.findOrCreateUser(facts)
     if (!user) throw new RejectedToken('token_claims', 'The tenant of this token does not exist.')
     return { user, issuer: facts.issuer, validUntil: (payload.exp! + skewSeconds) * 1000 }
   }
@@ -97,7 +97,7 @@ export class OutsideTokens {
     }
   }
 
-  toFacts(payload: JWTPayload): OutsideUserFacts {
+  toFacts(payload: JWTPayload): ExternalUserClaims {
     const text = (name: string) => nonEmpty(getClaim(payload, name))
     const subject = nonEmpty(payload.sub)
     const tenantId = text(this.#claims.tenant)

@@ -37,7 +37,7 @@ export class Passwords {
   /** `besides`: another hash whose salt and cost are reused. See `matching`. */
   hash(password: string, besides?: string | null): Promise<string> {
     const salt = besides && !this.needsRehash(besides) ? { salt: saltIn(besides) } : {}
-    return this.#inTurn(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
+    return this.#withSlot(() => hash(password.normalize('NFC'), { ...cost, ...salt }))
   }
 
   /**
@@ -75,10 +75,10 @@ export class Passwords {
   #hashWithStoredOptions(stored: string, password: string): Promise<string> {
     const { algorithm, memoryCost, timeCost, parallelism, outputLen, version } = parseOptions(stored)
     const options = { algorithm, memoryCost, timeCost, parallelism, outputLen, version, salt: saltIn(stored) }
-    return this.#inTurn(() => hash(password.normalize('NFC'), options))
+    return this.#withSlot(() => hash(password.normalize('NFC'), options))
   }
 
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  async #withSlot<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#limits.atOnce) this.#running++
     else {
       if (this.#queue.length >= this.#limits.waiting) throw overloaded('Too many concurrent sign-ins. Retry later.')

@@ -32,7 +32,7 @@ const usual = {
   perMinute: 120_000,
   failedCredentialsPerMinute: 1_000,
 }
-const tenantTimes = 5
+const tenantFactor = 5
 const minute = 60
 
 type Limits = typeof usual
@@ -66,7 +66,7 @@ export class RateLimits {
       await this.#counters.tenant.add(tenantId, -1)
       return { ...key, error: tooManyCalls('this credential', key) }
     }
-    const tenant = toState('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    const tenant = toState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
     if (ofTenant.count > tenant.limit) return { ...tenant, error: tooManyCalls('this tenant', tenant) }
     return tenant.remaining < key.remaining ? tenant : key
   }
@@ -81,7 +81,7 @@ export class RateLimits {
     const { key: keys, tenant: tenants } = this.#counters
     const [ofKey, ofTenant] = await Promise.all([keys.add(id, calls), tenants.add(tenantId, calls)])
     const key = toState('key', perMinute, ofKey.count, ofKey.resetSeconds)
-    const tenant = toState('tenant', perMinute * tenantTimes, ofTenant.count, ofTenant.resetSeconds)
+    const tenant = toState('tenant', perMinute * tenantFactor, ofTenant.count, ofTenant.resetSeconds)
     const exceeded = ofKey.count > key.limit ? key : ofTenant.count > tenant.limit ? tenant : undefined
     if (!exceeded) return tenant.remaining < key.remaining ? tenant : key
     await Promise.all([keys.add(id, -calls), tenants.add(tenantId, -calls)])

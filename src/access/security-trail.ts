@@ -24,8 +24,8 @@ export interface SecurityEvent {
 
 const minuteMs = 60_000
 const hourMs = 3_600_000
-const entriesAnHour = 60
-const maxRemembered = 10_000
+const maxEntriesPerHour = 60
+const maxTrackedSources = 10_000
 
 /**
  * Writes rejections to the audit log of the tenant. To prevent an attack from filling the log, it writes one entry per minute for each
@@ -36,8 +36,8 @@ export class SecurityTrail {
   readonly #record: (entry: Entry) => Promise<void>
   /** Counts an event without writing an entry. */
   readonly count: (reason: SecurityReason) => void
-  readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxRemembered })
-  readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxRemembered })
+  readonly #last = new LRUCache<string, { at: number; leftOut: number }>({ max: maxTrackedSources })
+  readonly #hours = new LRUCache<string, { since: number; entries: number }>({ max: maxTrackedSources })
 
   /** `count` is called for each event, including those that the trail omits. */
   constructor(record: (entry: Entry) => Promise<void>, count: (reason: SecurityReason) => void) {
@@ -72,7 +72,7 @@ export class SecurityTrail {
     const now = performance.now()
     const last = this.#last.get(key)
     const hour = this.#hours.get(tenantId)
-    const isFull = hour !== undefined && now - hour.since < hourMs && hour.entries >= entriesAnHour
+    const isFull = hour !== undefined && now - hour.since < hourMs && hour.entries >= maxEntriesPerHour
     if (isFull || (last && now - last.at < minuteMs)) {
       if (last) last.leftOut++
       return undefined

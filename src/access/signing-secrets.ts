@@ -32,8 +32,8 @@ export interface StoredSigningSecretsOptions {
 }
 
 // Maximum age of the cached keys while change notifications arrive, and while they do not.
-const heardMs = 60_000
-const unheardMs = 500
+const maxAgeMs_ = 60_000
+const maxAgeWithoutNotificationsMs = 500
 
 /** Keys of one purpose in the table `signing_keys`, encrypted with MASTER_KEY. The first use creates a key. After a rotation, earlier signatures stay valid. */
 export class StoredSigningSecrets implements SigningSecrets {
@@ -50,7 +50,7 @@ export class StoredSigningSecrets implements SigningSecrets {
     await this.fresh()
     const current = this.#known.find((key) => key.current)
     if (current) return current
-    await this.#makeFirst()
+    await this.#createFirst()
     return this.current()
   }
 
@@ -93,7 +93,7 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   /** Reloads the keys unless they were loaded within `maxAgeMs`. */
-  async fresh(maxAgeMs = this.#options.trust.trusted() ? heardMs : unheardMs): Promise<void> {
+  async fresh(maxAgeMs = this.#options.trust.trusted() ? maxAgeMs_ : maxAgeWithoutNotificationsMs): Promise<void> {
     if (performance.now() - this.#loadedAt < maxAgeMs) return
     this.#loading ??= this.#load().finally(() => {
       this.#loading = undefined
@@ -106,8 +106,8 @@ export class StoredSigningSecrets implements SigningSecrets {
   }
 
   async #load(): Promise<void> {
-    const askedAt = performance.now()
-    this.#loadedAt = askedAt
+    const requestedAt = performance.now()
+    this.#loadedAt = requestedAt
     try {
       const { rows } = await this.#options.pool.query<SigningKeyRow>(
         `select key_id, secret_encrypted, public_jwk, retired_at, expires_at from signing_keys
@@ -115,20 +115,20 @@ export class StoredSigningSecrets implements SigningSecrets {
          order by retired_at is null desc, created_at desc`,
         [this.#options.purpose],
       )
-      this.#known = await Promise.all(rows.map((row) => this.#opened(row)))
+      this.#known = await Promise.all(rows.map((row) => this.#decrypted(row)))
     } catch (error) {
-      if (this.#loadedAt === askedAt) this.forget()
+      if (this.#loadedAt === requestedAt) this.forget()
       throw error
     }
   }
 
-  async #opened(row: SigningKeyRow): Promise<KnownSigningKey> {
+  async #decrypted(row: SigningKeyRow): Promise<KnownSigningKey> {
     const secret = await this.#options.masterKey.decrypt(row.secret_encrypted, getLabel(this.#options.purpose, row.key_id))
     return { id: row.key_id, secret, publicJwk: row.public_jwk, current: row.retired_at === null, expiresAt: row.expires_at }
   }
 
   // If two replicas start at the same time, the second one finds the key of the first.
-  async #makeFirst(): Promise<void> {
+  async #createFirst(): Promise<void> {
     await this.#locked(async (client) => {
       const there = await client.query('select 1 from signing_keys where purpose = $1 and retired_at is null', [
         this.#options.purpose,

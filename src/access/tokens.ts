@@ -1,14 +1,14 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { now } from '../platform/clock.js'
 import { type CacheValidity, fingerprint, IdentityCache } from './identity-cache.js'
-import type { OutsideTokens } from './outside-tokens.js'
+import type { ExternalTokens } from './outside-tokens.js'
 import { ownIssuer, type Sessions } from './sessions.js'
 import { maxTokenBytes, RejectedToken, type TokenRecord, tokenAlgorithms } from './token-record.js'
 
 export interface TokensOptions {
   trust: CacheValidity
   sessions: Sessions
-  outside?: OutsideTokens | undefined
+  outside?: ExternalTokens | undefined
   capacity?: number
 }
 

@@ -80,7 +80,7 @@ type Callers = ReturnType<typeof createCallers>
 export async function openHandlers(parts: HandlerParts): Promise<Handlers> {
   const { config, services, database, spool, logger, tracing } = parts
   const { identity, contexts } = services
-  const schema = buildSchema(createResolvers({ ...services, uploads: parts.uploads }), (input) => contexts.faultsOf(input))
+  const schema = buildSchema(createResolvers({ ...services, uploads: parts.uploads }), (input) => contexts.findErrors(input))
   const graphql = await openGraphql({
     schema,
     explorer: config.graphqlExplorer,
@@ -289,7 +289,7 @@ function createHealth(parts: HandlerParts): Health {
     scanner: scanner.url === 'none:' ? null : scanner,
     isDiskFull,
     processes: siblings && (() => ({ running: siblings.state.running, of: siblings.self.of })),
-    replicaBehindMs: database.replica && (() => database.replica!.behindMs()),
+    replicaBehindMs: database.replica && (() => database.replica!.getLagMs()),
     storageFindings: () => storageFindings(database.pool),
     findRejectedStatements: () => selfTest.findFailure(),
     // The database's own check reports its outage.

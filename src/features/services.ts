@@ -44,7 +44,7 @@ import { ResumableUploadService } from './uploads/resumable-upload.service.js'
 import { SecondFactorService } from './users/second-factor.service.js'
 import { SessionService } from './users/session.service.js'
 import { SignInService } from './users/sign-in.service.js'
-import { findOrCreateOutsideUser, loadSession } from './users/user.lookup.js'
+import { findOrCreateExternalUser, loadSession } from './users/user.lookup.js'
 import { UserService } from './users/user.service.js'
 import { WelcomeService } from './users/welcome.service.js'
 import { openWebhooks } from './webhooks/open-webhooks.js'
@@ -135,7 +135,7 @@ function createIdentity(
     loadApiKey: loadApiKey(pool),
     writeKeyUses: writeKeyUses(pool),
     loadSession: loadSession(pool),
-    outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), userOnFirstSight: findOrCreateOutsideUser(pool, ledger) },
+    outside: jwt && { ...jwt, jwksUrl: new URL(jwt.jwksUrl), findOrCreateUser: findOrCreateExternalUser(pool, ledger) },
   })
 }
 

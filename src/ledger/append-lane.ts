@@ -6,10 +6,10 @@ import type { Entry } from './entry.js'
 import {
   CommitScheduler,
   commitGroup,
-  LockedOut,
+  LockTimeoutError,
   type Statement,
   shareNextCommit,
-  Unwritable,
+  UnserializableError,
   unavailable,
   type Waiting,
 } from './group-commit.js'
@@ -88,7 +88,7 @@ export class AppendLane {
       answered = await this.#write(client, group)
     } catch (error) {
       broken = error as Error
-      const failure = client && !(error instanceof LockedOut) ? outcomeUnknown(error) : unavailable(error)
+      const failure = client && !(error instanceof LockTimeoutError) ? outcomeUnknown(error) : unavailable(error)
       for (const waiting of group) waiting.reject(failure)
     } finally {
       client?.release(broken)
@@ -107,7 +107,7 @@ export class AppendLane {
         })
         return answered
       } catch (error) {
-        if (!(error instanceof LockedOut) || attempt === maxLockAttempts) throw error
+        if (!(error instanceof LockTimeoutError) || attempt === maxLockAttempts) throw error
       }
   }
 }
@@ -153,7 +153,7 @@ function appendStatement(entries: Entry[]): Statement {
       values: [toDatabaseJson(calls), JSON.stringify(sumDeltas(usage)), JSON.stringify([...downloads.values()])],
     }
   } catch (error) {
-    throw new Unwritable('An entry cannot be written.', { cause: error })
+    throw new UnserializableError('An entry cannot be written.', { cause: error })
   }
 }
 

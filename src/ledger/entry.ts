@@ -76,7 +76,7 @@ export interface RejectedUpload {
 export type RemovedFile = Pick<UploadedFile, 'fileId' | 'contextId' | 'contextKey' | 'originalFilename' | 'sizeBytes'>
 
 /** Response to a request with an Idempotency-Key, which repeated requests receive for 24 hours. */
-export interface IdempotentAnswer {
+export interface IdempotentResponse {
   tenantId: string
   actorId: string
   key: string
@@ -98,7 +98,7 @@ export interface Entry {
   deletion?: { actor: Actor; file: RemovedFile; details?: Record<string, unknown> } | undefined
   download?: { tenantId: string; fileId: string; contextId: string; sizeBytes: number } | undefined
   audit?: AuditRow[] | undefined
-  answer?: IdempotentAnswer | undefined
+  answer?: IdempotentResponse | undefined
 }
 
 /** Audit log entry of a change to an entity of the actor's tenant. */

@@ -12,8 +12,8 @@ export interface Statement {
 }
 
 /** An entry that cannot be serialized for the database. */
-export class Unwritable extends Error {
-  override readonly name = 'Unwritable'
+export class UnserializableError extends Error {
+  override readonly name = 'UnserializableError'
 }
 
 // A slower commit waits for more than a local disk. Another group can be committed in the meantime.
@@ -129,15 +129,15 @@ export interface Waiting {
 }
 
 /** The group waited too long for a lock. Nothing of it is in the database. */
-export class LockedOut extends Error {
-  override readonly name = 'LockedOut'
+export class LockTimeoutError extends Error {
+  override readonly name = 'LockTimeoutError'
 }
 
 const maxAttempts = 5
 
 /**
  * Writes a group with one statement, which is one transaction. Repeats it after a deadlock, creates a missing partition, and writes the
- * entries one by one if one of them is invalid. Rejects entries that fail. Throws `LockedOut` if nothing was written, or the error that
+ * entries one by one if one of them is invalid. Rejects entries that fail. Throws `LockTimeoutError` if nothing was written, or the error that
  * broke the connection. In the latter case, the outcome of the unsettled entries is unknown.
  */
 export async function commitGroup(
@@ -154,7 +154,7 @@ export async function commitGroup(
       cause = error
     }
     const fault = getSqlErrorKind(cause)
-    if (fault === 'locked') throw new LockedOut('Another transaction holds a lock.', { cause })
+    if (fault === 'locked') throw new LockTimeoutError('Another transaction holds a lock.', { cause })
     if (attempt < maxAttempts && fault === 'contention') continue
     if (attempt < maxAttempts && fault === 'missing_partition') {
       await ensurePartitionsOn(client)
@@ -167,7 +167,7 @@ export async function commitGroup(
     // Written one by one, so that only the invalid entry fails. An entry that is already written must not be written again.
     for (const waiting of group)
       await commitGroup(client, [waiting], write).catch((error) => {
-        if (!(error instanceof LockedOut)) throw error
+        if (!(error instanceof LockTimeoutError)) throw error
         waiting.reject(unavailable(error))
       })
     return
@@ -180,7 +180,7 @@ export async function commitGroup(
  */
 function isRejection(error: unknown): boolean {
   const { code, severity } = error as { code?: unknown; severity?: unknown }
-  return error instanceof Unwritable || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
+  return error instanceof UnserializableError || (severity === 'ERROR' && typeof code === 'string' && !/^(08|57P)/.test(code))
 }
 
 export const unavailable = (error: unknown) =>

@@ -6,7 +6,7 @@ import { type Actor, getCredentialId } from '../platform/actor.js'
 import { eachTenant } from '../platform/db/each-tenant.js'
 import { keepLease, type Lease, leaseEnd, renewLease } from '../platform/db/lease.js'
 import { badUserInput, conflict, idempotencyMismatch, overloaded } from '../platform/errors/errors.js'
-import type { IdempotentAnswer } from './entry.js'
+import type { IdempotentResponse } from './entry.js'
 import { StaleWriteError } from './rejections.js'
 
 /** Time during which repeated requests receive the stored response. */
@@ -17,7 +17,7 @@ const maxWaitMs = 60_000
 const pollMs = { first: 20, max: 640 }
 const sweepBatch = 5_000
 
-type Answer = (response: Record<string, unknown>) => IdempotentAnswer
+type CreateResponse = (response: Record<string, unknown>) => IdempotentResponse
 
 interface Id {
   tenantId: string
@@ -50,7 +50,10 @@ export class IdempotencyService {
     {
       perform,
       replay,
-    }: { perform: (answer: Answer | undefined) => Promise<T>; replay: (response: Record<string, unknown>) => T | Promise<T> },
+    }: {
+      perform: (answer: CreateResponse | undefined) => Promise<T>
+      replay: (response: Record<string, unknown>) => T | Promise<T>
+    },
   ): Promise<T> {
     if (key === undefined) return perform(undefined)
     if (!/^[\x21-\x7e]{1,255}$/.test(key))
@@ -63,12 +66,12 @@ export class IdempotencyService {
       const known = await this.#take(id, operation, hash)
       if ('response' in known) return replay(known.response)
       const { token } = known
-      const lease = leaseOf(id, token)
+      const lease = toLease(id, token)
       const renewing = keepLease(lease, () => renewLease(this.#pool, lease))
       try {
         return await perform((response) => ({ ...id, token, response }))
       } catch (error) {
-        await this.#free(id, token)
+        await this.#release(id, token)
         // Another request leased the key in the meantime and stored its response, which is returned.
         if (!(error instanceof StaleWriteError) || error.reason !== 'answer') throw error
       } finally {
@@ -78,7 +81,7 @@ export class IdempotencyService {
   }
 
   /** Rejects a repeated request that created an API key, because its secret cannot be shown again. */
-  secretIsGone(apiKeyId: string): never {
+  assertSecretAvailable(apiKeyId: string): never {
     throw conflict(
       `This Idempotency-Key was already used to create API key '${apiKeyId}'. Its secret cannot be shown again. Rotate the key to get a new secret.`,
       { api_key_id: apiKeyId },
@@ -141,7 +144,7 @@ export class IdempotencyService {
    * Releases the key for the next attempt. If this attempt still commits, or if the release fails, the token and the end of the lease
    * prevent a second result.
    */
-  async #free(id: Id, token: string): Promise<void> {
+  async #release(id: Id, token: string): Promise<void> {
     await this.#pool
       .query('DELETE FROM idempotency_keys WHERE tenant_id = $1 AND actor_id = $2 AND key = $3 AND lease_token = $4', [
         id.tenantId,
@@ -153,7 +156,7 @@ export class IdempotencyService {
   }
 }
 
-const leaseOf = ({ tenantId, actorId, key }: Id, token: string): Lease => ({
+const toLease = ({ tenantId, actorId, key }: Id, token: string): Lease => ({
   table: 'idempotency_keys',
   key: { tenant_id: tenantId, actor_id: actorId, key },
   token,

@@ -169,7 +169,7 @@ export class Ledger {
 
   /** The next group waits for the responses of this one only if a commit is slow. */
   #settle(group: Waiting[], refusals: Rejection[]): Promise<void> {
-    const answers = this.#answer(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
+    const answers = this.#settleAll(group, new Map(refusals.map((refusal) => [refusal.n, refusal])))
     this.#answering.add(answers)
     void answers.finally(() => this.#answering.delete(answers))
     return answers
@@ -178,12 +178,12 @@ export class Ledger {
   /**
    * Resolves many callers in several iterations of the event loop, because their continuations would block a single iteration for too long.
    */
-  async #answer(group: Waiting[], refusals: Map<number, Rejection>): Promise<void> {
+  async #settleAll(group: Waiting[], refusals: Map<number, Rejection>): Promise<void> {
     for (const [index, waiting] of group.entries()) {
       if (index > 0 && index % answersPerTurn === 0) await new Promise(setImmediate)
       const refusal = refusals.get(index)
       if (refusal) {
-        this.#refuse(waiting, refusal)
+        this.#reject(waiting, refusal)
         continue
       }
       waiting.resolve()
@@ -202,7 +202,7 @@ export class Ledger {
   }
 
   /** Logs the rejected call with its reason, without a lock, before the caller receives the error. */
-  #refuse({ entry, reject }: Waiting, refusal: Rejection): void {
+  #reject({ entry, reject }: Waiting, refusal: Rejection): void {
     const error = toRejectionError(refusal, entry)
     const refuse = () => reject(error)
     if (error instanceof StaleWriteError || !entry.call) refuse()

@@ -7,10 +7,10 @@ import { type Entry, getAudits } from './entry.js'
 import {
   CommitScheduler,
   commitGroup,
-  LockedOut,
+  LockTimeoutError,
   type Statement,
   shareNextCommit,
-  Unwritable,
+  UnserializableError,
   unavailable,
   type Waiting,
 } from './group-commit.js'
@@ -200,7 +200,7 @@ export class MoveLane {
         answered.push(this.#written(tenant, part as Group, rows[0]!.refusals))
       })
     } catch (error) {
-      if (!(error instanceof LockedOut)) throw error
+      if (!(error instanceof LockTimeoutError)) throw error
       requeueLocked(tenant, group, error)
     }
     return answered
@@ -229,7 +229,7 @@ export function toMovesJson(entries: Entry[]): string {
   try {
     return toDatabaseJson(toMoveRows(entries))
   } catch (error) {
-    throw new Unwritable('An entry cannot be written.', { cause: error })
+    throw new UnserializableError('An entry cannot be written.', { cause: error })
   }
 }
 
@@ -263,7 +263,7 @@ function toMoveRows(entries: Entry[]): Record<string, unknown> {
  */
 export type Outcome = { refusals: Rejection[] } | 'locked' | 'faulty'
 
-type Answer = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
+type MoveResult = { tenant: string } & ({ refusals: Rejection[] } | { left: true } | { again: true })
 
 /**
  * Writes groups of several tenants, each in its own transaction, and waits for the disk once at the end. During that wait, no tenant is
@@ -280,11 +280,11 @@ async function moveGroups(
     try {
       moves.push(`{"tenant": ${JSON.stringify(tenant)}, "moves": ${toMovesJson(entries)}}`)
     } catch (error) {
-      if (!(error instanceof Unwritable)) throw error
+      if (!(error instanceof UnserializableError)) throw error
       outcomes.set(tenant, 'faulty')
     }
   if (moves.length === 0) return outcomes
-  const { rows } = await client.query<{ answers: Answer[] }>({
+  const { rows } = await client.query<{ answers: MoveResult[] }>({
     name: 'ledger-groups',
     text: `CALL ledger_groups($1::jsonb, $2, '[]')`,
     values: [`[${moves.join(', ')}]`, `${lockTimeoutMs}ms`],

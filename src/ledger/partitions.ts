@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { currentTime } from '../platform/clock.js'
 import { inTransactionOn, withConnection } from '../platform/db/transaction.js'
-import { firstIdAt } from '../platform/ids.js'
+import { getFirstId } from '../platform/ids.js'
 
 /** Returns the start of the UTC month that is `ahead` months after the month of `moment`. */
 export const monthStart = (moment: Date, ahead = 0): Date =>
@@ -13,7 +13,7 @@ export const monthStart = (moment: Date, ahead = 0): Date =>
  */
 export function toPartition(month: Date): { name: string; from: string; to: string } {
   const name = `call_logs_${month.getUTCFullYear()}_${String(month.getUTCMonth() + 1).padStart(2, '0')}`
-  return { name, from: firstIdAt('call', month), to: firstIdAt('call', monthStart(month, 1)) }
+  return { name, from: getFirstId('call', month), to: getFirstId('call', monthStart(month, 1)) }
 }
 
 /** The current month and the next three. */

@@ -61,7 +61,7 @@ export const isId = (prefix: IdPrefix, value: unknown): value is string =>
   /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
 
 /** Returns the smallest possible id of that time, as a bound for periods on columns that are ordered by id. */
-export const firstIdAt = (prefix: IdPrefix, time: Date): string =>
+export const getFirstId = (prefix: IdPrefix, time: Date): string =>
   `${prefix}_${encodeTime(Math.max(0, time.getTime()), 10).toLowerCase()}${'0'.repeat(16)}`
 
 /** Highest page number. */
@@ -74,28 +74,28 @@ export const createCursor = (id: string, by?: { sort: string; key: string } | un
 const cursorText = (cursor: string): string => Buffer.from(cursor, 'base64url').toString()
 
 /** The id in a cursor. */
-export function idAt(prefix: IdPrefix, cursor: string, field = 'after'): string {
+export function parseIdCursor(prefix: IdPrefix, cursor: string, field = 'after'): string {
   const [id] = cursorText(cursor).split(' ', 1)
-  if (!isId(prefix, id)) throw badCursor(field)
+  if (!isId(prefix, id)) throw invalidCursor(field)
   return id
 }
 
 /** Returns the sort key in a cursor. Undefined if the cursor belongs to a list in another order. */
-export const keyAt = (cursor: string, sort: string): string | undefined =>
+export const parseKeyCursor = (cursor: string, sort: string): string | undefined =>
   new RegExp(`^\\S+ ${sort} (.+)$`, 's').exec(cursorText(cursor))?.[1]
 
 /** Returns the number in a cursor of a list whose items have no id. */
-export function numberAt(cursor: string, field = 'after'): number {
+export function parseNumberCursor(cursor: string, field = 'after'): number {
   const text = cursorText(cursor)
-  if (!/^\d{1,9}$/.test(text)) throw badCursor(field)
+  if (!/^\d{1,9}$/.test(text)) throw invalidCursor(field)
   return Number(text)
 }
 
 /** Returns the time in a cursor of a list that is sorted by time. */
-export function momentAt(cursor: string, sort: string, field = 'after'): Date {
-  const moment = new Date(keyAt(cursor, sort) ?? '')
-  if (Number.isNaN(moment.getTime())) throw badCursor(field)
+export function parseTimeCursor(cursor: string, sort: string, field = 'after'): Date {
+  const moment = new Date(parseKeyCursor(cursor, sort) ?? '')
+  if (Number.isNaN(moment.getTime())) throw invalidCursor(field)
   return moment
 }
 
-export const badCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor from a page of this list' }])
+export const invalidCursor = (field: string) => badUserInput([{ field, message: 'must be a cursor from a page of this list' }])

@@ -22,11 +22,11 @@ describe('the rate limit', () => {
     limited = await World.open({ RATE_LIMIT_PER_MINUTE: '170' }, world)
   })
   afterAll(() => limited.close())
-  const keyAt = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
+  const parseKeyCursor = async (scopes = ['metadata']) => limited.as((await (await world.tenant()).key(scopes)).credential)
 
   test('counts the cost of a document as calls, and rejects a document that exceeds the rate limit as a whole', () =>
     inOneWindow(60, async () => {
-      const key = await keyAt()
+      const key = await parseKeyCursor()
       expect(remaining(await key.get('/files?page_size=100'))).toBe(169)
       // Ten calls, plus one for each 500 of the cost above 3,000.
       const extra = Math.ceil((10 * filesCost - 3_000) / 500)
@@ -49,7 +49,7 @@ describe('the rate limit', () => {
 
   test('counts the cost of an hourly chart of a year by REST', () =>
     inOneWindow(60, async () => {
-      const key = await keyAt()
+      const key = await parseKeyCursor()
       for (let chart = 0; chart < 2; chart++) expect((await key.get(yearByHour)).status).toBe(200)
       const rejected = await key.get(yearByHour)
       expect(refusal(rejected)).toEqual([429, 'rate_limited'])

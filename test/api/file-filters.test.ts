@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { firstIdAt, newId } from '../../src/platform/ids.js'
+import { getFirstId, newId } from '../../src/platform/ids.js'
 import { dataOf, getInvalidFields, itemsOf } from '../support/answers.js'
 import { countFiles } from '../support/file-groups.js'
 import { type Answer, type Caller, type TestTenant, World } from '../support/world.js'
@@ -35,7 +35,7 @@ const keep = (contextId: string, made: Omit<Kept, 'fileId' | 'contextId'>[], fro
   made.map((file, hour) => ({
     ...file,
     contextId,
-    fileId: `${firstIdAt('file', new Date(uploadedAt(from + hour))).slice(0, 15)}${newId('file').slice(15)}`,
+    fileId: `${getFirstId('file', new Date(uploadedAt(from + hour))).slice(0, 15)}${newId('file').slice(15)}`,
   }))
 
 const insert = async (tenantId: string, rows: Kept[]) => {
@@ -265,7 +265,7 @@ describe('lists of more than ten thousand files', () => {
     const rows = made.map((file, index) => ({
       ...file,
       contextId: String(context.context_id),
-      fileId: `${firstIdAt('file', new Date(uploadedAt(0) + index)).slice(0, 15)}${newId('file').slice(15)}`,
+      fileId: `${getFirstId('file', new Date(uploadedAt(0) + index)).slice(0, 15)}${newId('file').slice(15)}`,
     }))
     await insert(many.tenantId, rows)
   })

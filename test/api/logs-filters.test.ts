@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
-import { firstIdAt } from '../../src/platform/ids.js'
+import { getFirstId } from '../../src/platform/ids.js'
 import { dataOf, getInvalidFields } from '../support/answers.js'
 import { type Caller, type TestTenant, World } from '../support/world.js'
 
@@ -164,7 +164,7 @@ async function writeCalls(tenant: TestTenant, key: Caller, moments: string[]) {
     await pool.query(
       `INSERT INTO call_logs (call_id, tenant_id, api_key_id, api_key_name, operation, status, ip_address, user_agent, created_at)
        VALUES ($1, $2, $3, 'key', 'metadata', 'success', '127.0.0.1', '', $4)`,
-      [firstIdAt('call', new Date(moment)), tenant.tenantId, key.id, moment],
+      [getFirstId('call', new Date(moment)), tenant.tenantId, key.id, moment],
     )
     for (const subject of ['', key.id])
       for (const grain of ['hour', 'day', 'total'])

@@ -296,7 +296,7 @@ test('closing the sender does not wait for a delivery that never ends', async ()
     pool: world.database.pool,
     outbound: { post: () => new Promise((_, reject) => pending.push(reject)), close: () => {} } as unknown as Outbound,
     disable: async () => {},
-    onTried: () => {},
+    onAttempt: () => {},
     onError: (error) => errors.push(error),
   })
   await hook()

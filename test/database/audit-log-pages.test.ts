@@ -1,7 +1,7 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import { type AuditFilter, AuditLogService } from '../../src/features/audit-logs/audit-log.service.js'
-import { firstIdAt, newId } from '../../src/platform/ids.js'
+import { getFirstId, newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/accounting.js'
 
 const day = 86_400_000
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const rows = Array.from({ length: 1200 }, (_, index) => {
     const at = new Date(Math.floor(Date.now() - (index % 2 ? random() * 300 : 20 + random()) * day))
     return {
-      id: firstIdAt('aud', at).slice(0, -10) + newId('aud').slice(-10),
+      id: getFirstId('aud', at).slice(0, -10) + newId('aud').slice(-10),
       at,
       type: random() < 0.02 ? 'tenant' : pick(types),
       action: pick(actions),
@@ -125,7 +125,7 @@ test('a page within a busy day skips at most an hour of it, with any filter', as
   const busy = await LedgerFixture.open()
   const midnight = Math.floor(Date.now() / day - 3) * day
   const entry = (at: Date) => ({
-    auditId: firstIdAt('aud', at).slice(0, -10) + newId('aud').slice(-10),
+    auditId: getFirstId('aud', at).slice(0, -10) + newId('aud').slice(-10),
     auditType: 'file' as const,
     action: 'created' as const,
     at,

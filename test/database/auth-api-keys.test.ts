@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals'
 import pg from 'pg'
 import type { Identity } from '../../src/access/identity.js'
-import { trustMs } from '../../src/access/identity-listener.js'
+import { validityMs } from '../../src/access/identity-listener.js'
 import { MasterKey } from '../../src/access/master-key.js'
 import { reencryptSecrets } from '../../src/access/reencrypt.js'
 import { hashSecret, newApiKeySecret } from '../../src/access/secrets.js'
@@ -163,7 +163,7 @@ describe('two replicas', () => {
   })
 
   describe('a replica that was paused for seconds reads pending notifications and keeps its connection', () => {
-    const hold = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * trustMs)
+    const hold = () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * validityMs)
     const lost: Error[] = []
     const onError = (error: Error) => void lost.push(error)
 
@@ -201,7 +201,7 @@ describe('two replicas', () => {
   })
 
   test('detects a silently dead notification connection within a second', async () => {
-    expect(trustMs).toBeLessThan(1_000)
+    expect(validityMs).toBeLessThan(1_000)
     const link = await world.link()
     const there = await world.replica({ connection: link.connection })
     const key = await world.apiKey(tenantId)
@@ -209,7 +209,7 @@ describe('two replicas', () => {
     await present(there, key.secret)
     link.goMute()
     await world.change('api_key', key.id, disable)
-    await sleep(trustMs)
+    await sleep(validityMs)
     expect(await present(there, key.secret)).toMatchObject({ outcome: 'rejected' })
     link.heal()
     await waitUntil(() => there.listener.trusted())

@@ -4,20 +4,20 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
 import { exportJWK, type JWTPayload, SignJWT } from 'jose'
 import type { Identity } from '../../src/access/identity.js'
-import { OutsideTokens, type OutsideUserFacts } from '../../src/access/outside-tokens.js'
+import { ExternalTokens, type ExternalUserClaims } from '../../src/access/outside-tokens.js'
 import { openIdentityWorld, origin, waitUntil } from '../support/identity-world.js'
 
 let world: Awaited<ReturnType<typeof openIdentityWorld>>
 let here: Identity
 let tenantId: string
 let provider: Awaited<ReturnType<typeof openProvider>>
-const firstSights: OutsideUserFacts[] = []
+const firstSights: ExternalUserClaims[] = []
 
 beforeAll(async () => {
   world = await openIdentityWorld()
   provider = await openProvider()
   tenantId = await world.tenant()
-  const userOnFirstSight = async (facts: OutsideUserFacts) => {
+  const findOrCreateUser = async (facts: ExternalUserClaims) => {
     firstSights.push(facts)
     if (facts.tenantId !== tenantId) return null
     const { subject, scopes, email, name } = facts
@@ -33,7 +33,7 @@ beforeAll(async () => {
     }
   }
   here = await world.replica({
-    outside: { issuer: provider.issuer, audience: 'files', jwksUrl: provider.jwksUrl, userOnFirstSight },
+    outside: { issuer: provider.issuer, audience: 'files', jwksUrl: provider.jwksUrl, findOrCreateUser },
   })
 })
 afterAll(async () => {
@@ -143,7 +143,7 @@ describe('an external provider', () => {
     const asUs = await signed({ iss: 'assay', aud: 'assay', sid: user.sessionId, tid: tenantId, sub: user.userId })
     expect(await present(here, asUs)).toMatchObject({ message: 'This token was signed with an unknown key.' })
     expect(
-      () => new OutsideTokens({ issuer: 'assay', audience: 'a', jwksUrl: provider.jwksUrl, userOnFirstSight: async () => null }),
+      () => new ExternalTokens({ issuer: 'assay', audience: 'a', jwksUrl: provider.jwksUrl, findOrCreateUser: async () => null }),
     ).toThrow(/JWT_ISSUER/)
   })
 
@@ -167,13 +167,13 @@ describe('an external provider', () => {
   })
 
   test('reads configured claim names with paths into objects, but not properties of prototypes', async () => {
-    const seen: OutsideUserFacts[] = []
-    const tokens = new OutsideTokens({
+    const seen: ExternalUserClaims[] = []
+    const tokens = new ExternalTokens({
       issuer: provider.issuer,
       audience: 'files',
       jwksUrl: provider.jwksUrl,
       claims: { tenant: 'https://files/tenant', scopes: 'realm_access.roles', name: 'constructor.name' },
-      userOnFirstSight: async (facts) => {
+      findOrCreateUser: async (facts) => {
         seen.push(facts)
         return null
       },
@@ -186,18 +186,18 @@ describe('an external provider', () => {
   })
 
   test('returns 503 instead of 401 while the provider is unreachable', async () => {
-    const away = new OutsideTokens({
+    const away = new ExternalTokens({
       issuer: provider.issuer,
       audience: 'files',
       jwksUrl: new URL('http://127.0.0.1:1/jwks'),
-      userOnFirstSight: async () => null,
+      findOrCreateUser: async () => null,
     })
     await expect(away.verify(await signed())).rejects.toMatchObject({ code: 'overloaded' })
-    const broken = new OutsideTokens({
+    const broken = new ExternalTokens({
       issuer: provider.issuer,
       audience: 'files',
       jwksUrl: new URL('/broken', provider.jwksUrl),
-      userOnFirstSight: async () => null,
+      findOrCreateUser: async () => null,
     })
     await expect(broken.verify(await signed())).rejects.toMatchObject({ code: 'overloaded' })
   })

@@ -13,7 +13,7 @@ beforeAll(async () => {
   tenantId = await world.tenant()
   // A configured provider must not affect these tests.
   const outside = { issuer: 'https://id.example.com', audience: 'files', jwksUrl: new URL('http://127.0.0.1:1/jwks') }
-  here = await world.replica({ outside: { ...outside, userOnFirstSight: async () => null } })
+  here = await world.replica({ outside: { ...outside, findOrCreateUser: async () => null } })
 })
 afterAll(() => world.end())
 

@@ -5,7 +5,7 @@ import { FileList } from '../../src/features/files/file-list.js'
 import { FileLookup } from '../../src/features/files/file-lookup.js'
 import { SignedDownloads } from '../../src/features/files/signed-downloads.js'
 import type { Queries } from '../../src/platform/db/queries.js'
-import { firstIdAt, newId } from '../../src/platform/ids.js'
+import { getFirstId, newId } from '../../src/platform/ids.js'
 import { LedgerFixture } from '../support/accounting.js'
 import { countFiles } from '../support/file-groups.js'
 
@@ -37,7 +37,7 @@ afterAll(() => books.close())
 
 async function add(count: number, around: number) {
   const files = Array.from({ length: count }, (_, index) => ({
-    fileId: `${firstIdAt('file', new Date(around + index * 60_000)).slice(0, 15)}${newId('file').slice(15)}`,
+    fileId: `${getFirstId('file', new Date(around + index * 60_000)).slice(0, 15)}${newId('file').slice(15)}`,
     contextId: random() < 0.05 ? contexts[2]! : pick(contexts.slice(0, 2)),
     uploadedBy: pick(uploaders),
   }))

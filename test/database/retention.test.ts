@@ -8,7 +8,7 @@ import { dropExpired } from '../../src/features/maintenance/retention.js'
 import { Charts } from '../../src/features/stats/charts.js'
 import { StatsService } from '../../src/features/stats/stats.service.js'
 import { dropPartitionsBefore, monthStart, toPartition } from '../../src/ledger/partitions.js'
-import { firstIdAt, newId } from '../../src/platform/ids.js'
+import { getFirstId, newId } from '../../src/platform/ids.js'
 import { LedgerFixture, seedCalls } from '../support/accounting.js'
 import { avoidHourEnd, avoidMidnightMs } from '../support/clock.js'
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   // One audit row per day, with its counters.
   const ids = Array.from(
     { length: 100 },
-    (_, index) => firstIdAt('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10),
+    (_, index) => getFirstId('aud', new Date(Date.now() - index * day)).slice(0, -10) + newId('aud').slice(-10),
   )
   await books.database.pool.query(
     `INSERT INTO audit_logs (audit_id, tenant_id, audit_type, action, entity_type, entity_id, entity_name, performed_by_id, performed_by_name, performed_by_type, ip_address, user_agent, created_at)

@@ -126,7 +126,7 @@ describe('written data is read back', () => {
 describe('stale reads', () => {
   test('a lagging replica serves reads with their age if Cache-Control allows it', async () => {
     await tenant.admin.upload('notes', 'before.txt', 'text')
-    await until(async () => (await world.database.replica!.behindMs()) === 0)
+    await until(async () => (await world.database.replica!.getLagMs()) === 0)
     await databases.pause()
     await tenant.admin.upload('notes', 'after.txt', 'text')
     const written = performance.now()

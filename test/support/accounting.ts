@@ -8,7 +8,7 @@ import { Ledger } from '../../src/ledger/ledger.js'
 import { ensurePartitions } from '../../src/ledger/partitions.js'
 import type { Actor } from '../../src/platform/actor.js'
 import { createDatabase, type Database } from '../../src/platform/db/client.js'
-import { firstIdAt, idTime, newId } from '../../src/platform/ids.js'
+import { getFirstId, idTime, newId } from '../../src/platform/ids.js'
 import { testDatabase } from './database.js'
 
 const silent = { warn: () => {} }
@@ -237,7 +237,7 @@ export async function seedCalls(url: string, tenantId: string, calls: readonly S
        SELECT id, $1, key, 'Key', op, st, '127.0.0.1', 'seed', at FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS s(id, key, op, st, at)`,
       [
         tenantId,
-        calls.map(({ at }) => firstIdAt('call', at).slice(0, -10) + newId('call').slice(-10)),
+        calls.map(({ at }) => getFirstId('call', at).slice(0, -10) + newId('call').slice(-10)),
         calls.map(({ apiKeyId }) => apiKeyId),
         calls.map(({ operation }) => operation),
         calls.map(({ status }) => status),

@@ -1,4 +1,4 @@
-import { firstIdAt } from '../../src/platform/ids.js'
+import { getFirstId } from '../../src/platform/ids.js'
 import type { World } from './world.js'
 
 const day = 86_400_000
@@ -10,7 +10,7 @@ export async function moveUploadBack(
   days: number,
 ): Promise<string> {
   const moment = new Date(Date.now() - days * day)
-  const older = firstIdAt('file', moment).slice(0, 15) + fileId.slice(15)
+  const older = getFirstId('file', moment).slice(0, 15) + fileId.slice(15)
   await pool.query('UPDATE files SET file_id = $2, created_at = $3 WHERE file_id = $1', [fileId, older, moment])
   for (const table of ['validation_reports', 'holds'])
     await pool.query(`UPDATE ${table} SET file_id = $2 WHERE file_id = $1`, [fileId, older])

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals'
 import type { PoolClient } from 'pg'
-import { commitGroup, LockedOut, type Waiting } from '../../src/ledger/group-commit.js'
+import { commitGroup, LockTimeoutError, type Waiting } from '../../src/ledger/group-commit.js'
 
 const client = {} as PoolClient
 const fault = (code: string) => Object.assign(new Error(code), { code, severity: 'ERROR' })
@@ -39,6 +39,6 @@ test('a lock time-out during the separate writes of a failed group repeats no en
 test('a lock time-out of a whole group is reported separately, and completes no entry', async () => {
   const { group, outcomes } = groupOf('one', 'two')
   const write = () => Promise.reject(fault('55P03'))
-  await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockedOut)
+  await expect(commitGroup(client, group, write)).rejects.toBeInstanceOf(LockTimeoutError)
   expect(outcomes).toEqual({})
 })

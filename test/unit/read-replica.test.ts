@@ -31,15 +31,15 @@ function databases() {
 
 test('a replica with all commits before a request has age zero, regardless of later reports of the primary', async () => {
   const { standing, replica, whenAsked } = databases()
-  await replica.behindMs()
+  await replica.getLagMs()
   const ages: number[] = []
-  const reading = { cameAt: performance.now() + 1, maxAgeMs: 0, served: (age: number) => ages.push(age) }
-  while (performance.now() < reading.cameAt);
+  const reading = { arrivedAt: performance.now() + 1, maxAgeMs: 0, served: (age: number) => ages.push(age) }
+  while (performance.now() < reading.arrivedAt);
   standing.primary = standing.replica = '0/20'
   whenAsked(async () => {
     whenAsked(async () => {})
     standing.primary = '0/30'
-    await replica.behindMs()
+    await replica.getLagMs()
   })
   await replicaReadContext.run(reading, () => replica.query('SELECT 1', []))
   expect(ages).toEqual([0])

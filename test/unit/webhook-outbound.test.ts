@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals'
-import { Outbound, wordsFor } from '../../src/features/webhooks/outbound.js'
+import { describeConnectionError, Outbound } from '../../src/features/webhooks/outbound.js'
 import { isPublicAddress } from '../../src/features/webhooks/public-address.js'
 
 let inside: Server
@@ -151,7 +151,7 @@ describe('addresses of connections', () => {
     const url = `https://rebind.example.com:${port()}/`
     expect(await to.canonicalUrl(url)).toEqual({ url })
     const error = await to.post(url, {}, body, soon()).catch((reason) => reason)
-    expect(wordsFor(error)).toBe('the address is not public')
+    expect(describeConnectionError(error)).toBe('the address is not public')
     expect([asked.length, hits]).toEqual([2, 0])
   })
 
@@ -182,10 +182,14 @@ describe('addresses of connections', () => {
   )
 
   test('reports a missing response without any data of the receiver', () => {
-    expect(wordsFor(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
-    expect(wordsFor(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe('no response in time')
-    expect(wordsFor(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe('the connection failed: CERT_HAS_EXPIRED')
-    expect(wordsFor(new Error('<html>secret</html>'))).toBe('the connection failed')
+    expect(describeConnectionError(Object.assign(new Error('x'), { code: 'ECONNREFUSED' }))).toBe('the connection was refused')
+    expect(describeConnectionError(Object.assign(new Error('x'), { name: 'AbortError', code: 'ABORT_ERR' }))).toBe(
+      'no response in time',
+    )
+    expect(describeConnectionError(Object.assign(new Error('x'), { code: 'CERT_HAS_EXPIRED' }))).toBe(
+      'the connection failed: CERT_HAS_EXPIRED',
+    )
+    expect(describeConnectionError(new Error('<html>secret</html>'))).toBe('the connection failed')
   })
 })
 
@@ -223,7 +227,7 @@ describe('receivers that do not respond', () => {
       socket.resume().write(text)
       abort.abort()
     })
-    expect(wordsFor(await post(abort.signal).catch((error) => error))).toBe('no response in time')
+    expect(describeConnectionError(await post(abort.signal).catch((error) => error))).toBe('no response in time')
     close()
   })
 })

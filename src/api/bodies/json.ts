@@ -28,13 +28,13 @@ export async function readJson(request: IncomingMessage, limits: JsonLimits): Pr
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     parsed = JSON.parse(text)
     if (isLong) await nextTurn()
-    inexact = numberThatLosesDigits(text)
+    inexact = findImpreciseNumber(text)
   } catch (error) {
     throw badUserInput([{ field: 'body', message: `must be valid JSON in UTF-8 (${(error as Error).message.slice(0, 100)})` }])
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw badUserInput([{ field: 'body', message: 'must be a JSON object' }])
-  if (inexact) throw badUserInput([{ field: 'body', message: losesDigitsMessage(inexact) }])
+  if (inexact) throw badUserInput([{ field: 'body', message: impreciseNumberMessage(inexact) }])
   if (isLong) await nextTurn()
   return parsed as Record<string, unknown>
 }
@@ -106,17 +106,17 @@ const maxReportedDigits = 40
  * Returns the first integer of the JSON text that JSON.parse would change, such as 9007199254740993. A long number is truncated. Storing a
  * different number than the client sent would be silent data corruption.
  */
-export function numberThatLosesDigits(json: string): string | undefined {
+export function findImpreciseNumber(json: string): string | undefined {
   if (!manyDigits.test(json)) return undefined
   for (const [token] of json.matchAll(tokens))
-    if (losesDigits(token)) return token.length > maxReportedDigits ? `${token.slice(0, maxReportedDigits)}…` : token
+    if (isImprecise(token)) return token.length > maxReportedDigits ? `${token.slice(0, maxReportedDigits)}…` : token
   return undefined
 }
 
 /** True for an integer that JavaScript would write with other digits. Fractions are approximate anyway. */
-export const losesDigits = (written: string): boolean =>
+export const isImprecise = (written: string): boolean =>
   integer.test(written) &&
   (written.length > maxIntegerLength || (String(Number(written)) !== written && BigInt(Number(written)) !== BigInt(written)))
 
-export const losesDigitsMessage = (written: string): string =>
+export const impreciseNumberMessage = (written: string): string =>
   `must not contain the number ${written}, because only its first 15 or 16 digits would be stored. Send it as a string`

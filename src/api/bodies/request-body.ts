@@ -16,7 +16,7 @@ const stalled = (idleMs: number) =>
     { details: { fields: [{ field: 'body', message: 'must be sent without pauses' }] } },
   )
 
-const late = (deadlineMs: number) =>
+const tooLate = (deadlineMs: number) =>
   new AssayError('bad_user_input', `The body was not complete after ${deadlineMs / 1000} s.`, {
     details: { fields: [{ field: 'body', message: `must be sent within ${deadlineMs / 1000} s` }] },
   })
@@ -46,18 +46,18 @@ export function watchBody(
 ): () => void {
   const least = (minBytesPerSecond * idleMs) / 1000
   let seen = request.socket.bytesRead
-  const look = () => {
+  const check = () => {
     const { bytesRead } = request.socket
     // Bytes that are received but not read yet arrived in time.
     if (!request.complete && bytesRead - seen < least && request.readableLength === 0) fail(stalled(idleMs))
     seen = bytesRead
   }
-  let looking: NodeJS.Immediate | undefined
+  let checkTimer: NodeJS.Immediate | undefined
   // First read the bytes that arrived while this process was blocked.
   const idle = setInterval(() => {
-    looking = setImmediate(look)
+    checkTimer = setImmediate(check)
   }, idleMs)
-  const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(late(deadlineMs)), deadlineMs)
+  const deadline = deadlineMs === undefined ? undefined : setTimeout(() => fail(tooLate(deadlineMs)), deadlineMs)
   const onEnd = () => {
     if (!request.complete) fail(gone())
   }
@@ -65,7 +65,7 @@ export function watchBody(
   if (request.destroyed) onEnd()
   return () => {
     clearInterval(idle)
-    clearImmediate(looking)
+    clearImmediate(checkTimer)
     clearTimeout(deadline)
     request.off('close', onEnd)
   }

@@ -1,14 +1,14 @@
 import type { Queries } from '../../platform/db/queries.js'
-import { createCursor, firstIdAt, type IdPrefix, idAt } from '../../platform/ids.js'
+import { createCursor, getFirstId, type IdPrefix, parseIdCursor } from '../../platform/ids.js'
 import {
   type Connection,
   type ConnectionArgs,
   type Page,
   type PageArgs,
   toConnection,
+  toListRange,
   toPage,
-  toPagePlace,
-  toStretch,
+  toPagePosition,
 } from './page.js'
 
 /** A log table. Its ids begin with their timestamps, so sorting by id sorts by time. */
@@ -50,7 +50,7 @@ export interface LogQuery<Row> {
 
 /** Returns a page by number or after a cursor. Both have the same cost at any depth. */
 export async function listLog<Row>(log: LogQuery<Row>, args: PageArgs): Promise<Page<Row>> {
-  const place = toPagePlace(log.prefix, args)
+  const place = toPagePosition(log.prefix, args)
   const { page, pageSize, afterId } = place
   const total = await log.count()
   if (afterId !== undefined) return toPage(await log.select({ until: afterId, limit: pageSize + 1 }), total, place)
@@ -72,16 +72,16 @@ async function skipBuckets(log: LogQuery<unknown>, offset: number): Promise<{ of
     for await (const hour of log.hours(bucket)) hours.push(hour)
     const isComplete = hours.reduce((sum, { count }) => sum + count, 0) >= bucket.count
     for (const { until, count } of isComplete ? hours : []) {
-      if (count > rest) return { offset: rest, until: firstIdAt(log.prefix, until) }
+      if (count > rest) return { offset: rest, until: getFirstId(log.prefix, until) }
       rest -= count
     }
-    return { offset: rest, until: firstIdAt(log.prefix, bucket.until) }
+    return { offset: rest, until: getFirstId(log.prefix, bucket.until) }
   }
   return { offset }
 }
 
 export async function connectLog<Row>(log: LogQuery<Row>, args: ConnectionArgs): Promise<Connection<Row>> {
-  const stretch = toStretch(args, (cursor, field) => idAt(log.prefix, cursor, field))
+  const stretch = toListRange(args, (cursor, field) => parseIdCursor(log.prefix, cursor, field))
   const { after, before, limit, fromEnd } = stretch
   // All ids have the same length, so no id lies between `before` and `before` with a suffix.
   const from = before && `${before}0`
@@ -97,7 +97,7 @@ export async function* logBatches<Row>(
   log: LogQuery<Row>,
   { until, size }: { until: Date; size: number },
 ): AsyncGenerator<Row[]> {
-  for (let before = firstIdAt(log.prefix, until); ; ) {
+  for (let before = getFirstId(log.prefix, until); ; ) {
     const rows = await log.select({ until: before, limit: size })
     if (rows.length > 0) yield rows
     if (rows.length < size) return

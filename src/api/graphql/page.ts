@@ -2,7 +2,7 @@ import { ArgsType, type ClassType, Field, Int, ObjectType } from 'type-graphql'
 import { connectionItems } from '../../access/request-cost.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { type IdPrefix, idAt, maxPages, momentAt } from '../../platform/ids.js'
+import { type IdPrefix, maxPages, parseIdCursor, parseTimeCursor } from '../../platform/ids.js'
 import { Optional, Whole } from './rules.js'
 import { LongScalar } from './scalars.js'
 
@@ -26,21 +26,21 @@ export class PageArgs {
 }
 
 /** The requested page. With `afterId`, the page starts after the item with this id. */
-export interface PagePlace<Id = string> {
+export interface PagePosition<Id = string> {
   page: number
   pageSize: number
   afterId?: Id | undefined
 }
 
 /** Arguments of a page, with the cursor decoded to an id. */
-export const toPagePlace = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePlace => ({
+export const toPagePosition = (prefix: IdPrefix, { page, pageSize, after }: PageArgs): PagePosition => ({
   page,
   pageSize,
-  afterId: typeof after === 'string' ? idAt(prefix, after) : undefined,
+  afterId: typeof after === 'string' ? parseIdCursor(prefix, after) : undefined,
 })
 
 /** Returns how many rows to skip and to take: the rows of a page, plus one extra row if the page starts after an item. */
-export const toSkipAndTake = ({ page, pageSize, afterId }: PagePlace<unknown>): { skip: number; take: number } =>
+export const toSkipAndTake = ({ page, pageSize, afterId }: PagePosition<unknown>): { skip: number; take: number } =>
   afterId === undefined ? { skip: (page - 1) * pageSize, take: pageSize } : { skip: 0, take: pageSize + 1 }
 
 /** Arguments of a connection: the `first` items after `after`, or the `last` items before `before`. */
@@ -85,7 +85,7 @@ export interface Stretch<Place = string> {
 }
 
 /** Converts the arguments of a connection to a range, with decoded cursors. */
-export function toStretch<Place>(
+export function toListRange<Place>(
   { first, after, last, before }: ConnectionArgs,
   placeAt: (cursor: string, field: string) => Place,
 ): Stretch<Place> {
@@ -124,7 +124,7 @@ export interface Page<T> {
 export function toPage<T>(
   data: T[],
   totalItems: number,
-  { page, pageSize, afterId }: PagePlace<unknown>,
+  { page, pageSize, afterId }: PagePosition<unknown>,
   hasNext = afterId === undefined ? page * pageSize < totalItems : data.length > pageSize,
 ): Page<T> {
   const totalPages = Math.ceil(totalItems / pageSize)
@@ -153,7 +153,7 @@ export async function newestFirst<Row>(
     key,
     where,
     place,
-  }: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePlace<string | number> },
+  }: { key: keyof Row & string; where: Partial<Record<keyof Row, unknown>>; place: PagePosition<string | number> },
 ): Promise<Page<Row>> {
   const older = place.afterId === undefined ? where : { AND: [where, { [key]: { lt: place.afterId } }] }
   const [rows, total] = await Promise.all([
@@ -262,14 +262,14 @@ export interface DatedList {
 }
 
 /** Returns one page of the list, latest first. */
-export async function latestFirst<Row>(
+export async function listLatestFirst<Row>(
   database: Queries,
   { alias, moment, columns, rows: from }: DatedList,
   { tenantId, contextIds }: { tenantId: string; contextIds: readonly string[] | null },
   args: PageArgs,
 ): Promise<Page<Row>> {
-  const place = toPagePlace('file', args)
-  const since = place.afterId === undefined ? null : momentAt(args.after!, moment)
+  const place = toPagePosition('file', args)
+  const since = place.afterId === undefined ? null : parseTimeCursor(args.after!, moment)
   const { skip, take } = toSkipAndTake(place)
   const { rows } = await database.query<Row & object>(
     `SELECT ${columns} ${from} AND ($3::timestamptz IS NULL OR (${alias}.${moment}, ${alias}.file_id) < ($3, $4))

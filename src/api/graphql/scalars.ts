@@ -1,6 +1,6 @@
 import { GraphQLError, GraphQLScalarType, Kind, type ValueNode } from 'graphql'
 import { IncomingFile } from '../../platform/spool/content.js'
-import { losesDigits, losesDigitsMessage } from '../bodies/json.js'
+import { impreciseNumberMessage, isImprecise } from '../bodies/json.js'
 
 /** An integer beyond GraphQL's 32 bits, for bytes and counts. Exact up to 2^53 − 1, which is 8 PiB. */
 export const LongScalar = new GraphQLScalarType<number, number>({
@@ -57,7 +57,7 @@ function literal(node: ValueNode, variables: Record<string, unknown> | null | un
     case Kind.LIST:
       return node.values.map((value) => literal(value, variables))
     case Kind.INT:
-      if (losesDigits(node.value)) throw new GraphQLError(losesDigitsMessage(node.value.slice(0, 100)))
+      if (isImprecise(node.value)) throw new GraphQLError(impreciseNumberMessage(node.value.slice(0, 100)))
       return Number(node.value)
     case Kind.FLOAT:
       return Number(node.value)

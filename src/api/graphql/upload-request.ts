@@ -7,7 +7,7 @@ import { type AssayError, badUserInput } from '../../platform/errors/errors.js'
 import type { Spooled } from '../../platform/spool/content.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
-import { hasTooManyValues, losesDigitsMessage, maxJsonValues, numberThatLosesDigits } from '../bodies/json.js'
+import { findImpreciseNumber, hasTooManyValues, impreciseNumberMessage, maxJsonValues } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 
 const limits = { fields: 16, files: 10, fieldSize: 1_000_000 }
@@ -157,8 +157,8 @@ function findFieldError(name: string, value: string, truncated: boolean): AssayE
   if (truncated) return broken(`'${name.slice(0, 100)}' is longer than ${limits.fieldSize} bytes`)
   if (name === 'map' && value.length > maxMapBytes) return broken(`'map' is longer than ${maxMapBytes} bytes`)
   if (hasTooManyValues(Buffer.from(value))) return broken(`a field has more than ${maxJsonValues} values`)
-  const inexact = name === 'operations' && numberThatLosesDigits(value)
-  return inexact ? badUserInput([{ field: 'operations', message: losesDigitsMessage(inexact) }]) : undefined
+  const inexact = name === 'operations' && findImpreciseNumber(value)
+  return inexact ? badUserInput([{ field: 'operations', message: impreciseNumberMessage(inexact) }]) : undefined
 }
 
 /** Places an `Upload` at each position of the map, as read and validated by graphql-upload-ts. */

@@ -14,7 +14,7 @@ export function addAgeHeader(request: IncomingMessage, response: ServerResponse,
     if (!response.headersSent) response.setHeader('Age', Math.ceil(maxMs / 1000))
   }
   replicaReadContext.run(
-    { cameAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served },
+    { arrivedAt: performance.now(), maxAgeMs: parseMaxAge(request.headers['cache-control']) * 1000, served },
     next,
   )
 }

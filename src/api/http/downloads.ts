@@ -15,7 +15,7 @@ import {
 import { attachmentHeader } from '../../platform/storage/attachment.js'
 import type { LocalStorage } from '../../platform/storage/local/local.js'
 import type { SignedDownload } from '../../platform/storage/signed-url.js'
-import { sendWholeFile, WrongSize } from './send-file.js'
+import { SizeMismatchError, sendWholeFile } from './send-file.js'
 
 /** Database row of a downloaded file. */
 export interface ServedFile {
@@ -174,7 +174,7 @@ async function sendWhole(response: ServerResponse, file: Admitted): Promise<void
   }
   await sendWholeFile(response, { path: file.path, size }, begin).catch((error) => {
     if (error instanceof AssayError) throw error
-    throw error instanceof WrongSize ? damaged(file.fileId, error.message) : unreadable(file.fileId, error)
+    throw error instanceof SizeMismatchError ? damaged(file.fileId, error.message) : unreadable(file.fileId, error)
   })
 }
 

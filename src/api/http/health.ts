@@ -64,11 +64,11 @@ export class Health {
   async ready(): Promise<{ ready: boolean; checks: Record<string, Condition> }> {
     if (this.#stopping) return { ready: false, checks: { service: { status: 'down', reason: 'the service is shutting down' } } }
     const now = performance.now()
-    if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#ask() }
+    if (!this.#last || now - this.#last.at > freshMs) this.#last = { at: now, answer: this.#runCheck() }
     return this.#last.answer
   }
 
-  async #ask() {
+  async #runCheck() {
     const checks = Object.fromEntries(
       await Promise.all(
         Object.entries(this.#checks).map(async ([name, check]) => [name, await this.#settled(name, check)] as const),
@@ -80,7 +80,7 @@ export class Health {
   /** Returns the public part of a condition. Addresses and paths appear only in the log. */
   async #settled(name: string, check: () => Promise<Condition>): Promise<Condition> {
     try {
-      const condition = await inTime(check())
+      const condition = await withTimeout(check())
       if (condition.status === 'up' || condition.status === 'off') this.#down.delete(name)
       else this.#noteDown(name, new Error(condition.reason))
       return condition
@@ -88,7 +88,7 @@ export class Health {
       this.#noteDown(name, error)
       const reported = toPublicError(error)
       const reason =
-        error instanceof Late
+        error instanceof TimeoutError
           ? error.message
           : reported.code === 'internal_server_error'
             ? 'the check failed, see the log'
@@ -178,18 +178,18 @@ const processesCondition = ({ running, of }: { running: number; of: number }): C
 })
 
 // Not "down": the primary serves the reads instead.
-const replicaCondition = (behindMs: () => Promise<number>): Promise<Condition> =>
-  behindMs().then(
+const replicaCondition = (getLagMs: () => Promise<number>): Promise<Condition> =>
+  getLagMs().then(
     (ms) => ({ status: 'up', behind_seconds: Number.isFinite(ms) ? Math.round(ms / 100) / 10 : null }),
     () => ({ status: 'degraded', reason: 'the read replica is unavailable, and the primary serves its reads. See the log' }),
   )
 
-class Late extends Error {}
+class TimeoutError extends Error {}
 
-async function inTime<T>(work: Promise<T>): Promise<T> {
+async function withTimeout<T>(work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Late(`no response within ${timeoutMs / 1000} s`)), timeoutMs).unref()
+    timer = setTimeout(() => reject(new TimeoutError(`no response within ${timeoutMs / 1000} s`)), timeoutMs).unref()
   })
   return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

@@ -6,28 +6,28 @@ import { megabyte } from '../../platform/units.js'
 const [open, read, fstat, close] = [promisify(fs.open), promisify(fs.read), promisify(fs.fstat), promisify(fs.close)]
 
 /** A file up to this size is read at once, into a buffer that is not reused. */
-const readWhole = 64 * 1024
+const maxSingleReadBytes = 64 * 1024
 /** Number of bytes read ahead for each client, however slow it is. */
 const blockBytes = 256 * 1024
-const maxKeptBlocks = (8 * megabyte) / blockBytes
+const maxFreeBlocks = (8 * megabyte) / blockBytes
 
 /** Unused blocks. Allocating new blocks would cause a full garbage collection for every hundred downloads of 1 MiB. */
-const free: Buffer[] = []
+const freeBlocks: Buffer[] = []
 
-export class WrongSize extends Error {
-  override readonly name = 'WrongSize'
+export class SizeMismatchError extends Error {
+  override readonly name = 'SizeMismatchError'
 }
 
 /**
  * Sends the whole file, which has `size` bytes. Calls `begin` after opening the file and before the first byte. Errors before the first
- * byte are thrown: those of the file system, and `WrongSize`. Later errors and disconnects end the response.
+ * byte are thrown: those of the file system, and `SizeMismatchError`. Later errors and disconnects end the response.
  */
 export async function sendWholeFile(
   response: ServerResponse,
   { path, size }: { path: string; size: number },
   begin: () => Promise<void>,
 ): Promise<void> {
-  if (size <= readWhole) {
+  if (size <= maxSingleReadBytes) {
     const bytes = await readSmall(path, size)
     await begin()
     response.end(bytes)
@@ -36,7 +36,7 @@ export async function sendWholeFile(
   const file = await open(path, 'r')
   try {
     const facts = await fstat(file)
-    if (facts.size !== size) throw new WrongSize(`${facts.size} of ${size} bytes are present`)
+    if (facts.size !== size) throw new SizeMismatchError(`${facts.size} of ${size} bytes are present`)
     await begin()
     await sendBlocks(response, file, size)
   } finally {
@@ -50,7 +50,7 @@ async function readSmall(path: string, size: number): Promise<Buffer> {
     // Requests one extra byte, to detect that the file has grown.
     const bytes = Buffer.allocUnsafe(size + 1)
     const { bytesRead } = await read(file, bytes, 0, size + 1, 0)
-    if (bytesRead !== size) throw new WrongSize(`${bytesRead} of ${size} bytes are present`)
+    if (bytesRead !== size) throw new SizeMismatchError(`${bytesRead} of ${size} bytes are present`)
     return bytes.subarray(0, size)
   } finally {
     // Closed synchronously, because closing does not wait for the disk and using another thread would take longer than everything else.
@@ -59,8 +59,8 @@ async function readSmall(path: string, size: number): Promise<Buffer> {
 }
 
 async function sendBlocks(response: ServerResponse, file: number, size: number): Promise<void> {
-  const block = free.pop() ?? Buffer.allocUnsafeSlow(blockBytes)
-  const send = sender(response)
+  const block = freeBlocks.pop() ?? Buffer.allocUnsafeSlow(blockBytes)
+  const send = createSender(response)
   for (let at = 0; at < size; ) {
     const { bytesRead } = await read(file, block, 0, Math.min(blockBytes, size - at), at).catch(() => ({ bytesRead: 0 }))
     at += bytesRead
@@ -68,11 +68,11 @@ async function sendBlocks(response: ServerResponse, file: number, size: number):
     // After a disconnect, the system may still be reading the block, so it is not reused.
     if (response.destroyed || !(await send(block.subarray(0, bytesRead), at === size))) return
   }
-  if (free.length < maxKeptBlocks) free.push(block)
+  if (freeBlocks.length < maxFreeBlocks) freeBlocks.push(block)
 }
 
 /** Sends a chunk. Resolves to true once the system has accepted it, and to false if the client disconnected. */
-function sender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
+function createSender(response: ServerResponse): (chunk: Buffer, isLast: boolean) => Promise<boolean> {
   let settle: (taken: boolean) => void = () => {}
   response.once('close', () => settle(false))
   return (chunk, isLast) =>

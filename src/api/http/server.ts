@@ -19,7 +19,7 @@ const checkEveryMs = 2_000
  * listener.
  */
 export function httpServer(listener: RequestListener, app?: Express): Server {
-  const answer = oneAtATime(listener)
+  const answer = serializeRequests(listener)
   const server = createServer(
     {
       headersTimeout: headersMs,
@@ -86,7 +86,7 @@ function reject(error: { code?: string }, socket: Socket): void {
  * Handles the requests of each connection one at a time. Node.js starts all pipelined requests together, so a thousand of them would keep a
  * thousand responses in memory that the client need not read. A client that sends too many requests in advance is disconnected.
  */
-function oneAtATime(handle: RequestListener): RequestListener {
+function serializeRequests(handle: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>()
   return (request, response) => {
     const { socket } = request

@@ -5,7 +5,7 @@ import { toExample } from './examples.js'
 import type { Json, NamedSchemas } from './schemas.js'
 
 /** Error codes that every operation can return. */
-const always: ErrorCode[] = [
+const commonErrors: ErrorCode[] = [
   'unauthenticated',
   'forbidden',
   'rate_limited',
@@ -14,7 +14,7 @@ const always: ErrorCode[] = [
   'overloaded',
 ]
 
-const ofUploads: ErrorCode[] = [
+const uploadErrors: ErrorCode[] = [
   'not_found',
   'conflict',
   'size_exceeded',
@@ -24,7 +24,7 @@ const ofUploads: ErrorCode[] = [
 ]
 
 // Error codes that only these operations can return. The schema does not contain them.
-const ofOperation: Record<string, ErrorCode[]> = {
+const operationErrors: Record<string, ErrorCode[]> = {
   CreateApiKey: ['conflict'],
   EnableApiKey: ['conflict'],
   DisableApiKey: ['conflict'],
@@ -42,13 +42,13 @@ const ofOperation: Record<string, ErrorCode[]> = {
   PurgeFromQuarantine: ['on_hold'],
   RestoreFile: ['conflict'],
   UploadFile: [
-    ...ofUploads,
+    ...uploadErrors,
     ...blockReasons,
     ...(Object.keys(policyRejections) as PolicyRejection[]),
     'scan_incomplete',
     'quota_exceeded',
   ],
-  ValidateFile: ofUploads,
+  ValidateFile: uploadErrors,
 }
 
 /** Properties of a route that determine its error codes. */
@@ -63,7 +63,7 @@ export interface OperationFacts {
 
 /** Error codes that a route can return, in the order of their status. */
 export function getCodes({ operation, body, idempotent, judged, named }: OperationFacts): ErrorCode[] {
-  const codes = new Set<ErrorCode>([...always, ...(ofOperation[operation] ?? [])])
+  const codes = new Set<ErrorCode>([...commonErrors, ...(operationErrors[operation] ?? [])])
   if (judged || body || idempotent) codes.add('bad_user_input')
   if (named) codes.add('not_found')
   if (body) codes.add('unsupported_media_type')

@@ -145,10 +145,10 @@ export function toExample(named: NamedSchemas, schema: Json, name = ''): unknown
 }
 
 /** Returns the example for a parameter with that name. Undefined if its schema is sufficient. */
-export const exampleNamed = (name: string): unknown => values[name]
+export const findExample = (name: string): unknown => values[name]
 
 /** Returns an example request body with the required members and common optional ones. */
-export function exampleOfBody(named: NamedSchemas, schema: Json): unknown {
+export function createBodyExample(named: NamedSchemas, schema: Json): unknown {
   const whole = named.all[(schema.$ref as string).split('/').at(-1)!]!
   const required = (whole.required ?? []) as string[]
   return members(named, whole, (name) => required.length === 0 || required.includes(name) || name === 'scopes')

@@ -14,8 +14,8 @@ import type { Endpoint } from '../../access/endpoint.js'
 import type { Operation } from '../rest/operations.js'
 import type { Route } from '../rest/routes.js'
 import { type ErrorResponses, getCodes, type OperationFacts } from './errors.js'
-import { exampleNamed, exampleOfBody, toExample } from './examples.js'
-import { AnswerSchemas, type InputTarget, inputSchema, type Json, type NamedSchemas, orNull } from './schemas.js'
+import { createBodyExample, findExample, toExample } from './examples.js'
+import { type InputTarget, inputSchema, type Json, type NamedSchemas, orNull, ResponseSchemas } from './schemas.js'
 
 /** Components that several operations share. */
 export interface Shared {
@@ -97,7 +97,7 @@ export class DescribedOperation {
 
   parameter({ name, required, target }: Input, place: 'path' | 'query'): Json {
     const { description, ...schema } = inputSchema(this.#shared.named, target)
-    const example = place === 'query' && schema.type === 'string' ? exampleNamed(name) : undefined
+    const example = place === 'query' && schema.type === 'string' ? findExample(name) : undefined
     return {
       name,
       in: place,
@@ -112,7 +112,7 @@ export class DescribedOperation {
   /** Schema of `data`. Every success response contains it. In GraphQL, a rejected root field is null. */
   answer(): Json {
     const type = new GraphQLNonNull(getNullableType(this.field.type))
-    return new AnswerSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
+    return new ResponseSchemas(this.#shared.named, this.#fragments).of(type, this.#node.selectionSet)
   }
 
   errorResponses(facts: OperationFacts): Record<string, Json> {
@@ -171,7 +171,7 @@ export class DescribedOperation {
       required: required.length > 0,
       content:
         route.body === 'json'
-          ? { 'application/json': { schema, example: exampleOfBody(this.#shared.named, schema) } }
+          ? { 'application/json': { schema, example: createBodyExample(this.#shared.named, schema) } }
           : { 'multipart/form-data': { schema, ...encodings(properties) } },
     }
   }

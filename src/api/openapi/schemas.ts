@@ -62,7 +62,7 @@ const shapes: Record<string, Json> = {
 }
 
 /** Builds the response schema of a document from its selection set and the types of the schema. Aliases become member names. */
-export class AnswerSchemas {
+export class ResponseSchemas {
   readonly #named: NamedSchemas
   readonly #fragments: ReadonlyMap<string, FragmentDefinitionNode>
 

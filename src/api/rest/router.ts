@@ -104,9 +104,9 @@ async function answer(
     )
   if (route.body === 'json') return call.withBody(operation.endpoint, async () => runWith(await readMembers(restRequest)))
   // An endpoint without arguments runs no validation that could report invalid fields.
-  const takesNothing = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
+  const hasNoArguments = operation.variables.every(({ name }) => route.path.includes(`{${name}}`))
   const mayHoldMembers = route.method !== 'GET' && /json/i.test(request.headers['content-type'] ?? '')
-  if (takesNothing && (mayHoldMembers || call.inputErrors.length > 0))
+  if (hasNoArguments && (mayHoldMembers || call.inputErrors.length > 0))
     return call.withBody(operation.endpoint, async () => {
       if (mayHoldMembers) await readMembers(restRequest)
       if (call.inputErrors.length > 0) throw badUserInput(call.inputErrors)

@@ -5,7 +5,7 @@ import type { Spooled } from '../../platform/spool/content.js'
 import { IncomingFile } from '../../platform/spool/content.js'
 import type { Spool } from '../../platform/spool/spool.js'
 import { megabyte } from '../../platform/units.js'
-import { losesDigitsMessage, numberThatLosesDigits } from '../bodies/json.js'
+import { findImpreciseNumber, impreciseNumberMessage } from '../bodies/json.js'
 import { type FilePart, Multipart } from '../bodies/multipart.js'
 import { sendContinue } from '../bodies/request-body.js'
 import { type RawValue, type RestRequest, unknownNames } from './variables.js'
@@ -141,9 +141,9 @@ export class UploadForm {
   #json(name: string, text: string): RawValue {
     try {
       const value = JSON.parse(text)
-      const inexact = numberThatLosesDigits(text)
+      const inexact = findImpreciseNumber(text)
       if (inexact) {
-        this.#addError(name, losesDigitsMessage(inexact))
+        this.#addError(name, impreciseNumberMessage(inexact))
         return { value: {}, from: 'json' }
       }
       // In other requests, null means omitted. A part that was sent is not omitted, however.

@@ -64,7 +64,7 @@ export class ApiKeyResolver {
         perform: (answer) =>
           this.#parts.apiKeys.create(actor, input, answer ? { answer: (apiKeyId) => answer({ apiKeyId }) } : {}),
         // The secret is not stored, so a repeated request gets an error that contains the id of the key.
-        replay: ({ apiKeyId }) => this.#parts.idempotency.secretIsGone(String(apiKeyId)),
+        replay: ({ apiKeyId }) => this.#parts.idempotency.assertSecretAvailable(String(apiKeyId)),
       },
     )
   }

@@ -1,7 +1,7 @@
 import { changeIdentity } from '../../access/identity-change.js'
 import { getKeyPrefix, hashSecret, newApiKeySecret } from '../../access/secrets.js'
-import { mapPage, newestFirst, type Page, toPagePlace } from '../../api/graphql/page.js'
-import { type AuditRow, type IdempotentAnswer, toAudit } from '../../ledger/entry.js'
+import { mapPage, newestFirst, type Page, toPagePosition } from '../../api/graphql/page.js'
+import { type AuditRow, type IdempotentResponse, toAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Scope } from '../../platform/actor.js'
 import { now } from '../../platform/clock.js'
@@ -34,7 +34,7 @@ export class ApiKeyService {
   async create(
     actor: Actor,
     input: CreateApiKeyInput,
-    options: { secret?: string; answer?: (id: string) => IdempotentAnswer } = {},
+    options: { secret?: string; answer?: (id: string) => IdempotentResponse } = {},
   ): Promise<CreatedApiKey> {
     const contextIds = await this.#findContextIds(actor, input)
     const secret = options.secret ?? newApiKeySecret()
@@ -75,7 +75,7 @@ export class ApiKeyService {
   }
 
   async list(actor: Actor, { status, ...args }: ApiKeysArgs): Promise<Page<ApiKey>> {
-    const place = toPagePlace('key', args)
+    const place = toPagePosition('key', args)
     const where = { tenantId: actor.tenantId, ...(status && { status }) }
     const found = await newestFirst(this.#parts.db.prisma.apiKey, { key: 'apiKeyId', where, place })
     return mapPage(found, (row) => this.#toApiKey(row))

@@ -16,7 +16,7 @@ import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { firstIdAt } from '../../platform/ids.js'
+import { getFirstId } from '../../platform/ids.js'
 import type { AuditLog } from './audit-log.types.js'
 
 export interface AuditFilter {
@@ -56,7 +56,7 @@ export class AuditLogService {
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<AuditLog>(
       `SELECT ${table.columns} FROM audit_logs WHERE tenant_id = $1 AND audit_id = $2 AND audit_id >= $3`,
-      [actor.tenantId, auditId, horizon ? firstIdAt('aud', horizon) : ''],
+      [actor.tenantId, auditId, horizon ? getFirstId('aud', horizon) : ''],
     )
     if (!rows[0]) throw notFound('audit entry', auditId)
     return rows[0]
@@ -91,7 +91,7 @@ export class AuditLogService {
       if (action && isByEntity) conditions.push(`action = $${values.push(action)}`)
       if (entityId) conditions.push(`entity_id = $${values.push(entityId)}`)
       if (entityType) conditions.push(`entity_type = $${values.push(entityType)}`)
-      if (horizon) conditions.push(`audit_id >= $${values.push(firstIdAt('aud', horizon))}`)
+      if (horizon) conditions.push(`audit_id >= $${values.push(getFirstId('aud', horizon))}`)
       return { conditions, values, pairs: isByEntity ? null : getPairs(filter) }
     }
     return {

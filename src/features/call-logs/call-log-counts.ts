@@ -5,7 +5,7 @@ import type { Operation } from '../../ledger/entry.js'
 import { currentTime, startOfDay, startOfHour } from '../../platform/clock.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
-import { firstIdAt } from '../../platform/ids.js'
+import { getFirstId } from '../../platform/ids.js'
 import type { CallLogsArgs } from './call-log.types.js'
 
 export type CallLogFilter = Partial<Pick<CallLogsArgs, 'apiKeyId' | 'operation' | 'status' | 'startDate' | 'endDate'>>
@@ -140,8 +140,8 @@ function countBuckets({ by, from, until }: Span, filter: CallLogFilter, values: 
 function countRows({ from, until }: Span, filter: CallLogFilter, values: unknown[]): string {
   const conditions = [
     'tenant_id = $1',
-    `call_id >= $${values.push(firstIdAt('call', from))}`,
-    `call_id < $${values.push(firstIdAt('call', until))}`,
+    `call_id >= $${values.push(getFirstId('call', from))}`,
+    `call_id < $${values.push(getFirstId('call', until))}`,
   ]
   if (filter.apiKeyId) conditions.push(`api_key_id = $${values.push(filter.apiKeyId)}`)
   if (filter.operation) conditions.push(`operation = $${values.push(filter.operation)}`)

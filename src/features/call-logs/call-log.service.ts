@@ -15,7 +15,7 @@ import type { Database } from '../../platform/db/client.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { statementNames } from '../../platform/db/statement-names.js'
 import { notFound } from '../../platform/errors/errors.js'
-import { firstIdAt, isId } from '../../platform/ids.js'
+import { getFirstId, isId } from '../../platform/ids.js'
 import type { CallLog } from './call-log.types.js'
 import { CallLogCounts, type CallLogFilter, getLogWindow, getPairs } from './call-log-counts.js'
 
@@ -46,7 +46,7 @@ export class CallLogService {
     const horizon = this.#horizon()
     const { rows } = await this.#db.pool.query<CallLog>(
       `SELECT ${table.columns} FROM call_logs WHERE tenant_id = $1 AND call_id = $2 AND call_id >= $3`,
-      [actor.tenantId, callId, horizon ? firstIdAt('call', horizon) : ''],
+      [actor.tenantId, callId, horizon ? getFirstId('call', horizon) : ''],
     )
     if (!rows[0]) throw notFound('call', callId)
     return rows[0]
@@ -77,7 +77,7 @@ export class CallLogService {
     const { rows } = await this.#db.reads.query<CallLog>(
       `SELECT c.* FROM unnest($2::text[]) AS k(id) CROSS JOIN LATERAL (
          SELECT ${table.columns} FROM ${logRows(table, { conditions, pairs: getPairs({}), max: '$3' })} ORDER BY call_id DESC LIMIT $3) c`,
-      [tenantId, apiKeyIds, count, firstIdAt('call', horizon && horizon > day ? horizon : day)],
+      [tenantId, apiKeyIds, count, getFirstId('call', horizon && horizon > day ? horizon : day)],
     )
     for (const row of rows) byKey.get(row.apiKeyId)!.push(row)
     return byKey
@@ -108,8 +108,8 @@ export class CallLogService {
         const values: unknown[] = [tenantId]
         const conditions = ['tenant_id = $1']
         if (filter.apiKeyId) conditions.push(`api_key_id = $${values.push(filter.apiKeyId)}`)
-        if (window.from) conditions.push(`call_id >= $${values.push(firstIdAt('call', window.from))}`)
-        if (window.until) conditions.push(`call_id < $${values.push(firstIdAt('call', window.until))}`)
+        if (window.from) conditions.push(`call_id >= $${values.push(getFirstId('call', window.from))}`)
+        if (window.until) conditions.push(`call_id < $${values.push(getFirstId('call', window.until))}`)
         const pairs = isFiltered ? getPairs(filter) : null
         return selectLogRows<CallLog>(database, table, { conditions, values, pairs }, { ...range, nameOf })
       },

@@ -3,7 +3,7 @@ import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Actor } from '../../platform/actor.js'
 import { snakeCase } from '../../platform/case-conversion.js'
 import type { Database } from '../../platform/db/client.js'
-import { numberAt } from '../../platform/ids.js'
+import { parseNumberCursor } from '../../platform/ids.js'
 import type { FileContext } from './context.types.js'
 import { fromStoredRules, toRules, toStoredRules } from './context-rules.js'
 import type { ContextVersion } from './context-version.types.js'
@@ -63,7 +63,7 @@ export async function listVersions(
   { tenantId, contextId }: FileContext,
   { page, pageSize, after }: PageArgs,
 ): Promise<Page<ContextVersion>> {
-  const place = { page, pageSize, afterId: typeof after === 'string' ? numberAt(after) : undefined }
+  const place = { page, pageSize, afterId: typeof after === 'string' ? parseNumberCursor(after) : undefined }
   const found = await newestFirst(prisma.contextVersion, { key: 'version', where: { tenantId, contextId }, place })
   return mapPage(found, ({ version, changedBy, changedAt, rules }) => {
     return { version, changedBy, changedAt, rules: fromStoredRules(rules as object) }

@@ -1,6 +1,6 @@
-import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
+import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { currentUsage, usageColumns } from '../../ledger/counters.js'
-import type { IdempotentAnswer } from '../../ledger/entry.js'
+import type { IdempotentResponse } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { type Actor, maySeeContext } from '../../platform/actor.js'
 import { currentTime } from '../../platform/clock.js'
@@ -34,7 +34,7 @@ export class FileContextService {
   }
 
   /** Finds errors that depend on the operator's MAX_UPLOAD_MB. */
-  faultsOf(input: object): FieldError[] {
+  findErrors(input: object): FieldError[] {
     const isContext = input instanceof CreateContextInput || input instanceof UpdateContextInput
     return isContext && input.maxFileSizeMb !== undefined && input.maxFileSizeMb > this.#maxUploadMb
       ? [{ field: 'maxFileSizeMb', message: `must be between 1 and ${this.#maxUploadMb}`, value: input.maxFileSizeMb }]
@@ -45,7 +45,7 @@ export class FileContextService {
   async create(
     actor: Actor,
     input: CreateContextInput,
-    answer?: (context: FileContext) => IdempotentAnswer,
+    answer?: (context: FileContext) => IdempotentResponse,
   ): Promise<FileContext> {
     const contextId = newId('ctx')
     const now = idTime(contextId)
@@ -158,7 +158,7 @@ export class FileContextService {
     actor: Actor,
     { page, pageSize, after, status }: PageArgs & { status?: 'active' | 'disabled' | null },
   ): Promise<Page<FileContext>> {
-    const place = toPagePlace('ctx', { page, pageSize, after })
+    const place = toPagePosition('ctx', { page, pageSize, after })
     const where = {
       tenantId: actor.tenantId,
       ...(actor.contexts && { contextId: { in: [...actor.contexts] } }),

@@ -32,7 +32,7 @@ export class EventService {
     return call.run('events', eventsEndpoint, async ({ actor }) => {
       const args = Object.assign(new EventsArgs(), given)
       validateArguments(call, args, EventsArgs)
-      return endable((signal) => one(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
+      return makeAbortable((signal) => one(this.follow(actor, args, AbortSignal.any([call.signal, signal]))))
     })
   }
 }
@@ -44,7 +44,7 @@ function toEvent({ entry }: JournalEvent): Event {
 }
 
 /** Aborts first, because a waiting async generator does not end until it resumes. */
-function endable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
+function makeAbortable<T>(begin: (signal: AbortSignal) => AsyncGenerator<T>): AsyncIterableIterator<T> {
   const abort = new AbortController()
   const inner = begin(abort.signal)
   const end = (value: unknown) => {

@@ -64,7 +64,7 @@ export class ExportList<Args extends object> {
     return { args, format: format as ExportFormat }
   }
 
-  rowOf(item: object): Record<string, unknown> {
+  toRow(item: object): Record<string, unknown> {
     return Object.fromEntries(this.#fields.map(({ column, field }) => [column, (item as Record<string, unknown>)[field]]))
   }
 }

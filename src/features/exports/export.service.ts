@@ -132,7 +132,7 @@ async function* texts<Args extends object>(
   for (let batch = first; !batch.done; batch = await rest.next())
     yield Buffer.from(
       writer.rows(
-        batch.value.map((item) => list.rowOf(item)),
+        batch.value.map((item) => list.toRow(item)),
         list.columns,
       ),
     )

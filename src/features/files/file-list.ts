@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { type Page, type PagePlace, toPage } from '../../api/graphql/page.js'
+import { type Page, type PagePosition, toPage } from '../../api/graphql/page.js'
 import type { Queries } from '../../platform/db/queries.js'
 import type { File } from './file.types.js'
 
@@ -129,7 +129,7 @@ export class FileList {
     this.#database = database
   }
 
-  async page(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
+  async page(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const { page, pageSize, afterId } = place
     if (afterId !== undefined) {
       const [rows, total] = await Promise.all([this.after(filter, afterId, pageSize + 1), this.total(filter)])
@@ -159,7 +159,7 @@ export class FileList {
   }
 
   /** Returns rows and total with one statement, because most clients read only the first page. */
-  async #first(filter: FileFilter, place: PagePlace): Promise<Page<File>> {
+  async #first(filter: FileFilter, place: PagePosition): Promise<Page<File>> {
     const values: unknown[] = []
     const text = `SELECT ${fileColumns}, (${countStatement(filter, values)}) AS total FROM ${selectRows(filter, values, { limit: place.pageSize })}`
     const rows = await this.#select<File & { total: number }>(filter, 'first', text, values)

@@ -2,7 +2,7 @@ import type { Stretch } from '../../api/graphql/page.js'
 import type { Window } from '../../api/graphql/rules.js'
 import type { Queries } from '../../platform/db/queries.js'
 import { badUserInput } from '../../platform/errors/errors.js'
-import { firstIdAt } from '../../platform/ids.js'
+import { getFirstId } from '../../platform/ids.js'
 import type { File, FileSort } from './file.types.js'
 import { countStatement, type FileFilter, fileColumns, fileJoins, filesInOrder, filesOfIds, selectGroups } from './file-list.js'
 
@@ -142,8 +142,8 @@ const isBounded = ({ from, until }: Window): boolean => from !== null || until !
 
 function inWindow({ from, until }: Window, values: unknown[]): string {
   const conditions = ['true']
-  if (from) conditions.push(`f.file_id >= $${values.push(firstIdAt('file', from))}`)
-  if (until) conditions.push(`f.file_id < $${values.push(firstIdAt('file', until))}`)
+  if (from) conditions.push(`f.file_id >= $${values.push(getFirstId('file', from))}`)
+  if (until) conditions.push(`f.file_id < $${values.push(getFirstId('file', until))}`)
   return conditions.join(' AND ')
 }
 

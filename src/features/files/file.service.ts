@@ -6,9 +6,9 @@ import {
   type Page,
   type PageArgs,
   toConnection,
+  toListRange,
   toPage,
-  toPagePlace,
-  toStretch,
+  toPagePosition,
 } from '../../api/graphql/page.js'
 import { toWindow } from '../../api/graphql/rules.js'
 import type { ValidationReport } from '../../inspection/report.js'
@@ -17,7 +17,7 @@ import { maySeeContext } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { badUserInput, notFound, quarantined } from '../../platform/errors/errors.js'
 import { faultPoint } from '../../platform/fault-points.js'
-import { badCursor, createCursor, idAt, isId, keyAt } from '../../platform/ids.js'
+import { createCursor, invalidCursor, isId, parseIdCursor, parseKeyCursor } from '../../platform/ids.js'
 import type { BlobStorage } from '../../platform/storage/blob-storage.js'
 import type { FileContextService } from '../contexts/context.service.js'
 import { type DownloadUrl, type File, type FileDeletion, FileSort, type FilesArgs, type Uploader } from './file.types.js'
@@ -117,14 +117,14 @@ export class FileService {
   }
 
   /** Newest first, unless sorted otherwise. */
-  async list(attempt: Attempt, { page, pageSize, after, ...asked }: FileQuery & PageArgs): Promise<Page<File>> {
-    const search = await this.#toSearch(attempt, asked)
+  async list(attempt: Attempt, { page, pageSize, after, ...query }: FileQuery & PageArgs): Promise<Page<File>> {
+    const search = await this.#toSearch(attempt, query)
     if (!search || isPlain(search)) {
-      const place = toPagePlace('file', { page, pageSize, after })
+      const place = toPagePosition('file', { page, pageSize, after })
       if (!search) return toPage<File>([], 0, place)
       return this.#list.page(search, place)
     }
-    const stretch = toStretch({ first: pageSize, after: after ?? null }, parseSortedPlace(search.sort))
+    const stretch = toListRange({ first: pageSize, after: after ?? null }, parseSortedPlace(search.sort))
     if (page > 1 && !stretch.after) throw badUserInput([{ field: 'page', message: pageWithoutCursor }])
     const [rows, total] = await Promise.all([this.#search.rows(search, stretch), this.#total(search)])
     return toPage(rows, total, { page, pageSize }, rows.length > pageSize)
@@ -132,11 +132,11 @@ export class FileService {
 
   async connection(
     attempt: Attempt,
-    { first, after, last, before, ...asked }: FileQuery & ConnectionArgs,
+    { first, after, last, before, ...query }: FileQuery & ConnectionArgs,
   ): Promise<Connection<File>> {
-    const search = await this.#toSearch(attempt, asked)
+    const search = await this.#toSearch(attempt, query)
     const sort = search?.sort ?? FileSort.created_at
-    const stretch = toStretch({ first, after, last, before }, parseSortedPlace(sort))
+    const stretch = toListRange({ first, after, last, before }, parseSortedPlace(sort))
     const isNewestFirst = search && isPlain(search) && !stretch.fromEnd && !stretch.before
     const rows = !search
       ? []
@@ -211,28 +211,28 @@ export class FileService {
   }
 
   /** Undefined if no file can match, because the context is unknown or an id is malformed. The list is then empty. */
-  async #toSearch(attempt: Attempt, asked: FileQuery): Promise<Search | undefined> {
+  async #toSearch(attempt: Attempt, query: FileQuery): Promise<Search | undefined> {
     const { actor } = attempt
     let contextIds = actor.contexts ? [...actor.contexts] : null
-    if (typeof asked.context === 'string') {
-      const context = await this.#contexts.find(actor, asked.context)
+    if (typeof query.context === 'string') {
+      const context = await this.#contexts.find(actor, query.context)
       if (!context) return undefined
       attempt.involve({ context })
       contextIds = [context.contextId]
     }
-    const uploadedBy = asked.uploadedBy ?? null
+    const uploadedBy = query.uploadedBy ?? null
     if (uploadedBy !== null && !isId('key', uploadedBy) && !isId('usr', uploadedBy)) return undefined
-    const namePrefix = asked.namePrefix ?? null
-    const sort = asked.sort ?? (namePrefix === null ? FileSort.created_at : FileSort.original_filename)
+    const namePrefix = query.namePrefix ?? null
+    const sort = query.sort ?? (namePrefix === null ? FileSort.created_at : FileSort.original_filename)
     return {
       tenantId: actor.tenantId,
       contextIds,
       uploadedBy,
-      contentType: asked.contentType ?? null,
+      contentType: query.contentType ?? null,
       namePrefix,
-      window: toWindow(asked),
+      window: toWindow(query),
       sort,
-      descending: asked.order ? asked.order === 'desc' : sort !== 'original_filename',
+      descending: query.order ? query.order === 'desc' : sort !== 'original_filename',
     }
   }
 }
@@ -261,9 +261,9 @@ const getSortKey = (file: File, sort: FileSort): string =>
 const parseSortedPlace =
   (sort: FileSort) =>
   (cursor: string, field: string): SortedPlace => {
-    const id = idAt('file', cursor, field)
+    const id = parseIdCursor('file', cursor, field)
     if (sort === 'created_at') return { id }
-    const key = keyAt(cursor, sort)
-    if (key === undefined || (sort === 'size_bytes' && !/^\d{1,15}$/.test(key))) throw badCursor(field)
+    const key = parseKeyCursor(cursor, sort)
+    if (key === undefined || (sort === 'size_bytes' && !/^\d{1,15}$/.test(key))) throw invalidCursor(field)
     return { id, key }
   }

@@ -21,7 +21,7 @@ export class SignedDownloads {
 
   constructor(database: Queries) {
     this.#database = database
-    this.#batches = new TenantBatches((tenantId, asked) => this.#load(tenantId, asked))
+    this.#batches = new TenantBatches((tenantId, requested) => this.#load(tenantId, requested))
   }
 
   /** Null if the file does not exist. Throws 403 if it is quarantined, the tenant is suspended, or the URL's credential is no longer active. */
@@ -49,19 +49,19 @@ export class SignedDownloads {
     if (rowCount === 0) throw forbidden('This single-use download URL was already used. Request a new one.')
   }
 
-  async #load(tenantId: string, asked: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
+  async #load(tenantId: string, requested: readonly SignedDownload[]): Promise<(ServedRow | null)[]> {
     const { rows } = await this.#database.query<ServedRow & { place: number }>({
       name: 'files-for-download',
-      text: `SELECT asked.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
+      text: `SELECT requested.place, f.file_id AS "fileId", f.original_filename AS "originalFilename", f.content_type AS "contentType", f.size_bytes AS "sizeBytes",
           f.checksum, f.created_at AS "createdAt", f.blob_path AS path, f.quarantined_at AS "quarantinedAt", t.status AS "tenantStatus",
-          EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = asked.by AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
-          OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = asked.by AND u.status = 'active') AS "isGranted"
-        FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(file_id, by, place)
-          JOIN files f ON f.tenant_id = $1 AND f.file_id = asked.file_id JOIN tenants t ON t.tenant_id = f.tenant_id`,
-      values: [tenantId, asked.map(({ fileId }) => fileId), asked.map(({ by }) => by)],
+          EXISTS (SELECT FROM api_keys k WHERE k.tenant_id = $1 AND k.api_key_id = requested.by AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > now()))
+          OR EXISTS (SELECT FROM users u WHERE u.tenant_id = $1 AND u.user_id = requested.by AND u.status = 'active') AS "isGranted"
+        FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS requested(file_id, by, place)
+          JOIN files f ON f.tenant_id = $1 AND f.file_id = requested.file_id JOIN tenants t ON t.tenant_id = f.tenant_id`,
+      values: [tenantId, requested.map(({ fileId }) => fileId), requested.map(({ by }) => by)],
     })
     const found = new Map(rows.map((row) => [row.place - 1, row]))
-    return asked.map((_, place) => found.get(place) ?? null)
+    return requested.map((_, place) => found.get(place) ?? null)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Attempt } from '../../access/admission.js'
 import { getExtension, type Inspector } from '../../inspection/engine/inspect.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import type { Entry, IdempotentAnswer, UploadedFile } from '../../ledger/entry.js'
+import type { Entry, IdempotentResponse, UploadedFile } from '../../ledger/entry.js'
 import type { IdempotencyService } from '../../ledger/idempotency.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import { overContextQuota, overTenantQuota, StaleWriteError } from '../../ledger/rejections.js'
@@ -57,7 +57,7 @@ interface Parts {
   /** Commits the rejection of a file that arrived through an upload link, and counts it. */
   uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }
   /** Quota and used storage of the tenant, in bytes. */
-  tenantRoom(actor: Actor): Promise<{ quota: number; held: number }>
+  getTenantQuota(actor: Actor): Promise<{ quota: number; held: number }>
 }
 
 /** Receives, inspects, stores and commits files. */
@@ -125,9 +125,9 @@ export class UploadService {
     const room = { quota: policy.storageQuotaMb * megabyte, held: policy.storageUsedBytes }
     if (room.held + sizeBytes > room.quota && sizeBytes > 0)
       throw overContextQuota(attempt.actor, policy.contextKey, room, sizeBytes)
-    const tenantRoom = await this.#parts.tenantRoom(attempt.actor)
-    if (tenantRoom.held + sizeBytes > tenantRoom.quota && sizeBytes > 0)
-      throw overTenantQuota(attempt.actor, tenantRoom, sizeBytes)
+    const getTenantQuota = await this.#parts.getTenantQuota(attempt.actor)
+    if (getTenantQuota.held + sizeBytes > getTenantQuota.quota && sizeBytes > 0)
+      throw overTenantQuota(attempt.actor, getTenantQuota, sizeBytes)
     return { filename, limit }
   }
 
@@ -173,7 +173,7 @@ export class UploadService {
     attempt: Attempt,
     { policy, filename, spooled }: Received,
     metadata: Record<string, unknown>,
-    answer?: (response: Record<string, unknown>) => IdempotentAnswer,
+    answer?: (response: Record<string, unknown>) => IdempotentResponse,
   ): Promise<File> {
     const report = await this.#inspect(attempt, { policy, filename, spooled })
     faultPoint('upload.judged')

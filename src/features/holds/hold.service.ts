@@ -1,5 +1,5 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
+import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
 import { type AuditRow, toFileAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -42,7 +42,7 @@ export class HoldService {
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<Hold>> {
     const contextIds = await this.#contexts.idsIn(actor, context)
-    return latestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
+    return listLatestFirst(this.#db.pool, held, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Holds by file, for relations. */

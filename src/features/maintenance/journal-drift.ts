@@ -37,7 +37,7 @@ export async function journalDrift(
   for (const { tenant_id } of rows) {
     const check = async () => {
       const head = await readHead(client, tenant_id)
-      return !head ? 0 : whole ? driftOfAll(client, head) : driftOfEnd(client, head)
+      return !head ? 0 : whole ? countAllErrors(client, head) : countErrorsAtEnd(client, head)
     }
     drift += await inTransactionOn(client, check, readOnlySnapshot)
   }
@@ -52,7 +52,7 @@ async function readHead(client: ClientBase, tenantId: string): Promise<Head | un
   return rows[0]
 }
 
-async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
+async function countAllErrors(client: ClientBase, head: Head): Promise<number> {
   const nodes = await readNodes(client, head.tenantId)
   const tree = new Tree((level, place, hash) => {
     if (!nodes.get(`${level}/${place}`)?.equals(hash)) drift++
@@ -75,7 +75,7 @@ async function driftOfAll(client: ClientBase, head: Head): Promise<number> {
   )
 }
 
-async function driftOfEnd(client: ClientBase, head: Head): Promise<number> {
+async function countErrorsAtEnd(client: ClientBase, head: Head): Promise<number> {
   const { tenantId, length } = head
   let drift = 0
   let before: Row | undefined

@@ -100,7 +100,7 @@ export class Reconciler {
   async #keep(finding: Finding): Promise<void> {
     this.#logger.error(finding, 'The reconciler found a difference between database rows and blobs.')
     const { blobPath, kind, fileId } = finding
-    const tenantId = finding.tenantId ?? (await this.#ownerOf(blobPath))
+    const tenantId = finding.tenantId ?? (await this.#findOwner(blobPath))
     const place = { tenantId: tenantId ?? '', blobPath, kind }
     const known = await this.#database.prisma.storageFinding.findUnique({ where: { tenantId_blobPath_kind: place } })
     await this.#database.prisma.storageFinding.upsert({
@@ -115,7 +115,7 @@ export class Reconciler {
   }
 
   /** Tenant of a blob without a row. Paths begin with the tenant's id. */
-  async #ownerOf(blobPath: string): Promise<string | null> {
+  async #findOwner(blobPath: string): Promise<string | null> {
     const tenantId = blobPath.split('/')[0]!
     const tenant = isId('ten', tenantId) ? await this.#database.prisma.tenant.findUnique({ where: { tenantId } }) : null
     return tenant?.tenantId ?? null

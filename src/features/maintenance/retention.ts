@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { storedHoursDays } from '../../ledger/counters.js'
 import { dropPartitionsBefore } from '../../ledger/partitions.js'
-import { firstIdAt } from '../../platform/ids.js'
+import { getFirstId } from '../../platform/ids.js'
 import type { LogStartTimes } from './log-start-times.js'
 
 const tenantsAtOnce = 500
@@ -15,8 +15,8 @@ export async function dropExpired(pool: Pool, horizons: LogStartTimes): Promise<
   await horizons.announce()
   const partitions = calls ? await dropPartitionsBefore(pool, calls) : []
   let rows = 0
-  if (calls) rows += await deleteOfAll(pool, expiredRows('call_logs', 'call_id'), firstIdAt('call', calls))
-  if (audits) rows += await deleteOfAll(pool, expiredRows('audit_logs', 'audit_id'), firstIdAt('aud', audits))
+  if (calls) rows += await deleteFromAllTenants(pool, expiredRows('call_logs', 'call_id'), getFirstId('call', calls))
+  if (audits) rows += await deleteFromAllTenants(pool, expiredRows('audit_logs', 'audit_id'), getFirstId('aud', audits))
   return { partitions, rows }
 }
 
@@ -33,14 +33,14 @@ export async function dropOldHours(pool: Pool): Promise<number> {
     )
     return rowCount ?? 0
   })
-  return usage + (await deleteOfAll(pool, oldAuditHours, days))
+  return usage + (await deleteFromAllTenants(pool, oldAuditHours, days))
 }
 
 /** Days for which an upload link is stored after its expiry. */
 const storedLinkDays = 90
 
 /** Deletes upload links that expired long ago. Returns their number. */
-export const dropOldLinks = (pool: Pool): Promise<number> => deleteOfAll(pool, oldLinks, storedLinkDays)
+export const dropOldLinks = (pool: Pool): Promise<number> => deleteFromAllTenants(pool, oldLinks, storedLinkDays)
 
 const oldLinks = `
 DELETE FROM upload_links WHERE tenant_id = $1 AND link_id IN (SELECT link_id FROM upload_links
@@ -65,7 +65,7 @@ DELETE FROM audit_counters c USING (SELECT bucket, audit_type, action FROM audit
 WHERE c.tenant_id = $1 AND c.grain = 'hour' AND c.bucket = old.bucket AND c.audit_type = old.audit_type AND c.action = old.action`
 
 /** Deletes the rows of all tenants in batches: a batch holds its locks briefly and reads only what it deletes. */
-const deleteOfAll = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
+const deleteFromAllTenants = (pool: Pool, statement: string, bound: string | number): Promise<number> =>
   ofAllTenants(pool, async (tenantId) => (await pool.query(statement, [tenantId, bound])).rowCount ?? 0)
 
 /** Calls `deleteBatch` for one tenant after the other, for each until it deletes nothing. Returns the number of deleted rows. */

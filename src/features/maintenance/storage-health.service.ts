@@ -61,7 +61,7 @@ export class StorageHealth {
       filesWithoutBlob: 0,
       blobsWithoutFile: 0,
       corrupted: 0,
-      journalDrift: await this.#apart((client) => journalDrift(client, { tenantId: tenantId ?? null, whole })),
+      journalDrift: await this.#withOwnConnection((client) => journalDrift(client, { tenantId: tenantId ?? null, whole })),
     }
     for await (const { kind } of this.findings({ ...(tenantId && { prefix: `${tenantId}/` }), deep })) {
       if (kind === 'file_without_blob') counts.filesWithoutBlob++
@@ -94,15 +94,19 @@ export class StorageHealth {
       const order = row.done ? 1 : blob.done ? -1 : Buffer.compare(Buffer.from(row.value.blob_path), Buffer.from(blob.value.path))
       await onPath?.(order <= 0 ? (row.value as FileRow).blob_path : (blob.value as StoredBlob).path)
       if (order < 0) {
-        const found = await this.#missing(row.value as FileRow)
+        const found = await this.#findMissingBlob(row.value as FileRow)
         if (found) yield found
         row = await rows.next()
       } else if (order > 0) {
-        const found = await this.#unowned(blob.value as StoredBlob)
+        const found = await this.#findOrphanedBlob(blob.value as StoredBlob)
         if (found) yield found
         blob = await blobs.next()
       } else {
-        const found = await this.#changed(row.value as FileRow, (blob.value as StoredBlob).size, deep || Math.random() < sample)
+        const found = await this.#findChangedBlob(
+          row.value as FileRow,
+          (blob.value as StoredBlob).size,
+          deep || Math.random() < sample,
+        )
         if (found) yield found
         row = await rows.next()
         blob = await blobs.next()
@@ -112,19 +116,19 @@ export class StorageHealth {
 
   /** Corrects the counters to match the rows that they count. Returns the changed counters. */
   repairCounters(): Promise<Repair[]> {
-    return this.#apart((client) => repairCounters(client, this.#logged()))
+    return this.#withOwnConnection((client) => repairCounters(client, this.#logStartTimes()))
   }
 
   #countersDrift(tenantId: string | null): Promise<number> {
-    return this.#apart((client) => counterDrift(client, { tenantId, ...this.#logged() }))
+    return this.#withOwnConnection((client) => counterDrift(client, { tenantId, ...this.#logStartTimes() }))
   }
 
-  #logged(): { callsSince: Date | null; auditsSince: Date | null } {
+  #logStartTimes(): { callsSince: Date | null; auditsSince: Date | null } {
     return { callsSince: this.#horizons.calls(), auditsSince: this.#horizons.audits() }
   }
 
   /** Uses its own connection, because a recount takes long. */
-  async #apart<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
+  async #withOwnConnection<T>(work: (client: ClientBase) => Promise<T>): Promise<T> {
     const client = await this.#database.dedicated('assay verify')
     try {
       return await work(client)
@@ -155,34 +159,34 @@ export class StorageHealth {
     }
   }
 
-  async #missing(row: FileRow): Promise<Finding | undefined> {
-    if (!(await this.#isKept(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
-    return (await this.#isKept(row.blob_path)) ? toFinding('file_without_blob', row) : undefined
+  async #findMissingBlob(row: FileRow): Promise<Finding | undefined> {
+    if (!(await this.#isReferenced(row.blob_path)) || (await this.#storage.size(row.blob_path)) !== null) return undefined
+    return (await this.#isReferenced(row.blob_path)) ? toFinding('file_without_blob', row) : undefined
   }
 
-  async #unowned(blob: StoredBlob): Promise<Finding | undefined> {
+  async #findOrphanedBlob(blob: StoredBlob): Promise<Finding | undefined> {
     const { rows } = await this.#database.pool.query(
-      `${keptStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
+      `${referenceStatement} UNION ALL SELECT 1 FROM blob_garbage WHERE tenant_id = $1 AND blob_path = $2`,
       [getTenantId(blob.path), blob.path],
     )
     if (rows.length > 0 || (await this.#storage.size(blob.path)) === null) return undefined
     return { kind: 'blob_without_file', blobPath: blob.path, fileId: null, tenantId: null }
   }
 
-  async #changed(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
-    const digest = size === row.size_bytes && read ? await this.#digest(row.blob_path) : row.checksum
-    if (digest === undefined) return this.#unreadable(row)
+  async #findChangedBlob(row: FileRow, size: number, read: boolean): Promise<Finding | undefined> {
+    const digest = size === row.size_bytes && read ? await this.#computeDigest(row.blob_path) : row.checksum
+    if (digest === undefined) return this.#findUnreadableBlob(row)
     const sound = size === row.size_bytes && digest === row.checksum
-    return sound || !(await this.#isKept(row.blob_path)) ? undefined : toFinding('corrupted', row)
+    return sound || !(await this.#isReferenced(row.blob_path)) ? undefined : toFinding('corrupted', row)
   }
 
   /** The blob is listed but cannot be read. It was deleted in the meantime, or the store is damaged. */
-  async #unreadable(row: FileRow): Promise<Finding | undefined> {
-    if ((await this.#storage.size(row.blob_path)) === null) return this.#missing(row)
-    return (await this.#isKept(row.blob_path)) ? toFinding('corrupted', row) : undefined
+  async #findUnreadableBlob(row: FileRow): Promise<Finding | undefined> {
+    if ((await this.#storage.size(row.blob_path)) === null) return this.#findMissingBlob(row)
+    return (await this.#isReferenced(row.blob_path)) ? toFinding('corrupted', row) : undefined
   }
 
-  async #digest(path: string): Promise<string | undefined> {
+  async #computeDigest(path: string): Promise<string | undefined> {
     const hash = createHash('sha256')
     try {
       for await (const chunk of await this.#storage.open(path)) hash.update(chunk as Buffer)
@@ -193,9 +197,9 @@ export class StorageHealth {
     return hash.digest('hex')
   }
 
-  async #isKept(blobPath: string): Promise<boolean> {
+  async #isReferenced(blobPath: string): Promise<boolean> {
     const values = [getTenantId(blobPath), blobPath]
-    const { rowCount } = await this.#database.pool.query(keptStatement, values)
+    const { rowCount } = await this.#database.pool.query(referenceStatement, values)
     return (rowCount ?? 0) > 0
   }
 }
@@ -203,7 +207,7 @@ export class StorageHealth {
 /** Also covers the trash, because a trashed file still has its blob. */
 const toRowsStatement = (table: 'files' | 'trash') =>
   `(SELECT blob_path, file_id, tenant_id, size_bytes, checksum FROM ${table} WHERE (tenant_id, blob_path) > ($1, $2) ORDER BY tenant_id, blob_path LIMIT $3)`
-const keptStatement =
+const referenceStatement =
   'SELECT 1 FROM files WHERE tenant_id = $1 AND blob_path = $2 UNION ALL SELECT 1 FROM trash WHERE tenant_id = $1 AND blob_path = $2'
 
 /** Paths begin with the tenant's id. Sorting by path is therefore the same as sorting by tenant and path. */

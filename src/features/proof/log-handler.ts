@@ -19,19 +19,19 @@ interface Parts {
   hasFailedOften(ip: string): Promise<boolean>
 }
 
-type Answer = (tenantId: string, response: Response, path: string) => Promise<void>
+type LogEndpoint = (tenantId: string, response: Response, path: string) => Promise<void>
 
 const prefix = '/api/v1/log'
 const tiles = `${prefix}/tile/`
 const text = 'text/plain; charset=utf-8'
-const asAdmin: Endpoint = { access: 'admin', tenantWide: true }
-const asReader: Endpoint = { access: 'any' }
+const adminEndpoint: Endpoint = { access: 'admin', tenantWide: true }
+const readerEndpoint: Endpoint = { access: 'any' }
 
 /** Serves the log to its clients (C2SP tlog-tiles): to admins of the tenant, and to tokens that can only read the log. */
 export function createLogHandler(parts: Parts): RequestHandler {
   const { log } = parts
   const router = Router({ caseSensitive: true, strict: true })
-  const mount = (path: string | RegExp, answer: Answer) => {
+  const mount = (path: string | RegExp, answer: LogEndpoint) => {
     router.get(path, (request, response) => admitted(parts, request, response, answer))
     router.all(path, rejectMethod)
   }
@@ -57,11 +57,11 @@ export function createLogHandler(parts: Parts): RequestHandler {
   return router
 }
 
-async function admitted(parts: Parts, request: Request, response: Response, answer: Answer): Promise<void> {
-  const token = tokenIn(request)
+async function admitted(parts: Parts, request: Request, response: Response, answer: LogEndpoint): Promise<void> {
+  const token = getToken(request)
   const call = token === undefined ? await parts.createCall(request) : await readersCall(parts, request, token)
   try {
-    await call.run('data', token === undefined ? asAdmin : asReader, ({ actor }) => {
+    await call.run('data', token === undefined ? adminEndpoint : readerEndpoint, ({ actor }) => {
       response.set(call.responseHeaders)
       return answer(actor.tenantId, response, getTarget(request).path)
     })
@@ -96,7 +96,7 @@ async function readersCall(parts: Parts, request: Request, token: string): Promi
 }
 
 /** Two Authorization headers are rejected, as for every other credential. */
-function tokenIn({ rawHeaders }: Request): string | undefined {
+function getToken({ rawHeaders }: Request): string | undefined {
   const values = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]!.toLowerCase() === 'authorization')
   return values.length === 1 ? /^bearer +(log_\S+) *$/i.exec(values[0]!)?.[1] : undefined
 }

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { credentialLookups } from '../../access/credential-lookups.js'
 import { hashSecret, logTokenForm, newRowToken } from '../../access/secrets.js'
-import { newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
+import { newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
@@ -67,7 +67,7 @@ export class LogShareService {
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<LogShare>> {
-    return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePlace('shr', args) })
+    return newestFirst(this.#db.prisma.logShare, { key: 'shareId', where: { tenantId }, place: toPagePosition('shr', args) })
   }
 
   /** Takes effect immediately. */

@@ -1,5 +1,5 @@
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
+import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
 import type { ValidationReport } from '../../inspection/report.js'
 import { toFileAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -103,7 +103,7 @@ export class QuarantineService {
   /** Lists quarantined files, latest first. */
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<QuarantinedFile>> {
     const contextIds = await this.#contexts.idsIn(actor, context)
-    return latestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
+    return listLatestFirst(this.#db.pool, quarantined, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Releases the file until a scan with other signatures finds a virus. Throws 404 if it is not quarantined. */

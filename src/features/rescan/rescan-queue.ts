@@ -167,7 +167,7 @@ export class RescanQueue {
        RETURNING q.file_id, q.attempts, q.failure`,
       [tenantId, contextId, token, leaseSeconds, isRetry, ...(isNewest ? [] : [signatures])],
     )
-    return this.#batchOf({ tenantId, contextId, token }, signatures, taken)
+    return this.#toBatch({ tenantId, contextId, token }, signatures, taken)
   }
 
   /** Returns the next files of the context that was processed least recently. */
@@ -179,13 +179,13 @@ export class RescanQueue {
     for (const { tenant_id: tenantId, context_id: contextId } of rows) {
       const context = { tenantId, contextId, token }
       const leases = await leaseNextFiles(this.#pool, context, signatures)
-      if (leases) return this.#batchOf(context, signatures, leases)
+      if (leases) return this.#toBatch(context, signatures, leases)
     }
     return undefined
   }
 
   /** Removes files that are deleted, already scanned, or in a context that no longer scans. They count as processed. */
-  async #batchOf(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
+  async #toBatch(context: LeaseOwner, signatures: string, leases: readonly LeasedFile[]): Promise<Batch> {
     const byId = new Map(leases.map((lease) => [lease.file_id, lease]))
     const described = await this.#described(context, signatures, [...byId.keys()])
     const files = described.map((file) => {

@@ -1,4 +1,4 @@
-import { type Signatures, signaturesOf } from '../../inspection/scanners/signatures.js'
+import { getSignatures, type Signatures } from '../../inspection/scanners/signatures.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -45,7 +45,7 @@ export class RescanService {
     const identity = await (await this.#scanner)?.identity()
     if (!identity || identity.name === 'none')
       throw scannerUnavailable('No scanner is configured, so files cannot be rescanned. Set SCANNER_URL.')
-    return { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
+    return { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
   }
 
   /** Starts a rescan of the context unless one is in progress. Throws 404. */
@@ -56,12 +56,12 @@ export class RescanService {
       await committed(this.#db.pool.query(beginning, [actor.tenantId, context.contextId, signatures]))
       this.#serviceEvents.emit('rescanRequested')
     }
-    return this.#progressOf(context)
+    return this.#getProgress(context)
   }
 
   /** Throws 404. */
   async progress(actor: Actor, contextKey: string): Promise<RescanProgress> {
-    return this.#progressOf(await this.#contexts.get(actor, contextKey))
+    return this.#getProgress(await this.#contexts.get(actor, contextKey))
   }
 
   /** Progress by context id, for relations. */
@@ -93,7 +93,7 @@ export class RescanService {
   async newestSignatures(): Promise<string | null> {
     const identity = await (await this.#scanner)?.identity().catch(() => undefined)
     if (identity?.name === 'none') return null
-    const current = identity && { signatures: signaturesOf(identity), madeAt: identity.signaturesDate }
+    const current = identity && { signatures: getSignatures(identity), madeAt: identity.signaturesDate }
     return (await this.#newest(current)) ?? 'unknown'
   }
 
@@ -150,7 +150,7 @@ export class RescanService {
     return rows[0]!
   }
 
-  async #progressOf({ tenantId, contextId, contextKey }: FileContext): Promise<RescanProgress> {
+  async #getProgress({ tenantId, contextId, contextKey }: FileContext): Promise<RescanProgress> {
     const progress = (await this.progresses(tenantId, [contextId])).get(contextId)
     if (!progress) throw notFound('context', contextKey)
     return progress

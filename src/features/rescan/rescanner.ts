@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { type Inspector, reportUnscanned, toRescan } from '../../inspection/engine/inspect.js'
 import type { ValidationReport } from '../../inspection/report.js'
-import { type Signatures, signaturesOf } from '../../inspection/scanners/signatures.js'
+import { getSignatures, type Signatures } from '../../inspection/scanners/signatures.js'
 import type { VirusScanner } from '../../inspection/scanners/virus-scanner.js'
 import { background } from '../../inspection/workers/fair-queue.js'
 import { AssayError } from '../../platform/errors/errors.js'
@@ -16,9 +16,9 @@ import type { StoredContents } from './stored-contents.js'
 
 const maxConcurrentScans = 2
 const idleMs = 5_000
-const noticeEveryMs = 60_000
-const renewEveryMs = 10_000
-const keepEveryMs = 250
+const signatureCheckIntervalMs = 60_000
+const renewIntervalMs = 10_000
+const saveIntervalMs = 250
 const pauseSeconds = 30
 const maxAttempts = 3
 const retrySeconds = 30
@@ -128,7 +128,7 @@ export class Rescanner {
   async #notice(current: Signatures): Promise<void> {
     const { signatures } = current
     const { at, signatures: before } = this.#noticed
-    if (signatures === before && performance.now() - at < noticeEveryMs) return
+    if (signatures === before && performance.now() - at < signatureCheckIntervalMs) return
     const { rescans, queue } = this.#parts
     await rescans.notice(current)
     await queue.finish()
@@ -138,15 +138,15 @@ export class Rescanner {
   /** Writes results early, so that few files are scanned twice if this replica dies. */
   async #scanBatch(batch: Batch, signatures: string): Promise<void> {
     const { queue } = this.#parts
-    const renewing = setInterval(() => void queue.renew(batch).catch(() => {}), renewEveryMs).unref()
+    const renewing = setInterval(() => void queue.renew(batch).catch(() => {}), renewIntervalMs).unref()
     const waiting = [...batch.files]
     const suspects: string[] = []
     let results: Result[] = []
-    let keptAt = performance.now()
+    let savedAt = performance.now()
     const flush = async () => {
       const ready = results
       results = []
-      keptAt = performance.now()
+      savedAt = performance.now()
       if (ready.length > 0) await queue.keep(batch, signatures, ready)
     }
     let failure: unknown
@@ -156,7 +156,7 @@ export class Rescanner {
           const result = await this.#scanOne(batch, file, signatures)
           if (result) results.push(result)
           faultPoint('rescan.scanned')
-          if (performance.now() - keptAt > keepEveryMs) await flush()
+          if (performance.now() - savedAt > saveIntervalMs) await flush()
         } catch (error) {
           if (error instanceof Unavailable && error.dependency === 'scanner') suspects.push(file.fileId)
           failure ??= error
@@ -275,7 +275,7 @@ export class Rescanner {
     const { scanner, logger } = this.#parts
     const engine = await scanner.identity()
     // Earlier attempts were made with other signatures.
-    if (signaturesOf(engine) !== signatures) {
+    if (getSignatures(engine) !== signatures) {
       await this.#retryLater(batch, { ...file, attempts: 0 }, failure)
       return undefined
     }

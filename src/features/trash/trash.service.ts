@@ -1,6 +1,6 @@
 import type { Attempt } from '../../access/admission.js'
 import type { ContextPageArgs } from '../../api/graphql/arguments.js'
-import { type DatedList, latestFirst, type Page } from '../../api/graphql/page.js'
+import { type DatedList, listLatestFirst, type Page } from '../../api/graphql/page.js'
 import type { Ledger } from '../../ledger/ledger.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
@@ -47,7 +47,7 @@ export class TrashService {
 
   async list(actor: Actor, { context, ...args }: ContextPageArgs): Promise<Page<TrashedFile>> {
     const contextIds = await this.#parts.contexts.idsIn(actor, context)
-    return latestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
+    return listLatestFirst(this.#parts.db.pool, trashed, { tenantId: actor.tenantId, contextIds }, args)
   }
 
   /** Restores a file. Throws 404, and 409 if its context is disabled. */

@@ -1,5 +1,5 @@
 import { newRowToken } from '../../access/secrets.js'
-import { type Page, toPage, toPagePlace, toSkipAndTake } from '../../api/graphql/page.js'
+import { type Page, toPage, toPagePosition, toSkipAndTake } from '../../api/graphql/page.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, systemActor } from '../../platform/actor.js'
@@ -71,7 +71,7 @@ export class UploadLinkService {
 
   /** The links of the tenant, newest first. An actor without scope `admin` sees its own links only. */
   async list(actor: Actor, { context, status, ...args }: UploadLinksArgs): Promise<Page<UploadLink>> {
-    const place = toPagePlace('ulk', args)
+    const place = toPagePosition('ulk', args)
     const filter = [actor.tenantId, await this.#contexts.idsIn(actor, context), toOwnerFilter(actor), status ?? null]
     const where = `l.tenant_id = $1 AND ($2::text[] IS NULL OR l.context_id = ANY ($2)) AND ($3::text IS NULL OR l.created_by = $3) AND ($4::text IS NULL OR ${statusColumn} = $4)`
     const { skip, take } = toSkipAndTake(place)

@@ -8,7 +8,7 @@ import { countPartsToMerge } from './merge-parts.js'
 import { readParts } from './part-reader.js'
 import type { ResumableUpload, ResumableUploadService } from './resumable-upload.service.js'
 import { interruption } from './upload-lock.js'
-import { NoRoom } from './upload-quota.js'
+import { QuotaExceededError } from './upload-quota.js'
 
 export interface PartWriterParts {
   rows: ResumableUploadService
@@ -30,12 +30,12 @@ export class PartWriter {
     this.#token = token
   }
 
-  /** Resolves to the upload with the new offset once the bytes are durable. Throws `NoRoom` if they exceed a quota. */
+  /** Resolves to the upload with the new offset once the bytes are durable. Throws `QuotaExceededError` if they exceed a quota. */
   async add(upload: ResumableUpload, content: Content): Promise<ResumableUpload> {
     const { rows, storage, spool } = this.#parts
     const { reserved, ...room } = await rows.reserve(upload, content.size, this.#token)
     if (reserved === null) throw interruption()
-    if (!reserved) throw new NoRoom(room, content.size)
+    if (!reserved) throw new QuotaExceededError(room, content.size)
     const small = await rows.smallParts(upload)
     const sizes = small.map(({ size }) => size)
     const merged = small.slice(small.length - countPartsToMerge(sizes, content.size))

@@ -9,7 +9,7 @@ import { isId } from '../../platform/ids.js'
 import { megabyte } from '../../platform/units.js'
 import { largePartBytes, maxSmallParts } from './merge-parts.js'
 import { maxUnfinished, tooMuchUnfinished, type Unfinished } from './unfinished-uploads.js'
-import type { UploadRoom } from './upload-quota.js'
+import type { UploadQuotas } from './upload-quota.js'
 
 /** Maximum duration of an upload, and how long its outcome is stored. */
 export const lifeMs = 24 * 3_600_000
@@ -128,7 +128,7 @@ export class ResumableUploadService {
 
   /** Renews the lease. Calls `onInterrupted` if it was lost or another request wants it. */
   keepLocked(tenantId: string, uploadId: string, token: string, onInterrupted: () => void): NodeJS.Timeout {
-    const lease = leaseOf(tenantId, uploadId, token)
+    const lease = toLease(tenantId, uploadId, token)
     return keepLease(lease, async () => {
       const row = await renewLease<{ wanted: boolean }>(this.#db, lease, 'lock_wanted AS wanted')
       if (!row || row.wanted) onInterrupted()
@@ -137,7 +137,7 @@ export class ResumableUploadService {
 
   async unlock(tenantId: string, uploadId: string, token: string): Promise<void> {
     const also = 'lock_wanted = false, incoming_bytes = 0'
-    await releaseLease(this.#db, leaseOf(tenantId, uploadId, token), { also })
+    await releaseLease(this.#db, toLease(tenantId, uploadId, token), { also })
   }
 
   /** Sets a deferred length. */
@@ -168,8 +168,8 @@ export class ResumableUploadService {
   }
 
   /** Returns the quotas and the storage that counts against them. */
-  async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadRoom> {
-    const { rows } = await this.#db.query<{ room: UploadRoom }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
+  async room({ tenantId, uploadId }: ResumableUpload): Promise<UploadQuotas> {
+    const { rows } = await this.#db.query<{ room: UploadQuotas }>('SELECT upload_room($1, $2) AS room', [tenantId, uploadId])
     return assertTenantExists(rows[0]!.room, uploadId)
   }
 
@@ -181,8 +181,8 @@ export class ResumableUploadService {
     { tenantId, uploadId }: ResumableUpload,
     added: number,
     token: string,
-  ): Promise<UploadRoom & { reserved: boolean | null }> {
-    const { rows } = await this.#db.query<{ room: UploadRoom & { reserved: boolean | null } }>(
+  ): Promise<UploadQuotas & { reserved: boolean | null }> {
+    const { rows } = await this.#db.query<{ room: UploadQuotas & { reserved: boolean | null } }>(
       'SELECT reserve_upload_bytes($1, $2, $3, $4) AS room',
       [tenantId, uploadId, token, added],
     )
@@ -280,7 +280,7 @@ export class ResumableUploadService {
   }
 }
 
-const leaseOf = (tenantId: string, uploadId: string, token: string): Lease => ({
+const toLease = (tenantId: string, uploadId: string, token: string): Lease => ({
   table: 'resumable_uploads',
   key: { tenant_id: tenantId, upload_id: uploadId },
   token,
@@ -293,7 +293,7 @@ const dueNow = 'UPDATE blob_garbage SET due_at = now() WHERE tenant_id = $1 AND 
 const freed = (uploads: string) => `${deleteParts(uploads)} ${dueNow}`
 
 /** Throws 404 if the upload's tenant was deleted in the meantime. */
-function assertTenantExists<Room extends UploadRoom>(room: Room, uploadId: string): Room {
+function assertTenantExists<Room extends UploadQuotas>(room: Room, uploadId: string): Room {
   if (!room.tenant) throw notFound('upload', uploadId)
   return room
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Metadata } from '@tus/server'
-import { losesDigitsMessage, numberThatLosesDigits } from '../../api/bodies/json.js'
+import { findImpreciseNumber, impreciseNumberMessage } from '../../api/bodies/json.js'
 import { rejectEncoding, unsupported } from '../../api/bodies/request-body.js'
 import { findFieldErrors } from '../../api/graphql/rules.js'
 import { AssayError, badUserInput, type FieldError } from '../../platform/errors/errors.js'
@@ -90,9 +90,9 @@ export interface Checksum {
 }
 
 export function parseChecksum(headers: IncomingHttpHeaders): Checksum | undefined {
-  const given = headers['upload-checksum']
-  if (given === undefined) return undefined
-  const [algorithm, digest] = String(given).split(' ')
+  const header = headers['upload-checksum']
+  if (header === undefined) return undefined
+  const [algorithm, digest] = String(header).split(' ')
   return { hash: createHash(algorithm!), digest: digest! }
 }
 
@@ -111,9 +111,9 @@ type Description = Pick<Creation, 'filename' | 'context' | 'metadata' | 'uploadM
 // tus allows arbitrary other keys, and clients send many.
 function parseDescription(uploadMetadata: string, contextKey: string | undefined, faults: FieldError[]): Description {
   const described = { filename: '', context: '', metadata: {}, uploadMetadata }
-  let given: Record<string, string | null> = {}
+  let values: Record<string, string | null> = {}
   try {
-    if (uploadMetadata !== '') given = Metadata.parse(uploadMetadata)
+    if (uploadMetadata !== '') values = Metadata.parse(uploadMetadata)
   } catch {
     faults.push({
       field: 'Upload-Metadata',
@@ -122,25 +122,25 @@ function parseDescription(uploadMetadata: string, contextKey: string | undefined
     return described
   }
   try {
-    described.filename = cleanFilename(given.filename ?? '')
+    described.filename = cleanFilename(values.filename ?? '')
   } catch {
     faults.push({ field: 'filename', message: 'must be a file name, in Upload-Metadata' })
   }
-  described.context = contextKey ?? given.context ?? ''
-  if (contextKey !== undefined && typeof given.context === 'string' && given.context !== contextKey)
+  described.context = contextKey ?? values.context ?? ''
+  if (contextKey !== undefined && typeof values.context === 'string' && values.context !== contextKey)
     faults.push({ field: 'context', message: 'must be omitted: the upload link decides it' })
-  if (typeof given.metadata === 'string') described.metadata = readMetadata(given.metadata, faults)
+  if (typeof values.metadata === 'string') described.metadata = readMetadata(values.metadata, faults)
   faults.push(...findFieldErrors(Object.assign(new UploadFileArgs(), described)))
   return described
 }
 
 function readMetadata(text: string, faults: FieldError[]): Record<string, unknown> {
-  const inexact = numberThatLosesDigits(text)
+  const inexact = findImpreciseNumber(text)
   try {
     const value = JSON.parse(text)
     if (inexact === undefined && typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {}
-  faults.push({ field: 'metadata', message: inexact === undefined ? 'must be a JSON object' : losesDigitsMessage(inexact) })
+  faults.push({ field: 'metadata', message: inexact === undefined ? 'must be a JSON object' : impreciseNumberMessage(inexact) })
   return {}
 }
 

@@ -4,38 +4,38 @@ import { type AssayError, quotaExceeded } from '../../platform/errors/errors.js'
 import { megabyte } from '../../platform/units.js'
 
 /** Storage in bytes: the quota, the usage by files, and the received bytes of unfinished uploads. */
-interface Room {
+interface QuotaUsage {
   quota: number
   stored: number
   unfinished: number
 }
 
-export interface UploadRoom {
-  tenant: Room
+export interface UploadQuotas {
+  tenant: QuotaUsage
   /** Null if the context was deleted. */
-  context: Room | null
+  context: QuotaUsage | null
 }
 
 /** Thrown if received bytes, together with files and other unfinished uploads, exceed a quota. */
-export class NoRoom extends Error {
-  override readonly name = 'NoRoom'
+export class QuotaExceededError extends Error {
+  override readonly name = 'QuotaExceededError'
   constructor(
-    readonly room: UploadRoom,
+    readonly room: UploadQuotas,
     readonly added: number,
   ) {
     super('The received bytes exceed a quota.')
   }
 }
 
-const remainingIn = ({ quota, stored, unfinished }: Room): number => Math.max(0, quota - stored - unfinished)
+const getRemaining = ({ quota, stored, unfinished }: QuotaUsage): number => Math.max(0, quota - stored - unfinished)
 
-export const hasRoom = ({ tenant, context }: UploadRoom, added: number): boolean =>
-  added <= remainingIn(tenant) && (context === null || added <= remainingIn(context))
+export const fitsQuotas = ({ tenant, context }: UploadQuotas, added: number): boolean =>
+  added <= getRemaining(tenant) && (context === null || added <= getRemaining(context))
 
 /** Returns the error for a quota that other unfinished uploads use up. The upload can be resumed. */
-export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { room, added }: NoRoom): AssayError {
+export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { room, added }: QuotaExceededError): AssayError {
   const fix = 'Finish or delete unfinished uploads, or delete files, then resume this upload.'
-  const ofContext = room.context !== null && added > remainingIn(room.context)
+  const ofContext = room.context !== null && added > getRemaining(room.context)
   if (actor.uploadLink) return overQuotaOfLink(added)
   // A key that is restricted to certain contexts must not learn the storage of the whole tenant.
   if (!ofContext && actor.contexts)
@@ -44,7 +44,7 @@ export function overQuotaWhileUnfinished(actor: Actor, contextKey: string, { roo
     })
   const { quota, stored, unfinished } = ofContext ? room.context! : room.tenant
   const owner = ofContext ? `Context '${contextKey}'` : 'The tenant'
-  const remaining = remainingIn({ quota, stored, unfinished })
+  const remaining = getRemaining({ quota, stored, unfinished })
   return quotaExceeded(
     `${owner} has ${remaining} bytes of its quota of ${quota / megabyte} MB left, because unfinished uploads use ${unfinished} bytes. The request has ${added} bytes. ${fix}`,
     {

@@ -18,7 +18,7 @@ import { BodyTooLong, beyondLength, receiveParts, rejectBytesBeyond } from './re
 import { lifeMs, type Outcome, type ResumableUpload } from './resumable-upload.service.js'
 import { type Creation, extensions, getMethod, parseChecksum } from './tus-request.js'
 import type { UploadLock } from './upload-lock.js'
-import { hasRoom, NoRoom, overQuotaWhileUnfinished } from './upload-quota.js'
+import { fitsQuotas, overQuotaWhileUnfinished, QuotaExceededError } from './upload-quota.js'
 
 export interface StoreParts extends PartWriterParts {
   uploads: UploadService
@@ -133,7 +133,7 @@ export class UploadStore extends DataStore {
         },
       })
     } catch (error) {
-      if (error instanceof NoRoom) throw await this.#overQuota(this.#upload!, error)
+      if (error instanceof QuotaExceededError) throw await this.#overQuota(this.#upload!, error)
       if (!(error instanceof BodyTooLong)) throw error
       if (upload.sizeBytes !== null) throw beyondLength(upload.sizeBytes - first)
       await this.#rejectSize(this.#upload!, first + error.received)
@@ -153,14 +153,14 @@ export class UploadStore extends DataStore {
     if (length < largePartBytes) return
     const added = Math.min(length, upload.maxBytes - upload.offsetBytes)
     const room = await this.#parts.rows.room(upload)
-    if (!hasRoom(room, added)) throw new NoRoom(room, added)
+    if (!fitsQuotas(room, added)) throw new QuotaExceededError(room, added)
   }
 
   /**
    * Returns the error for received bytes that exceed a quota. If the stored files alone exceed it, the upload is rejected as at its
    * creation and its bytes are deleted. Otherwise it can be resumed when other unfinished uploads end.
    */
-  async #overQuota(upload: ResumableUpload, error: NoRoom): Promise<Error> {
+  async #overQuota(upload: ResumableUpload, error: QuotaExceededError): Promise<Error> {
     const { contextKey: context, filename, sizeBytes, offsetBytes } = upload
     await this.#conclude(upload, async (attempt) => {
       await this.#parts.uploads.announce(attempt, { context, filename, sizeBytes: sizeBytes ?? offsetBytes + error.added })

@@ -1,5 +1,5 @@
 import { changeIdentity } from '../../access/identity-change.js'
-import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import { type AuditRow, toAudit } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import type { Actor, Origin } from '../../platform/actor.js'
@@ -27,7 +27,7 @@ export class SessionService {
   async list(actor: Actor, userId: string, args: PageArgs): Promise<Page<UserSession>> {
     const { prisma } = this.#parts.db
     await findUser(prisma, actor.tenantId, userId)
-    const place = toPagePlace('ses', args)
+    const place = toPagePosition('ses', args)
     const sessions = await newestFirst(prisma.session, { key: 'sessionId', where: whereOpen(userId), place })
     return mapPage(sessions, ({ sessionId, createdAt, expiresAt, ipAddress, userAgent }) => ({
       sessionId,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { OutsideUserFacts } from '../../access/outside-tokens.js'
+import type { ExternalUserClaims } from '../../access/outside-tokens.js'
 import type { SessionRecord, UserRecord } from '../../access/token-record.js'
 import type { Entry } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
@@ -29,9 +29,9 @@ export const loadSession =
   }
 
 /** Finds the user of an external token, or creates it. Null if the tenant does not exist. */
-export const findOrCreateOutsideUser =
+export const findOrCreateExternalUser =
   (pool: Pool, ledger: Ledger) =>
-  async (facts: OutsideUserFacts): Promise<UserRecord | null> => {
+  async (facts: ExternalUserClaims): Promise<UserRecord | null> => {
     const { tenantId, scopes } = facts
     if (!isId('ten', tenantId)) return null
     const existing = await find(pool, facts)
@@ -51,7 +51,7 @@ export const findOrCreateOutsideUser =
     }
   }
 
-async function find(pool: Pool, { tenantId, issuer, subject }: OutsideUserFacts): Promise<UserRecord | null> {
+async function find(pool: Pool, { tenantId, issuer, subject }: ExternalUserClaims): Promise<UserRecord | null> {
   const { rows } = await pool.query<UserRecord>(
     `SELECT ${userColumns} FROM users u JOIN tenants t USING (tenant_id) WHERE u.tenant_id = $1 AND u.issuer = $2 AND u.subject = $3`,
     [tenantId, issuer, subject],
@@ -61,7 +61,7 @@ async function find(pool: Pool, { tenantId, issuer, subject }: OutsideUserFacts)
 
 async function create(
   tx: Transaction,
-  { issuer, subject, tenantId, scopes, email, name }: OutsideUserFacts,
+  { issuer, subject, tenantId, scopes, email, name }: ExternalUserClaims,
 ): Promise<{ result: undefined; entry: Entry }> {
   const userId = newId('usr')
   const now = idTime(userId)

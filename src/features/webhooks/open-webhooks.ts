@@ -25,7 +25,7 @@ export function openWebhooks(parts: Parts, options: OutboundOptions) {
     ...parts,
     pool: parts.db.pool,
     outbound,
-    onTried: (outcome) => parts.serviceEvents.emit('webhookAttempted', outcome),
+    onAttempt: (outcome) => parts.serviceEvents.emit('webhookAttempted', outcome),
     disable: (webhook, reason) => webhooks.disable(webhook, reason),
   })
   const webhooks: WebhookService = new WebhookService({

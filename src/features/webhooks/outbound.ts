@@ -19,7 +19,7 @@ const maxBodyBytes = 65_536
 const bodyGraceMs = 1_000
 const idleMs = 10_000
 // The other side may have just closed the idle connection.
-const closedWhileIdle = new Set(['ECONNRESET', 'EPIPE'])
+const idleCloseErrors = new Set(['ECONNRESET', 'EPIPE'])
 
 class PrivateAddress extends Error {
   readonly code = 'PRIVATE_ADDRESS'
@@ -34,7 +34,7 @@ export class Outbound {
     'http:': new http.Agent({ keepAlive: true, timeout: idleMs, maxFreeSockets: 8 }),
   }
 
-  constructor({ allowPrivate, resolve = allowPrivate ? resolveAsMachine : resolveByName }: OutboundOptions) {
+  constructor({ allowPrivate, resolve = allowPrivate ? resolveWithHostsFile : resolveByName }: OutboundOptions) {
     this.#allowPrivate = allowPrivate
     this.#resolve = resolve
   }
@@ -52,7 +52,7 @@ export class Outbound {
     if (url.username || url.password) return { error: 'must not contain credentials. The signature authenticates the sender.' }
     if (url.hash) return { error: 'must have no fragment' }
     try {
-      await this.#addressesOf(url.hostname)
+      await this.#resolveHost(url.hostname)
       return { url: url.href }
     } catch (error) {
       return {
@@ -69,7 +69,7 @@ export class Outbound {
     const url = new URL(target)
     if (!this.#takes(url)) throw new PrivateAddress(`${url.protocol} is not allowed`)
     // Node.js calls `lookup` for names only. It would connect to an IP address without a check.
-    if (isIP(bare(url.hostname))) await this.#addressesOf(url.hostname)
+    if (isIP(bare(url.hostname))) await this.#resolveHost(url.hostname)
     for (;;) {
       const answer = await this.#once(url, headers, body, signal)
       if (answer !== 'closed while idle') return answer
@@ -95,7 +95,7 @@ export class Outbound {
         (response) => {
           request.off('close', onClose)
           signal.removeEventListener('abort', onAbort)
-          readShortly(response, () => resolve(response.statusCode!))
+          readBriefly(response, () => resolve(response.statusCode!))
         },
       )
       // Without this listener, Node.js reports a response with status 101 only by `close`.
@@ -109,7 +109,7 @@ export class Outbound {
       const onAbort = () => reject(signal.reason)
       signal.addEventListener('abort', onAbort)
       request.on('error', (error: NodeJS.ErrnoException) =>
-        request.reusedSocket && closedWhileIdle.has(error.code ?? '') && !signal.aborted
+        request.reusedSocket && idleCloseErrors.has(error.code ?? '') && !signal.aborted
           ? resolve('closed while idle')
           : reject(error),
       )
@@ -123,7 +123,7 @@ export class Outbound {
 
   /** Replaces the lookup of Node.js, so that the connection uses the validated addresses and not the result of another lookup. */
   readonly #lookup: LookupFunction = (hostname, options, callback) => {
-    this.#addressesOf(hostname).then(
+    this.#resolveHost(hostname).then(
       (addresses) => {
         const found = addresses.map((address) => ({ address, family: isIP(address) }))
         if (options.all) callback(null, found)
@@ -134,7 +134,7 @@ export class Outbound {
   }
 
   /** A single non-public address rejects the whole host, because a name that resolves to both kinds is an attack. */
-  async #addressesOf(hostname: string): Promise<string[]> {
+  async #resolveHost(hostname: string): Promise<string[]> {
     const host = bare(hostname)
     const addresses = isIP(host) ? [host] : await this.#resolve(host)
     const inside = this.#allowPrivate ? undefined : addresses.find((address) => !isPublicAddress(address))
@@ -156,10 +156,10 @@ async function resolveByName(host: string): Promise<string[]> {
 }
 
 /** Resolves like the operating system, including its hosts file, for closed networks. */
-const resolveAsMachine = async (host: string): Promise<string[]> =>
+const resolveWithHostsFile = async (host: string): Promise<string[]> =>
   (await lookup(host, { all: true })).map(({ address }) => address)
 
-function readShortly(response: http.IncomingMessage, done: () => void): void {
+function readBriefly(response: http.IncomingMessage, done: () => void): void {
   let bytes = 0
   const timer = setTimeout(() => response.destroy(), bodyGraceMs)
   response.on('data', (chunk: Buffer) => {
@@ -185,7 +185,7 @@ const messages: Record<string, string> = {
 }
 
 /** Describes a connection error in a few words, without any data from the other side. */
-export function wordsFor(error: unknown): string {
+export function describeConnectionError(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException
   if (name === 'AbortError' || name === 'TimeoutError') return 'no response in time'
   return (

@@ -27,15 +27,15 @@ for (const network of [
 
 // The allocated range of IPv6. Addresses that embed IPv4 (mapped, NAT64), local addresses and multicast are outside of it, except for 6to4
 // and Teredo.
-const givenOut = new BlockList()
-add(givenOut, '2000::/3')
+const allocatedRange = new BlockList()
+add(allocatedRange, '2000::/3')
 
 /** True for an address that is reachable from the public internet. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !special.check(address, 'ipv4')
   // An address with a zone is link-local.
-  return family === 6 && !address.includes('%') && givenOut.check(address, 'ipv6') && !special.check(address, 'ipv6')
+  return family === 6 && !address.includes('%') && allocatedRange.check(address, 'ipv6') && !special.check(address, 'ipv6')
 }
 
 function add(list: BlockList, network: string): void {

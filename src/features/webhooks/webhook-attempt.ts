@@ -1,6 +1,6 @@
 import { now } from '../../platform/clock.js'
 import type { OutgoingEvent } from './journal-reader.js'
-import { type Outbound, wordsFor } from './outbound.js'
+import { describeConnectionError, type Outbound } from './outbound.js'
 import { sign } from './webhook-secrets.js'
 
 /** Result of one request to a webhook. */
@@ -46,7 +46,7 @@ export async function attempt(
     const status = await outbound.post(url, headers, body, ending.signal)
     return ended({ responseStatus: status, error: unsupportedStatus(status) })
   } catch (error) {
-    return ended({ responseStatus: null, error: wordsFor(error) })
+    return ended({ responseStatus: null, error: describeConnectionError(error) })
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)

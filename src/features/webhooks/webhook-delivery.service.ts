@@ -1,7 +1,7 @@
 import type { MasterKey } from '../../access/master-key.js'
 import { webhookSecretLabel } from '../../access/secrets.js'
 import { TenantSlots } from '../../access/tenant-slots.js'
-import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { Actor } from '../../platform/actor.js'
 import type { Database } from '../../platform/db/client.js'
 import { idTime, newId } from '../../platform/ids.js'
@@ -50,7 +50,7 @@ export class WebhookDeliveryService {
     { webhookId, status, ...args }: PageArgs & { webhookId: string; status?: WebhookDelivery['status'] | null },
   ): Promise<Page<WebhookDelivery>> {
     await findWebhook(this.#parts.db, tenantId, webhookId)
-    const place = toPagePlace('dlv', args)
+    const place = toPagePosition('dlv', args)
     const where = { tenantId, webhookId, ...(status && { status }) }
     const found = await newestFirst(this.#parts.db.prisma.webhookDelivery, { key: 'deliveryId', where, place })
     return mapPage(found, toDelivery)

@@ -25,7 +25,7 @@ export interface DeliveryParts {
   masterKey: MasterKey
   outbound: Outbound
   /** Called after each attempt with the status of the delivery. */
-  onTried(status: Delivery['status']): void
+  onAttempt(status: Delivery['status']): void
   disable(webhook: WebhookKey, reason: DisabledReason): Promise<unknown>
   /** Aborted when the process stops: no further attempt begins. */
   stopping: AbortSignal
@@ -95,7 +95,7 @@ class DeliveryTurn {
       if ((await this.#write()) && delivery) await this.#fail(event, delivery)
       return false
     }
-    this.#parts.onTried('delivered')
+    this.#parts.onAttempt('delivered')
     this.#unwritten.push(delivery)
     this.#sequence = event.sequence
     this.#attempts = 0
@@ -127,7 +127,7 @@ class DeliveryTurn {
       seconds: wait ?? null,
     }
     const failed: Delivery = { ...delivery, status: wait === undefined ? 'failed' : 'pending', nextSeconds: next.seconds }
-    this.#parts.onTried(failed.status)
+    this.#parts.onAttempt(failed.status)
     const days = await positions.fail(this.#webhook, next, failed)
     if (days !== undefined && (isGone || days >= maxFailingDays)) await disable(this.#webhook, isGone ? 'gone' : 'failing')
   }

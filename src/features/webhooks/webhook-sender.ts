@@ -5,10 +5,10 @@ import { LimitedConnections } from './limited-connections.js'
 import { type DeliveryParts, deliver } from './webhook-delivery.js'
 import { type WebhookKey, WebhookPositions } from './webhook-positions.js'
 
-const lookEveryMs = 500
-const tenantsEveryMs = 2_000
+const checkIntervalMs = 500
+const tenantRefreshIntervalMs = 2_000
 // Commits of a busy tenant within this time share one query.
-const sharedLookMs = 50
+const sharedCheckMs = 50
 const maxDeliveries = 256
 // A tenant whose receivers do not respond uses at most a sixteenth of the slots. Its other webhooks wait for each other.
 const maxTenantDeliveries = 16
@@ -16,7 +16,7 @@ const maxConnections = 2
 const finishMs = 3_000
 const maxCloseMs = 6_000
 // Pause after a database error.
-const restMs = 2_000
+const pauseMs = 2_000
 
 export type SenderParts = Omit<DeliveryParts, 'positions' | 'stopping'> & { pool: Pool; onError(error: Error): void }
 
@@ -46,7 +46,7 @@ export class WebhookSender {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.wake(), lookEveryMs).unref()
+    this.#timer = setInterval(() => this.wake(), checkIntervalMs).unref()
     this.wake()
   }
 
@@ -55,7 +55,7 @@ export class WebhookSender {
     if (options.changed) this.#tenants.at = Number.NEGATIVE_INFINITY
     if (!this.#timer || this.#closed || performance.now() < this.#restsUntil) return
     this.#again = true
-    this.#looking ??= this.#lookAround().finally(() => {
+    this.#looking ??= this.#refreshTenants().finally(() => {
       this.#looking = undefined
     })
   }
@@ -66,7 +66,7 @@ export class WebhookSender {
     this.#soon = setTimeout(() => {
       this.#soon = undefined
       this.wake()
-    }, sharedLookMs).unref()
+    }, sharedCheckMs).unref()
   }
 
   /**
@@ -88,20 +88,20 @@ export class WebhookSender {
     clearTimeout(timer)
   }
 
-  async #lookAround(): Promise<void> {
+  async #refreshTenants(): Promise<void> {
     while (this.#again && !this.#closed) {
       this.#again = false
       try {
-        await this.#look()
+        await this.#check()
       } catch (error) {
-        this.#restsUntil = performance.now() + restMs
+        this.#restsUntil = performance.now() + pauseMs
         this.#parts.onError(error as Error)
         return
       }
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const tenants = await this.#tenantsNow()
     if (tenants.length === 0) return
     for (const webhook of await this.#positions.due(tenants)) {
@@ -113,7 +113,7 @@ export class WebhookSender {
   }
 
   async #tenantsNow(): Promise<string[]> {
-    if (performance.now() - this.#tenants.at > tenantsEveryMs)
+    if (performance.now() - this.#tenants.at > tenantRefreshIntervalMs)
       this.#tenants = { ids: await this.#positions.tenants(), at: performance.now() }
     return this.#tenants.ids
   }

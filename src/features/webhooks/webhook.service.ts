@@ -1,6 +1,6 @@
 import type { MasterKey } from '../../access/master-key.js'
 import { webhookSecretLabel } from '../../access/secrets.js'
-import { mapPage, newestFirst, type Page, type PageArgs, toPagePlace } from '../../api/graphql/page.js'
+import { mapPage, newestFirst, type Page, type PageArgs, toPagePosition } from '../../api/graphql/page.js'
 import type { AuditRow } from '../../ledger/entry.js'
 import type { Ledger, Transaction } from '../../ledger/ledger.js'
 import { type Actor, systemActor } from '../../platform/actor.js'
@@ -36,7 +36,7 @@ export class WebhookService {
   }
 
   async list({ tenantId }: Actor, args: PageArgs): Promise<Page<Webhook>> {
-    const place = toPagePlace('whk', args)
+    const place = toPagePosition('whk', args)
     const { webhook, webhookPosition } = this.#parts.db.prisma
     const [found, positions] = await Promise.all([
       newestFirst(webhook, { key: 'webhookId', where: { tenantId }, place }),

@@ -16,7 +16,7 @@ import type { Content } from '../../platform/spool/content.js'
 import { megabyte } from '../../platform/units.js'
 import type { Findings, Job, Submission, ValidationRules, WorkerFailureResult } from '../report.js'
 import type { WorkerScan } from '../scanners/virus-scanner.js'
-import { type Work, WorkError, WorkerFailed, WorkerNotStarted } from '../workers/work.js'
+import { type Task, TaskError, WorkerFailed, WorkerNotStarted } from '../workers/work.js'
 import type { WorkerPool } from '../workers/worker-pool.js'
 import { examine, examineWithoutReader, needsNoReader } from './examine.js'
 import type { ReadResult } from './reading.js'
@@ -64,7 +64,7 @@ export class ContentReader {
       if (error instanceof WorkerFailed) return { failure: error.failure, durationMs: error.durationMs }
       // The service cannot start workers. The operator's log has the reason.
       if (error instanceof WorkerNotStarted) throw overloaded('Files cannot be inspected now. Retry later.', error.message)
-      if (error instanceof WorkError) throw new Error(`validation failed: ${error.message}`)
+      if (error instanceof TaskError) throw new Error(`validation failed: ${error.message}`)
       throw error
     }
   }
@@ -72,10 +72,10 @@ export class ContentReader {
   async #readInWorker({ rules, signal, owner }: Submission, { bytes }: Content, job: Job, scan?: WorkerScan): Promise<Findings> {
     const { reading, imageReading } = this.#modules
     const deadlineMs = job.deadlineMs + this.#options.graceMs
-    const work = { run: 'read', data: job, bytes, size: job.size, owner, deadlineMs, retryHung: true }
-    const inProcess: Work = { ...work, module: imageReading, inProcess: true }
-    const inThread: Work = { ...work, module: reading, inProcess: false }
-    const run = (each: Work) => this.#pool.run<ReadResult>(each, signal)
+    const task = { run: 'read', data: job, bytes, size: job.size, owner, deadlineMs, retryHung: true }
+    const inProcess: Task = { ...task, module: imageReading, inProcess: true }
+    const inThread: Task = { ...task, module: reading, inProcess: false }
+    const run = (each: Task) => this.#pool.run<ReadResult>(each, signal)
     if (needsDecoder(job.extension, bytes)) return (await run(inProcess)).findings
     const withScan = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },

@@ -1,7 +1,7 @@
 import type { EngineIdentity } from './virus-scanner.js'
 
 /** Name and version of a scanner's signatures. The version of the engine is not part of them. */
-export const signaturesOf = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
+export const getSignatures = ({ name, signaturesVersion }: Pick<EngineIdentity, 'name' | 'signaturesVersion'>): string =>
   `${name} ${signaturesVersion}`
 
 /** The current signatures of a scanner. */

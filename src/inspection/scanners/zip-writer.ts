@@ -22,7 +22,7 @@ export function localHeader(member: ZipMember): Buffer {
 }
 
 /** Returns the directory and its end record. `offset`: position of the directory. */
-export function directoryOf(members: ZipMember[], offset: number): Buffer {
+export function createDirectory(members: ZipMember[], offset: number): Buffer {
   const directory = Buffer.concat(members.map(directoryRecord))
   return Buffer.concat([directory, endRecord(members.length, directory.length, offset)])
 }

@@ -1,6 +1,6 @@
 import { megabyte } from '../../platform/units.js'
 
-/** Owner of background work. It waits for all other owners and leaves one worker free for them. */
+/** Owner of background task. It waits for all other owners and leaves one worker free for them. */
 export const background = 'background'
 
 export interface Queued {
@@ -45,14 +45,14 @@ export class FairQueue<T extends Queued> {
   }
 
   /** Puts a retried task at the front of the queue, even if the queue is full. */
-  requeue(work: T): void {
-    this.#retried.add(work)
-    this.#waiting.unshift(work)
+  requeue(task: T): void {
+    this.#retried.add(task)
+    this.#waiting.unshift(task)
   }
 
-  remove(work: T): void {
-    this.#retried.delete(work)
-    this.#waiting = this.#waiting.filter((each) => each !== work)
+  remove(task: T): void {
+    this.#retried.delete(task)
+    this.#waiting = this.#waiting.filter((each) => each !== task)
   }
 
   /** Removes the task to start now: of the owner with the fewest running tasks and recent starts. Undefined if none may start. */
@@ -73,8 +73,8 @@ export class FairQueue<T extends Queued> {
     return next
   }
 
-  release(work: T): void {
-    this.#running.delete(work)
+  release(task: T): void {
+    this.#running.delete(task)
   }
 
   clear(): T[] {
@@ -95,13 +95,13 @@ export class FairQueue<T extends Queued> {
     return droppable.findLast(({ owner }) => counts.get(owner) === longest)!
   }
 
-  #start(work: T): void {
-    this.remove(work)
-    this.#running.add(work)
-    this.#recentOwners.push(work.owner)
+  #start(task: T): void {
+    this.remove(task)
+    this.#running.add(task)
+    this.#recentOwners.push(task.owner)
     if (this.#recentOwners.length > rememberedStarts) this.#recentOwners.shift()
-    this.#lastStart.delete(work.owner)
-    this.#lastStart.set(work.owner, ++this.#counter)
+    this.#lastStart.delete(task.owner)
+    this.#lastStart.set(task.owner, ++this.#counter)
     // More entries than tasks: some owners have no waiting task. Remove the oldest entry.
     const [oldest] = this.#lastStart.keys()
     if (this.#lastStart.size > this.#options.maxLength + rememberedStarts) this.#lastStart.delete(oldest)
@@ -117,8 +117,8 @@ export class FairQueue<T extends Queued> {
     return running * (rememberedStarts + 1) + this.#recentOwners.filter((each) => each === owner).length
   }
 
-  #waitingSince(work: T): number {
-    return this.#lastStart.get(work.owner) ?? this.#addedAt.get(work) ?? 0
+  #waitingSince(task: T): number {
+    return this.#lastStart.get(task.owner) ?? this.#addedAt.get(task) ?? 0
   }
 }
 

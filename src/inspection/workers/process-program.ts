@@ -1,6 +1,6 @@
 import { readSync, writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { type Answer, contentPipe, runWork } from './work.js'
+import { contentPipe, runTask, type TaskResult } from './work.js'
 
 /** Messages to a process. `contentBytes` bytes of content follow in a separate pipe. */
 export type ToProcess =
@@ -8,7 +8,7 @@ export type ToProcess =
   | { cancel: true }
 
 /** Messages from a process. `prepares`: it reports the end of the preparation of a task. */
-export type FromProcess = { ready: true; prepares: boolean } | { started: true } | Answer
+export type FromProcess = { ready: true; prepares: boolean } | { started: true } | TaskResult
 
 const send = (message: FromProcess) => process.send?.(message)
 let cancelled = false
@@ -37,11 +37,11 @@ process.on('message', async (message: ToProcess) => {
   }
   const prepares = await loaded
   cancelled = false
-  const { contentBytes, ...work } = message
+  const { contentBytes, ...task } = message
   const bytes = contentBytes === undefined ? undefined : readContent(contentBytes)
-  settings = work.settings ?? settings
+  settings = task.settings ?? settings
   const onStarted = () => prepares && send({ started: true })
-  send(await runWork(work, { bytes, settings, cancelled: () => cancelled }, onStarted))
+  send(await runTask(task, { bytes, settings, cancelled: () => cancelled }, onStarted))
 })
 
 function readContent(size: number): Buffer {

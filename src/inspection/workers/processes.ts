@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import type { Sandbox } from './sandbox.js'
-import type { Answer, Attempt, Work, WorkerFailure } from './work.js'
+import type { Attempt, Task, TaskResult, WorkerFailure } from './work.js'
 import { WorkerFailed } from './work.js'
 import { WorkerProcess } from './worker-process.js'
 
@@ -40,16 +40,16 @@ export class Processes {
     return [...this.#members].flatMap(({ pid }) => pid ?? [])
   }
 
-  attempt(work: Work, exclusive: boolean): Attempt {
+  attempt(task: Task, exclusive: boolean): Attempt {
     let member: WorkerProcess | undefined
     let ended: WorkerFailure | undefined
-    const begin = async (): Promise<Answer> => {
+    const begin = async (): Promise<TaskResult> => {
       const sandbox = await this.#options.sandbox
       await this.#waitForSlot(exclusive)
       if (ended || this.#closed) throw new WorkerFailed(ended ?? 'died')
-      member = this.#memberFor(work.module.href, sandbox)
+      member = this.#memberFor(task.module.href, sandbox)
       this.#watch ??= setInterval(() => this.#checkMemory(), memoryCheckMs)
-      const answer = await member.run(work)
+      const answer = await member.run(task)
       member.endWhenIdle(this.#options.idleMs)
       return answer
     }

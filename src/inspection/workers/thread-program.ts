@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { type Answer, minBlockBytes, runWork } from './work.js'
+import { minBlockBytes, runTask, type TaskResult } from './work.js'
 
 /** Input of a thread. Both sides use `shared` while the task runs. */
 export interface ThreadTask {
@@ -17,13 +17,13 @@ export interface ThreadTask {
 for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 
 /** Runs in a thread of the pool and always resolves. A rejection means that the thread has ended. */
-export function runInThread({ bytes, settings, sentAt, shared, ...work }: ThreadTask): Promise<Answer> {
+export function runInThread({ bytes, settings, sentAt, shared, ...task }: ThreadTask): Promise<TaskResult> {
   const call = {
     bytes: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
     settings: settings && new Uint8Array(settings),
     cancelled: () => Atomics.load(shared, 1) === 1,
   }
-  const answered = runWork(work, call, () => Atomics.store(shared, 0, 1 + Math.max(0, Date.now() - sentAt)))
+  const answered = runTask(task, call, () => Atomics.store(shared, 0, 1 + Math.max(0, Date.now() - sentAt)))
   const block = bytes?.buffer as ArrayBuffer | undefined
   return answered.finally(() => block && block.byteLength >= minBlockBytes && parentPort!.postMessage(block, [block]))
 }

@@ -6,10 +6,10 @@ import { Piscina } from 'piscina'
 import { compiledModule } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
 import {
-  type Answer,
   type Attempt,
   minBlockBytes,
-  type Work,
+  type Task,
+  type TaskResult,
   WorkerFailed,
   type WorkerFailure,
   WorkerNotStarted,
@@ -57,15 +57,15 @@ export class Threads {
     return this.#piscina.threads.length
   }
 
-  attempt(work: Work): Attempt {
+  attempt(task: Task): Attempt {
     const ending = new AbortController()
     const shared = new Int32Array(new SharedArrayBuffer(8))
-    const { module, run, data, settings } = work
-    const task: ThreadTask = { module: module.href, run, data, settings, sentAt: Date.now(), shared }
+    const { module, run, data, settings } = task
+    const threadTask: ThreadTask = { module: module.href, run, data, settings, sentAt: Date.now(), shared }
     const sentAt = performance.now()
     let failure: WorkerFailure | undefined
     return {
-      answer: this.#run(task, work.bytes, ending.signal).catch((error) => {
+      answer: this.#run(threadTask, task.bytes, ending.signal).catch((error) => {
         throw error instanceof WorkerNotStarted ? error : new WorkerFailed(failure ?? toFailure(error))
       }),
       startedAt: () => {
@@ -86,7 +86,7 @@ export class Threads {
     await this.#waitForEnding()
   }
 
-  async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<Answer> {
+  async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<TaskResult> {
     await this.#assertCapacity()
     if (!content) return this.#piscina.run(task, { signal })
     const bytes = this.#copyContent(content)

@@ -1,5 +1,5 @@
 /** A task for a worker: a function of a module and its arguments. */
-export interface Work {
+export interface Task {
   /** Path of the compiled module and name of its export, which is called with `data` and a `WorkerCall`. */
   module: URL
   run: string
@@ -31,16 +31,16 @@ export interface WorkerCall {
 type WorkerFunction = (data: unknown, call: WorkerCall) => unknown
 
 /** Runs a task in the worker. Always resolves. Calls the export `prepare` of the module before the task starts. */
-export async function runWork(
-  work: { module: string; run: string; data: unknown },
+export async function runTask(
+  task: { module: string; run: string; data: unknown },
   call: WorkerCall,
   onStarted: () => void,
-): Promise<Answer> {
+): Promise<TaskResult> {
   try {
-    const exported = await load(work.module)
-    await exported.prepare?.(work.data, call)
+    const exported = await load(task.module)
+    await exported.prepare?.(task.data, call)
     onStarted()
-    return { result: await exported[work.run]!(work.data, call) }
+    return { result: await exported[task.run]!(task.data, call) }
   } catch (error) {
     return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) }
   }
@@ -48,7 +48,7 @@ export async function runWork(
 
 export interface Attempt {
   /** Rejects with `WorkerFailed` or `WorkerNotStarted` if the worker does not respond. */
-  readonly answer: Promise<Answer>
+  readonly answer: Promise<TaskResult>
   startedAt(): number | undefined
   cancel(): void
   end(failure: WorkerFailure): void
@@ -71,11 +71,11 @@ export const contentPipe = 4
  */
 export const minBlockBytes = 64 * 1024
 
-export type Answer = { result: unknown } | { fault: string }
+export type TaskResult = { result: unknown } | { fault: string }
 
 /** The function of the task threw: a defect of the service, not of the file. */
-export class WorkError extends Error {
-  override readonly name = 'WorkError'
+export class TaskError extends Error {
+  override readonly name = 'TaskError'
 }
 
 export class WorkerFailed extends Error {

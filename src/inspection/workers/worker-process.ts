@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { compiledModule } from '../../platform/compiled-module.js'
 import type { FromProcess, ToProcess } from './process-program.js'
 import type { Sandbox } from './sandbox.js'
-import { type Answer, contentPipe, type Work, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
+import { contentPipe, type Task, type TaskResult, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
 
 /** A child process that has loaded one module and runs one task at a time. */
 export class WorkerProcess {
@@ -18,7 +18,7 @@ export class WorkerProcess {
   #prepares = false
   #startedAt: number | undefined
   #settings: SharedArrayBuffer | undefined
-  #settle: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
+  #settle: { resolve(answer: TaskResult): void; reject(error: Error): void } | undefined
   #failure: WorkerFailure | undefined
   #idle: NodeJS.Timeout | undefined
 
@@ -62,7 +62,7 @@ export class WorkerProcess {
     return !this.#settle && !this.#failure
   }
 
-  run({ module, run, data, bytes, settings }: Work): Promise<Answer> {
+  run({ module, run, data, bytes, settings }: Task): Promise<TaskResult> {
     clearTimeout(this.#idle)
     this.#child.ref()
     this.#child.channel?.ref()

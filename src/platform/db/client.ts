@@ -154,7 +154,7 @@ function openReplica({ readUrl, primary, limits, poolSize, logger, lost }: Repli
 
 async function dedicatedToReplica(replica: ReadReplica, url: string, name: string): Promise<pg.Client | undefined> {
   const client = await openDedicated(url, name, replicaConnectMs)
-  if (await replica.mayServe(client).catch(() => false)) return client
+  if (await replica.hasRequiredData(client).catch(() => false)) return client
   await client.end()
   return undefined
 }

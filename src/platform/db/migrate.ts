@@ -4,7 +4,7 @@ import pg from 'pg'
 import { applyMigration, createMigrationTable } from './apply-migration.js'
 import { conversionCommand, convertPrerelease, isPrerelease } from './from-prerelease.js'
 import { type Migration, readMigrations } from './migrations.js'
-import { unreached } from './prove-database.js'
+import { toConnectionError } from './prove-database.js'
 
 const ours = fileURLToPath(new URL('../../../prisma/migrations', import.meta.url))
 
@@ -44,7 +44,7 @@ async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T
   const client = new pg.Client({ connectionString: url, application_name: 'assay migrate', connectionTimeoutMillis: 5000 })
   client.on('error', () => {})
   await client.connect().catch((error: Error) => {
-    throw unreached(error, url, 'DATABASE_URL')
+    throw toConnectionError(error, url, 'DATABASE_URL')
   })
   try {
     return await work(client)

@@ -15,23 +15,23 @@ const stepMs = 250
 export class PrimaryPositions {
   /** Sorted by position and by time. */
   readonly #known: Position[] = []
-  readonly #ask: () => Promise<string>
-  readonly #questions = new Batcher<void, Position>({
+  readonly #queryPosition: () => Promise<string>
+  readonly #queries = new Batcher<void, Position>({
     run: async (callers) => {
-      const position = await this.#take()
+      const position = await this.#readPosition()
       return callers.map(() => position)
     },
   })
 
-  /** `ask` returns the position that is durable now. */
-  constructor(ask: () => Promise<string>) {
-    this.#ask = ask
+  /** `queryPosition` returns the position that is durable now. */
+  constructor(queryPosition: () => Promise<string>) {
+    this.#queryPosition = queryPosition
   }
 
   /** Returns a position that includes everything committed before `moment`: the earliest known one, or else the current one. */
   async since(moment: number): Promise<Position> {
     const latest = this.#known.at(-1)
-    if (!latest || latest.at < moment) return this.#questions.add()
+    if (!latest || latest.at < moment) return this.#queries.add()
     return this.#known.find(({ at }) => at >= moment) ?? latest
   }
 
@@ -41,9 +41,9 @@ export class PrimaryPositions {
     return latest ? now - latest.at : Number.POSITIVE_INFINITY
   }
 
-  async #take(): Promise<Position> {
+  async #readPosition(): Promise<Position> {
     const at = performance.now()
-    const position = { at, lsn: parseLsn(await this.#ask()) }
+    const position = { at, lsn: parseLsn(await this.#queryPosition()) }
     const before = this.#known.at(-2)
     if (before && at - before.at < stepMs) this.#known.pop()
     if (this.#known.push(position) > maxKept) this.#known.shift()

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { type DatabaseUrls, withoutSecrets } from './database-url.js'
 
-const oldest = 15
-const supported = `Assay supports PostgreSQL ${oldest} or newer, including Amazon Aurora and Citus`
+const minVersion = 15
+const supported = `Assay supports PostgreSQL ${minVersion} or newer, including Amazon Aurora and Citus`
 
 /**
  * Checks that an external database supports the service: a recent version of PostgreSQL that is writable, and sessions that stay on one
@@ -11,13 +11,13 @@ const supported = `Assay supports PostgreSQL ${oldest} or newer, including Amazo
 export async function proveDatabase({ url, directUrl }: DatabaseUrls): Promise<void> {
   const pooled = url !== directUrl
   const name = pooled ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL'
-  await using(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
+  await withClient(directUrl, { name, options: { statement_timeout: 30_000 } }, async (client) => {
     await assertSupported(client, directUrl)
     const server = await identify(client)
-    proveServer(server, directUrl)
-    await using(directUrl, { name }, (other) => proveSessions(client, other, name))
+    assertServer(server, directUrl)
+    await withClient(directUrl, { name }, (other) => assertSessions(client, other, name))
     if (!pooled) return
-    await using(url, { name: 'DATABASE_URL' }, async (through) => {
+    await withClient(url, { name: 'DATABASE_URL' }, async (through) => {
       if ((await identify(through)).place === server.place) return
       throw new Error(
         `DATABASE_URL (${withoutSecrets(url)}) and DATABASE_DIRECT_URL (${withoutSecrets(directUrl)}) point to different databases. Both must point to the same one.`,
@@ -58,16 +58,16 @@ async function identify(client: pg.Client): Promise<Server> {
   return rows[0]!
 }
 
-function proveServer({ version, encoding, standby }: Server, url: string): void {
+function assertServer({ version, encoding, standby }: Server, url: string): void {
   const place = `The database ${withoutSecrets(url)}`
-  if (version < oldest * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}. ${supported}.`)
+  if (version < minVersion * 10_000) throw new Error(`${place} is PostgreSQL ${Math.floor(version / 10_000)}. ${supported}.`)
   if (encoding !== 'UTF8')
     throw new Error(`${place} has the encoding ${encoding}. Create it with ENCODING 'UTF8', which file names require.`)
   if (standby) throw new Error(`${place} is read-only or a standby. Use the primary.`)
 }
 
 /** Throws if two clients share connections of the server. Then a pooler assigns a different connection to each transaction. */
-async function proveSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
+async function assertSessions(one: pg.Client, other: pg.Client, name: string): Promise<void> {
   const seen = [await getProcessId(one), await getProcessId(other), await getProcessId(one), await getProcessId(other)]
   if (seen[0] === seen[2] && seen[1] === seen[3] && seen[0] !== seen[1]) return
   throw new Error(
@@ -82,7 +82,7 @@ async function getProcessId(client: pg.Client): Promise<number> {
   return rows[0]!.pid
 }
 
-async function using(
+async function withClient(
   url: string,
   { name, options = {} }: { name: string; options?: pg.ClientConfig },
   work: (client: pg.Client) => Promise<void>,
@@ -98,7 +98,7 @@ async function using(
   try {
     await client.connect()
   } catch (error) {
-    throw unreached(error as Error & { code?: string }, url, name)
+    throw toConnectionError(error as Error & { code?: string }, url, name)
   }
   try {
     await work(client)
@@ -108,7 +108,7 @@ async function using(
 }
 
 /** Creates the error message for a failed connection. */
-export function unreached(error: Error & { code?: string }, url: string, name: string): Error {
+export function toConnectionError(error: Error & { code?: string }, url: string, name: string): Error {
   const refused = /unsupported startup parameter(?: in options)?: (\S+)/.exec(error.message)?.[1]
   const message = refused
     ? `${name} points to a pooler that rejects the start-up parameter '${refused}'. ${name === 'DATABASE_URL' ? 'Keep it, and set DATABASE_DIRECT_URL to PostgreSQL itself.' : 'It must point to PostgreSQL itself.'}`

@@ -5,28 +5,28 @@ import type { PoolLogger, Queries } from './queries.js'
 import { replicaReadContext } from './replica-read-context.js'
 
 /** Pauses between checks of a replica that lags slightly, about 60 ms in total. */
-const looksMs = [0, 2, 4, 8, 16, 30]
+const recheckDelaysMs = [0, 2, 4, 8, 16, 30]
 /** Time for which requests do not wait again for a replica that lags further behind. */
-const restMs = 1_000
-const tickMs = 1_000
+const lagPauseMs = 1_000
+const checkIntervalMs = 1_000
 /** Time-out of queries about the replica itself, so that a frozen replica does not delay requests. */
-const answerMs = 1_000
+const statusTimeoutMs = 1_000
 const statementTimedOut = '57014'
 
-interface Standing {
+interface ReplicaStatus {
   replays: boolean
   position: string | null
 }
 
-const standingStatement = {
+const statusStatement = {
   name: 'replica-standing',
   text: 'SELECT pg_is_in_recovery() AS replays, pg_last_wal_replay_lsn()::text AS position',
   values: [],
-  query_timeout: answerMs,
+  query_timeout: statusTimeoutMs,
 }
 const identityStatement = {
   text: 'SELECT concat(system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS id FROM pg_control_system()',
-  query_timeout: answerMs,
+  query_timeout: statusTimeoutMs,
 }
 
 /**
@@ -57,19 +57,19 @@ export class ReadReplica implements Queries {
       const { rows } = await parts.primary.query<{ lsn: string }>('SELECT pg_current_wal_flush_lsn()::text AS lsn')
       return rows[0]!.lsn
     })
-    this.#tick = setInterval(() => void this.#look(), tickMs).unref()
+    this.#tick = setInterval(() => void this.#check(), checkIntervalMs).unref()
   }
 
-  query: Queries['query'] = async (...given: unknown[]) => {
-    const ask = (queries: { query(...given: never[]): unknown }) => queries.query(...(given as never[])) as never
-    const askPrimary = () => {
+  query: Queries['query'] = async (...arguments_: unknown[]) => {
+    const runQuery = (queries: { query(...arguments_: never[]): unknown }) => queries.query(...(arguments_ as never[])) as never
+    const queryPrimary = () => {
       this.served.primary++
-      return ask(this.#primary)
+      return runQuery(this.#primary)
     }
     const client = await this.#connection()
-    if (!client) return askPrimary()
+    if (!client) return queryPrimary()
     try {
-      const answer = await ask(client)
+      const answer = await runQuery(client)
       client.release()
       this.served.replica++
       return answer
@@ -77,21 +77,21 @@ export class ReadReplica implements Queries {
       client.release(error as Error)
       // The primary would probably take just as long.
       if ((error as { code?: string }).code === statementTimedOut) throw error
-      this.#away(error)
-      return askPrimary()
+      this.#onUnavailable(error)
+      return queryPrimary()
     }
   }
 
   /** True if the replica behind `client` has the data that the request needs. For callers with their own connection. */
-  async mayServe(client: pg.Client): Promise<boolean> {
+  async hasRequiredData(client: pg.Client): Promise<boolean> {
     await this.#verify(client)
-    return this.#reaches(client, await this.#wanted())
+    return this.#hasReached(client, await this.#getRequiredPosition())
   }
 
   /** Maximum lag in milliseconds. Throws if the replica does not respond or does not follow this primary. */
-  async behindMs(): Promise<number> {
+  async getLagMs(): Promise<number> {
     const present = await this.#positions.since(performance.now())
-    const position = getPosition(await this.#pool.query<Standing>(standingStatement))
+    const position = getPosition(await this.#pool.query<ReplicaStatus>(statusStatement))
     this.#error = undefined
     return position >= present.lsn ? 0 : this.#positions.getAge(position)
   }
@@ -106,35 +106,35 @@ export class ReadReplica implements Queries {
     if (this.#error !== undefined || (fresh && performance.now() < this.#behindUntil)) return undefined
     let client: pg.PoolClient | undefined
     try {
-      const wanted = await this.#wanted()
+      const wanted = await this.#getRequiredPosition()
       client = await this.#pool.connect()
-      if (await this.#reaches(client, wanted)) return client
+      if (await this.#hasReached(client, wanted)) return client
       client.release()
     } catch (error) {
       client?.release(true)
-      this.#away(error)
+      this.#onUnavailable(error)
     }
     return undefined
   }
 
-  #wanted(): Promise<Position> {
-    const { cameAt = performance.now(), maxAgeMs = 0 } = replicaReadContext.getStore() ?? {}
-    return this.#positions.since(cameAt - maxAgeMs)
+  #getRequiredPosition(): Promise<Position> {
+    const { arrivedAt = performance.now(), maxAgeMs = 0 } = replicaReadContext.getStore() ?? {}
+    return this.#positions.since(arrivedAt - maxAgeMs)
   }
 
-  async #reaches(client: pg.ClientBase, wanted: Position): Promise<boolean> {
+  async #hasReached(client: pg.ClientBase, wanted: Position): Promise<boolean> {
     const reading = replicaReadContext.getStore()
-    for (const lookMs of reading?.maxAgeMs ? [0] : looksMs) {
+    for (const lookMs of reading?.maxAgeMs ? [0] : recheckDelaysMs) {
       if (lookMs > 0) await sleep(lookMs)
-      const position = getPosition(await client.query<Standing>(standingStatement))
+      const position = getPosition(await client.query<ReplicaStatus>(statusStatement))
       if (position < wanted.lsn) continue
       const now = performance.now()
       // Later positions may have been discarded, but the replica has every commit before the wanted position.
       const age = Math.min(this.#positions.getAge(position, now), now - wanted.at)
-      reading?.served(Math.max(0, age - (now - (reading?.cameAt ?? 0))))
+      reading?.served(Math.max(0, age - (now - (reading?.arrivedAt ?? 0))))
       return true
     }
-    if (!reading?.maxAgeMs) this.#behindUntil = performance.now() + restMs
+    if (!reading?.maxAgeMs) this.#behindUntil = performance.now() + lagPauseMs
     return false
   }
 
@@ -152,24 +152,24 @@ export class ReadReplica implements Queries {
       )
   }
 
-  #away(error: unknown): void {
+  #onUnavailable(error: unknown): void {
     const { message } = error as Error
     if (this.#error !== message) this.#logger.warn({ reason: message }, 'The read replica is unavailable. Reads use the primary.')
     this.#error = message
   }
 
   /** Checks the replica periodically. Requests then do not have to detect its recovery, and older log positions are known. */
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     if (this.#ticking) return
     this.#ticking = true
-    await this.behindMs().catch((error) => this.#away(error))
+    await this.getLagMs().catch((error) => this.#onUnavailable(error))
     this.#ticking = false
   }
 }
 
 type Verify = (client: pg.ClientBase, done: (error?: Error) => void) => void
 
-function getPosition({ rows }: { rows: Standing[] }): bigint {
+function getPosition({ rows }: { rows: ReplicaStatus[] }): bigint {
   const { replays, position } = rows[0]!
   if (!replays || position === null)
     throw new Error('DATABASE_READ_URL does not point to a replica: it does not replay a log. Use a streaming replica.')

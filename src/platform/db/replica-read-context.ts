@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 /** The data of a request that is relevant for reads from a replica. */
 export interface ReplicaReadContext {
   /** Time at which the request arrived, by the monotonic clock of this process. */
-  cameAt: number
+  arrivedAt: number
   /** Maximum age of the data at the start of the request, in milliseconds. */
   maxAgeMs: number
   /** Called after each read from a replica, with the age of the data. */

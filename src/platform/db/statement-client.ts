@@ -1,10 +1,11 @@
 import pg from 'pg'
 
-type Answer = (error: Error | null, result?: unknown) => void
-type Ask = (statement: unknown, values?: unknown, answer?: Answer) => unknown
+type Callback = (error: Error | null, result?: unknown) => void
+type QueryFunction = (statement: unknown, values?: unknown, callback?: Callback) => unknown
 
 // Reads the method for each statement, because tracing libraries for pg replace it.
-const ask = (client: pg.Client, ...asked: Parameters<Ask>): unknown => (pg.Client.prototype.query as Ask).apply(client, asked)
+const runQuery = (client: pg.Client, ...parameters: Parameters<QueryFunction>): unknown =>
+  (pg.Client.prototype.query as QueryFunction).apply(client, parameters)
 
 /**
  * A client with its own promise and `query_timeout` for each statement. V8 allocates a function that is assigned to a property, as in pg,
@@ -21,12 +22,13 @@ export class StatementClient extends pg.Client {
   }
 
   static {
-    const query = function (this: StatementClient, statement: unknown, values?: unknown, answer?: Answer): unknown {
-      if (typeof (statement as { submit?: unknown } | null)?.submit === 'function') return ask(this, statement, values, answer)
-      if (typeof values === 'function') return this.#within(statement, undefined, values as Answer)
-      if (answer) return this.#within(statement, values, answer)
+    const query = function (this: StatementClient, statement: unknown, values?: unknown, callback?: Callback): unknown {
+      if (typeof (statement as { submit?: unknown } | null)?.submit === 'function')
+        return runQuery(this, statement, values, callback)
+      if (typeof values === 'function') return this.#queryWithTimeout(statement, undefined, values as Callback)
+      if (callback) return this.#queryWithTimeout(statement, values, callback)
       return new Promise((resolve, reject) => {
-        this.#within(statement, values, (error, result) => (error ? reject(error) : resolve(result)))
+        this.#queryWithTimeout(statement, values, (error, result) => (error ? reject(error) : resolve(result)))
       }).catch((error: Error) => {
         // Use the stack trace of the caller instead of that of the protocol parser.
         Error.captureStackTrace(error)
@@ -36,17 +38,17 @@ export class StatementClient extends pg.Client {
     StatementClient.prototype.query = query as pg.Client['query']
   }
 
-  #within(statement: unknown, values: unknown, answer: Answer): void {
-    if (!this.#timeoutMs) return void ask(this, statement, values, answer)
+  #queryWithTimeout(statement: unknown, values: unknown, callback: Callback): void {
+    if (!this.#timeoutMs) return void runQuery(this, statement, values, callback)
     const timer = setTimeout(() => {
-      answer(new Error('Query read timeout'))
+      callback(new Error('Query read timeout'))
       // A late response could no longer be assigned to a statement, so the connection is closed.
       const { connection } = this as unknown as { connection: { stream: { destroy(): void } } }
       connection.stream.destroy()
     }, this.#timeoutMs)
-    ask(this, statement, values, (error, result) => {
+    runQuery(this, statement, values, (error, result) => {
       clearTimeout(timer)
-      answer(error, result)
+      callback(error, result)
     })
   }
 }

@@ -5,12 +5,12 @@ const tenantIdForm = /^ten_[0-9a-z]{26}$/
 const maxWaiting = 1_000
 const maxWaitMs = 4_000
 // Number of unused entries to keep, because a Map that is emptied and refilled with each statement reallocates its table.
-const maxIdle = 1_000
+const maxIdleQueues = 1_000
 
 /** `query` of a pool, with any of its arguments. */
 export type Query = (...given: unknown[]) => Promise<unknown>
 
-interface Line {
+interface TenantQueue {
   running: number
   waiting: (() => void)[]
 }
@@ -20,11 +20,11 @@ interface Line {
  * a statement is its first parameter that is a tenant id.
  */
 export class TenantShares {
-  readonly #most: number
-  readonly #lines = new Map<string, Line>()
+  readonly #maxRunning: number
+  readonly #queues = new Map<string, TenantQueue>()
 
   constructor(poolSize: number) {
-    this.#most = Math.max(1, Math.floor(poolSize / 2))
+    this.#maxRunning = Math.max(1, Math.floor(poolSize / 2))
   }
 
   /** Wraps a `query` of pg with the limit. */
@@ -37,33 +37,33 @@ export class TenantShares {
   }
 
   async #run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
-    const line = this.#lines.get(tenantId) ?? { running: 0, waiting: [] }
-    this.#lines.set(tenantId, line)
-    if (line.running < this.#most) line.running++
-    else await this.#wait(line)
+    const queue = this.#queues.get(tenantId) ?? { running: 0, waiting: [] }
+    this.#queues.set(tenantId, queue)
+    if (queue.running < this.#maxRunning) queue.running++
+    else await this.#waitForSlot(queue)
     try {
       return await work()
     } finally {
-      const next = line.waiting.shift()
+      const next = queue.waiting.shift()
       if (next) next()
-      else if (--line.running === 0 && this.#lines.size > maxIdle) this.#lines.delete(tenantId)
+      else if (--queue.running === 0 && this.#queues.size > maxIdleQueues) this.#queues.delete(tenantId)
     }
   }
 
   /** Waits until a finished statement of the tenant passes on its place. */
-  #wait(line: Line): Promise<void> {
+  #waitForSlot(queue: TenantQueue): Promise<void> {
     return new Promise((resolve, reject) => {
-      const refuse = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))
-      if (line.waiting.length >= maxWaiting) return refuse()
-      const enter = () => {
+      const rejectOverload = () => reject(overloaded('This tenant has too many reads in progress. Retry later.'))
+      if (queue.waiting.length >= maxWaiting) return rejectOverload()
+      const start = () => {
         clearTimeout(timer)
         resolve()
       }
       const timer = setTimeout(() => {
-        line.waiting.splice(line.waiting.indexOf(enter), 1)
-        refuse()
+        queue.waiting.splice(queue.waiting.indexOf(start), 1)
+        rejectOverload()
       }, maxWaitMs)
-      line.waiting.push(enter)
+      queue.waiting.push(start)
     })
   }
 }

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { constants, crc32, deflateRaw, deflateRawSync } from 'node:zlib'
 import type { Content } from '../../../platform/spool/content.js'
 import { eicar } from '../eicar.js'
-import { directoryOf, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
+import { createDirectory, directoryRecord, endRecord, localHeader, type ZipMember } from '../zip-writer.js'
 
 /**
  * A zip of about a thousandth of `total` bytes that unpacks to `total`. Its last member unpacks to `largest` bytes and ends with another
@@ -60,7 +60,7 @@ function innerZip(size: number): Buffer {
   const facts = { packed: data.length, unpacked: eicar.length, crc: crc32(eicar) }
   const member = { name: 'eicar.com', offset: size - length, ...facts }
   const header = localHeader(member)
-  const directory = directoryOf([member], size - length + header.length + data.length)
+  const directory = createDirectory([member], size - length + header.length + data.length)
   const zip = Buffer.concat([header, data, directory])
   // The zip's comment fills the rest, so that the zip has the announced length.
   const comment = length - zip.length

@@ -31,8 +31,8 @@ interface Match {
 /** `most`: maximum number of reported matches per pattern. Rules that count matches need them. */
 type Compile = (text: string, most?: number) => Search
 
-export class FaultyRules extends Error {
-  override readonly name = 'FaultyRules'
+export class InvalidRulesError extends Error {
+  override readonly name = 'InvalidRulesError'
 }
 
 const require = createRequire(import.meta.url)
@@ -41,7 +41,7 @@ const require = createRequire(import.meta.url)
 const nativeVersions: Record<string, string> = { '0.3.0': '1.7.1' }
 // Maximum number of matches of a pattern that the engine reports per window. The native binding creates an object for each.
 const maxMatches = 10_000
-const provedForMs = 60_000
+const proofValidityMs = 60_000
 
 export function hasNativeEngine(): boolean {
   try {
@@ -54,7 +54,7 @@ export function hasNativeEngine(): boolean {
 
 /**
  * Compiles our own rules and the operator's separately, because a `global rule` of the operator must not disable ours. Throws
- * `FaultyRules`.
+ * `InvalidRulesError`.
  */
 export async function openEngine(kind: EngineKind, operators: RuleSource[]): Promise<YaraEngine> {
   const { compile, version } = kind === 'native' ? openNative() : await openWasm()
@@ -64,9 +64,9 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
     const search = compile(text, 1)
     return (bytes) => search(bytes).length > 0
   })
-  const theirs = operators.length > 0 ? compileAll(compile, operators) : () => []
+  const operatorRules = operators.length > 0 ? compileAll(compile, operators) : () => []
   const find: MatchRules = (bytes, asText, seen = new Seen()) =>
-    anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? theirs(bytes)[0]?.signature
+    anywhere(bytes)[0]?.signature ?? (asText ? scripts.find(bytes, seen) : undefined) ?? operatorRules(bytes)[0]?.signature
   let provedAt = new Date(0)
   return {
     kind,
@@ -77,7 +77,7 @@ export async function openEngine(kind: EngineKind, operators: RuleSource[]): Pro
       operators.reduce((count, { text }) => count + countRules(text), 0),
     find,
     prove: () => {
-      if (Date.now() - provedAt.getTime() < provedForMs) return provedAt
+      if (Date.now() - provedAt.getTime() < proofValidityMs) return provedAt
       if (anywhere(eicar).length === 0) throw new Error('YARA-X does not detect the EICAR test string')
       provedAt = new Date()
       return provedAt
@@ -94,25 +94,26 @@ function compileAll(compile: Compile, sources: RuleSource[]): Search {
   } catch (error) {
     let before = ''
     for (const { origin, text } of sources) {
-      const fault = faultOf(compile, `${before}${text}`)
+      const fault = describeError(compile, `${before}${text}`)
       // Compiled separately, so that the message contains the line numbers of this file.
-      if (fault) throw new FaultyRules(`The YARA rules in '${origin}' do not compile: ${faultOf(compile, text) ?? fault}`)
+      if (fault)
+        throw new InvalidRulesError(`The YARA rules in '${origin}' do not compile: ${describeError(compile, text) ?? fault}`)
       before += `${text}\n`
     }
-    throw new FaultyRules(`The YARA rules do not compile: ${messageOf(error)}`)
+    throw new InvalidRulesError(`The YARA rules do not compile: ${getMessage(error)}`)
   }
 }
 
-function faultOf(compile: Compile, text: string): string | undefined {
+function describeError(compile: Compile, text: string): string | undefined {
   try {
     compile(text)
     return undefined
   } catch (error) {
-    return messageOf(error)
+    return getMessage(error)
   }
 }
 
-const messageOf = (error: unknown) =>
+const getMessage = (error: unknown) =>
   (error instanceof Error || (error as Error)?.message ? (error as Error).message : String(error)).trim()
 
 // Counts the rules in the source, because neither binding reports their number.

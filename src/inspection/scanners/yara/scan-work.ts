@@ -3,15 +3,15 @@ import type { WalkLimits } from '@assay/formats/walk'
 import { compiledModule } from '../../../platform/compiled-module.js'
 import { scannerUnavailable } from '../../../platform/errors/errors.js'
 import type { Content } from '../../../platform/spool/content.js'
-import { type Work, WorkerFailed, WorkerNotStarted } from '../../workers/work.js'
+import { type Task, WorkerFailed, WorkerNotStarted } from '../../workers/work.js'
 import type { WorkerPool } from '../../workers/worker-pool.js'
 import type { ScanVerdict } from '../verdict.js'
 import { type ScanOptions, scannedOrThrow, type WorkerScan } from '../virus-scanner.js'
-import { type EngineKind, FaultyRules } from './engine.js'
+import { type EngineKind, InvalidRulesError } from './engine.js'
 import type { RuleSource } from './rules.js'
 import type { EngineFacts, EngineSetup, ScanJob, Scanned } from './scanning.js'
 
-export interface ScanWorkOptions {
+export interface ScanTasksOptions {
   kind: EngineKind
   operators: RuleSource[]
   limits: WalkLimits
@@ -22,18 +22,18 @@ export interface ScanWorkOptions {
 
 const startMs = 30_000
 
-export class ScanWork {
+export class ScanTasks {
   readonly #pool: WorkerPool
-  readonly #options: ScanWorkOptions
+  readonly #options: ScanTasksOptions
   readonly #setup: EngineSetup
-  readonly #work: Pick<Work, 'module' | 'inProcess' | 'settings' | 'retryHung'>
+  readonly #task: Pick<Task, 'module' | 'inProcess' | 'settings' | 'retryHung'>
 
-  constructor(pool: WorkerPool, options: ScanWorkOptions) {
+  constructor(pool: WorkerPool, options: ScanTasksOptions) {
     const { kind, operators, limits } = options
     this.#pool = pool
     this.#options = options
     this.#setup = { id: randomUUID(), kind, limits }
-    this.#work = {
+    this.#task = {
       module: options.module ?? compiledModule('inspection/scanners/yara/scanning'),
       // Our own rules always terminate. An operator's rule may loop forever, and native code can only be stopped by ending its process.
       inProcess: kind === 'native' && operators.length > 0,
@@ -45,37 +45,37 @@ export class ScanWork {
 
   /** Processes for native code run in the sandbox, if the system provides one. */
   get isSandboxed(): boolean {
-    return this.#work.inProcess
+    return this.#task.inProcess
   }
 
   /** Parameters for workers of another pool. Undefined if scans need their own processes or another module. */
   scanInWorker(): WorkerScan | undefined {
     const { deadlineOf, module } = this.#options
-    return this.#work.inProcess || module ? undefined : { setup: this.#setup, deadlineOf }
+    return this.#task.inProcess || module ? undefined : { setup: this.#setup, deadlineOf }
   }
 
   async describe(): Promise<EngineFacts> {
-    const work = { ...this.#work, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
-    const facts = await this.#run<EngineFacts | { faulty: string }>(work, new AbortController().signal)
-    if ('faulty' in facts) throw new FaultyRules(facts.faulty)
+    const task = { ...this.#task, run: 'describeEngine', data: this.#setup, size: 0, deadlineMs: startMs }
+    const facts = await this.#run<EngineFacts | { faulty: string }>(task, new AbortController().signal)
+    if ('faulty' in facts) throw new InvalidRulesError(facts.faulty)
     return facts
   }
 
   async scan({ bytes, path, size }: Content, { signal, owner }: ScanOptions): Promise<ScanVerdict> {
     const data: ScanJob = { ...this.#setup, path, size }
     const deadlineMs = this.#options.deadlineOf(size)
-    const work = { ...this.#work, run: 'scan', data, bytes, size, owner, deadlineMs }
-    return scannedOrThrow(await this.#run<Scanned>(work, signal))
+    const task = { ...this.#task, run: 'scan', data, bytes, size, owner, deadlineMs }
+    return scannedOrThrow(await this.#run<Scanned>(task, signal))
   }
 
-  async #run<T>(work: Work, signal: AbortSignal): Promise<T> {
+  async #run<T>(task: Task, signal: AbortSignal): Promise<T> {
     try {
-      return await this.#pool.run<T>(work, signal)
+      return await this.#pool.run<T>(task, signal)
     } catch (error) {
       if (error instanceof WorkerNotStarted) throw scannerUnavailable(`Scans are currently impossible: ${error.message}.`, error)
       if (!(error instanceof WorkerFailed)) throw error
       if (error.failure === 'hung')
-        throw scannerUnavailable(`The scan was aborted, because it took longer than ${work.deadlineMs} ms.`)
+        throw scannerUnavailable(`The scan was aborted, because it took longer than ${task.deadlineMs} ms.`)
       throw scannerUnavailable('The scan worker crashed twice on this file.', error)
     }
   }

@@ -2,7 +2,7 @@ import { FileSource, MemorySource, type RandomAccessSource } from '@assay/format
 import type { WalkLimits } from '@assay/formats/walk'
 import type { WorkerCall } from '../../workers/work.js'
 import type { ScanVerdict } from '../verdict.js'
-import { type EngineKind, FaultyRules, openEngine, type YaraEngine } from './engine.js'
+import { type EngineKind, InvalidRulesError, openEngine, type YaraEngine } from './engine.js'
 import type { RuleSource } from './rules.js'
 import { Search } from './search.js'
 
@@ -43,7 +43,7 @@ export async function describeEngine(setup: EngineSetup, { settings }: WorkerCal
     const { version, rules } = await engineFor(setup, settings)
     return { version, rules }
   } catch (error) {
-    if (error instanceof FaultyRules) return { faulty: error.message }
+    if (error instanceof InvalidRulesError) return { faulty: error.message }
     throw error
   }
 }

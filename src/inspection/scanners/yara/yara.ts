@@ -10,11 +10,11 @@ import { WorkerPool } from '../../workers/worker-pool.js'
 import { eicar } from '../eicar.js'
 import type { ScanVerdict } from '../verdict.js'
 import type { EngineIdentity, ScanOptions, VirusScanner, WorkerScan } from '../virus-scanner.js'
-import { directoryOf, localHeader } from '../zip-writer.js'
+import { createDirectory, localHeader } from '../zip-writer.js'
 import { type EngineKind, hasNativeEngine, openEngine, type YaraEngine } from './engine.js'
 import { ownRulesDate, ownRulesText } from './rules.js'
 import type { OperatorRules } from './rules-dir.js'
-import { ScanWork } from './scan-work.js'
+import { ScanTasks } from './scan-work.js'
 import type { EngineFacts } from './scanning.js'
 import { findIn } from './script-search.js'
 import { Search } from './search.js'
@@ -50,7 +50,7 @@ const defaultDeadlineMs = (size: number) => 60_000 + size / 10_000
 export class YaraScanner implements VirusScanner {
   readonly scanInWorker: WorkerScan | undefined
   readonly isSandboxed: boolean
-  readonly #work: ScanWork
+  readonly #scanTasks: ScanTasks
   readonly #ownPool: WorkerPool | undefined
   readonly #inline: YaraEngine | undefined
   readonly #identity: EngineIdentity
@@ -60,17 +60,17 @@ export class YaraScanner implements VirusScanner {
   #closed = false
 
   private constructor(parts: {
-    work: ScanWork
+    scanTasks: ScanTasks
     ownPool: WorkerPool | undefined
     inline: YaraEngine | undefined
     smallLimits: WalkLimits | undefined
     identity: EngineIdentity
   }) {
-    this.#work = parts.work
-    this.isSandboxed = parts.work.isSandboxed
+    this.#scanTasks = parts.scanTasks
+    this.isSandboxed = parts.scanTasks.isSandboxed
     this.#ownPool = parts.ownPool
     // The WebAssembly engine runs in its own pool, so that its memory is allocated once.
-    this.scanInWorker = parts.ownPool ? undefined : parts.work.scanInWorker()
+    this.scanInWorker = parts.ownPool ? undefined : parts.scanTasks.scanInWorker()
     this.#inline = parts.inline
     this.#smallLimits = parts.smallLimits
     this.#identity = parts.identity
@@ -82,7 +82,7 @@ export class YaraScanner implements VirusScanner {
     const shared = kind === 'native' ? options.pool : undefined
     const ownPool = shared ? undefined : poolFor(kind, options)
     const limits = { ...walkLimits, ...options.limits }
-    const work = new ScanWork(shared ?? ownPool!, {
+    const scanTasks = new ScanTasks(shared ?? ownPool!, {
       kind,
       operators,
       limits,
@@ -92,12 +92,12 @@ export class YaraScanner implements VirusScanner {
     try {
       // A worker starts while the engine here compiles its rules.
       const opening = kind === 'native' && operators.length === 0 ? openEngine(kind, []) : undefined
-      const [facts, inline] = await Promise.all([work.describe(), opening])
-      const identity = identityOf(facts, options.operators)
+      const [facts, inline] = await Promise.all([scanTasks.describe(), opening])
+      const identity = toIdentity(facts, options.operators)
       const maxMembers = Math.min(limits.maxMembers, smallLimits.maxEntries)
       const maxUnpackedBytes = Math.min(limits.maxUnpackedBytes, smallLimits.maxUnpackedBytes)
       const small = { ...limits, maxMembers, maxUnpackedBytes, maxNesting: 1 }
-      return new YaraScanner({ work, ownPool, inline, identity, smallLimits: options.module ? undefined : small })
+      return new YaraScanner({ scanTasks, ownPool, inline, identity, smallLimits: options.module ? undefined : small })
     } catch (error) {
       await ownPool?.close()
       throw error
@@ -134,7 +134,7 @@ export class YaraScanner implements VirusScanner {
 
   async #scan(content: Content, options: ScanOptions): Promise<ScanVerdict> {
     try {
-      return await this.#work.scan(content, options)
+      return await this.#scanTasks.scan(content, options)
     } catch (error) {
       throw this.#closed ? scannerUnavailable('The scanner is shutting down.', error) : error
     }
@@ -166,7 +166,7 @@ function poolFor(kind: EngineKind, { workers, maxWaiting: maxQueue = 512, idleMs
   return new WorkerPool({ workers: maxWorkers, maxQueue, ...(idleMs !== undefined && { idleMs }) })
 }
 
-function identityOf(facts: EngineFacts, operators: OperatorRules | undefined): EngineIdentity {
+function toIdentity(facts: EngineFacts, operators: OperatorRules | undefined): EngineIdentity {
   const hash = createHash('sha256').update(ownRulesText)
   for (const { text } of operators?.sources ?? []) hash.update('\0').update(text)
   const dates = [ownRulesDate, operators?.changedAt].filter((date) => date instanceof Date)
@@ -181,5 +181,5 @@ function identityOf(facts: EngineFacts, operators: OperatorRules | undefined): E
 function zippedEicar(): Buffer {
   const member = { name: 'eicar.com', offset: 0, packed: eicar.length, unpacked: eicar.length, stored: eicar }
   const header = localHeader(member)
-  return Buffer.concat([header, eicar, directoryOf([member], header.length + eicar.length)])
+  return Buffer.concat([header, eicar, createDirectory([member], header.length + eicar.length)])
 }
