@@ -7,7 +7,7 @@ import { type Answer, type Caller, type TestTenant, World } from '../support/wor
 let world: World
 let mine: TestTenant
 let theirs: TestTenant
-const ids = { key: '', file: '', upload: '', webhook: '', context: 'secrets', tenant: '', call: '', share: '' }
+const ids = { key: '', file: '', upload: '', webhook: '', context: 'secrets', tenant: '', call: '', share: '', link: '' }
 beforeAll(async () => {
   world = await World.open({ WEBHOOK_ALLOW_PRIVATE: 'true' })
   mine = await world.tenant({ name: 'Mine' })
@@ -19,6 +19,7 @@ beforeAll(async () => {
   ids.webhook = (await theirs.admin.post('/webhooks', { url: 'http://127.0.0.1:9/hidden' })).body.data.webhook_id
   ids.tenant = theirs.tenantId
   ids.call = (await theirs.admin.get('/stats/logs?operation=upload')).body.data.data[0].call_id
+  ids.link = (await theirs.admin.post('/upload-links', { context: ids.context })).body.data.link_id
   ids.share = (await theirs.admin.post('/log/share', {})).body.data.share_id
 })
 afterAll(() => world.close())
@@ -90,6 +91,10 @@ const table: Record<string, Row> = {
   'GET /trash': { needs: 'delete', theirs: 'empty', path: () => `/trash?context=${ids.context}` },
   'POST /trash/{file_id}/restore': { needs: 'delete', theirs: 'unknown' },
   'DELETE /trash/{file_id}': { needs: 'delete', theirs: 'unknown' },
+  'POST /upload-links': { needs: 'upload', theirs: 'unknown', body: () => ({ context: ids.context }) },
+  'GET /upload-links': { needs: 'upload', theirs: 'empty', path: () => `/upload-links?context=${ids.context}` },
+  'GET /upload-links/{link_id}': { needs: 'upload', theirs: 'unknown' },
+  'DELETE /upload-links/{link_id}': { needs: 'upload', theirs: 'unknown' },
   'GET /stats': { needs: 'metadata', theirs: 'absent' },
   'GET /stats/charts/api-calls': { needs: 'metadata', theirs: 'absent' },
   'GET /stats/charts/storage': { needs: 'metadata', theirs: 'absent' },
@@ -137,7 +142,9 @@ const uploads: Record<string, Row> = {
 
 test('the access table has one row per documented route and endpoint', async () => {
   const documented = (await world.unauthenticated.raw('/api/v1/openapi.json')).body.paths as Record<string, object>
-  const endpoints = Object.entries(documented).flatMap(([path, methods]) =>
+  // The token of an upload link is the credential of the paths below /upload, so that no scope applies.
+  const withScopes = Object.entries(documented).filter(([path]) => path.startsWith('/api/v1'))
+  const endpoints = withScopes.flatMap(([path, methods]) =>
     Object.keys(methods)
       .filter((method) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
       .map((method) => `${method.toUpperCase()} ${path.replace(/^\/api\/v1/, '')}`),
@@ -155,6 +162,7 @@ const parameters: Record<string, keyof typeof ids> = {
   webhook_id: 'webhook',
   call_id: 'call',
   share_id: 'share',
+  link_id: 'link',
   context_key: 'context',
 }
 const fill = (path: string, given = ids) =>
@@ -215,6 +223,7 @@ describe('tenant isolation by route', () => {
         tenant: '',
         call: 'call_00000000000000000000000000',
         share: 'shr_00000000000000000000000000',
+        link: 'ulk_00000000000000000000000000',
       }
       const keep = { ...ids }
       Object.assign(ids, unknownIds)

@@ -1,4 +1,4 @@
-import { type ClamdEmulator, startClamdEmulator } from './scripted-clamd.js'
+import { type ClamdEmulator, faithful, startClamdEmulator } from './scripted-clamd.js'
 import type { World } from './world.js'
 
 /** Content that only newer signatures match. */
@@ -35,7 +35,7 @@ export class UpdatableClamd {
 
   /** Matches `bad` without a new version. */
   find(): void {
-    const answer = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : 'stream: OK\0')
+    const answer = (stream: Buffer) => (stream.includes(newlyInfected) ? 'stream: Test.Tomorrow FOUND\0' : faithful(stream))
     this.daemon.script = { version: this.#said, answer }
   }
 
