@@ -96,11 +96,26 @@ describe('string anchors', () => {
   })
 })
 
-test('countNonTextControls counts the control characters that do not occur in text', () => {
-  const controls = Array.from({ length: 256 }, (_, byte) => byte).filter(
-    (byte) => countNonTextControls(Buffer.from([byte])) === 1,
-  )
-  const expected = [...Array.from({ length: 32 }, (_, byte) => byte), 127]
-  expect(controls).toEqual(expected.filter((byte) => ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte)))
-  expect(countNonTextControls(Buffer.from(controls))).toBe(controls.length)
+describe('countNonTextControls', () => {
+  const isCounted = (byte: number) =>
+    byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
+
+  test.each([0, 1, 2, 3])('counts the same bytes beside every other byte, %i bytes after an aligned address', (by) => {
+    const wrong: string[] = []
+    for (const other of [0, 10, 32, 97, 126, 127, 128, 255])
+      for (let byte = 0; byte < 256; byte++) {
+        const bytes = shifted(Buffer.from([other, byte, byte, other, byte, other, other, byte, byte, byte, byte]), by)
+        if (countNonTextControls(bytes) !== bytes.filter(isCounted).length) wrong.push(`${other} ${byte}`)
+      }
+    expect(wrong).toEqual([])
+  })
+
+  test('counts the same in groups of four bytes as one by one', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat(3), (bytes, by) => {
+        expect(countNonTextControls(shifted(Buffer.from(bytes), by))).toBe(bytes.filter(isCounted).length)
+      }),
+      { numRuns: 2000, seed: 20_261_124 },
+    )
+  })
 })

@@ -1,1 +1,0 @@
-export { plainBytes } from './text.js'
