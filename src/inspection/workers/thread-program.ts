@@ -1,12 +1,12 @@
-import { parentPort } from 'node:worker_threads'
-import { minBlockBytes, runTask, type TaskResult } from './work.js'
+import { type TaskResult, runTask } from './work.js'
 
 /** Input of a thread. Both sides use `shared` while the task runs. */
 export interface ThreadTask {
   module: string
   run: string
   data: unknown
-  bytes?: Uint8Array | undefined
+  /** Shared memory that contains another task's content as soon as this task has ended. */
+  bytes?: Uint8Array<SharedArrayBuffer> | undefined
   settings?: SharedArrayBuffer | undefined
   sentAt: number
   /** Index 0: milliseconds from `sentAt` to the start of the task, plus 1. Index 1: 1 if the task was cancelled. */
@@ -19,11 +19,22 @@ for (const stream of [process.stdout, process.stderr]) stream.write = () => true
 /** Runs in a thread of the pool and always resolves. A rejection means that the thread has ended. */
 export function runInThread({ bytes, settings, sentAt, shared, ...task }: ThreadTask): Promise<TaskResult> {
   const call = {
-    bytes: bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+    bytes: bytes && copyContent(bytes),
     settings: settings && new Uint8Array(settings),
     cancelled: () => Atomics.load(shared, 1) === 1,
   }
-  const answered = runTask(task, call, () => Atomics.store(shared, 0, 1 + Math.max(0, Date.now() - sentAt)))
-  const block = bytes?.buffer as ArrayBuffer | undefined
-  return answered.finally(() => block && block.byteLength >= minBlockBytes && parentPort!.postMessage(block, [block]))
+  return runTask(task, call, () => Atomics.store(shared, 0, 1 + Math.max(0, Date.now() - sentAt)))
+}
+
+let block = Buffer.alloc(0)
+
+/**
+ * Copies the content to memory of this thread, because decoders do not accept shared memory. The memory is reused: V8 counts new memory
+ * against the limit of its heap, and would repeatedly mark the heaps of both threads.
+ */
+function copyContent(bytes: Uint8Array): Buffer {
+  if (block.length < bytes.length) block = Buffer.allocUnsafeSlow(bytes.length)
+  const content = block.subarray(0, bytes.length)
+  content.set(bytes)
+  return content
 }

@@ -5,15 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { compiledModule } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
-import {
-  type Attempt,
-  minBlockBytes,
-  type Task,
-  type TaskResult,
-  WorkerFailed,
-  type WorkerFailure,
-  WorkerNotStarted,
-} from './work.js'
+import { type TaskResult, type Attempt, type Task, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
 
 export interface ThreadsOptions {
   maxThreads: number
@@ -29,8 +21,8 @@ export class Threads {
   readonly #piscina: Piscina
   /** Threads that are being terminated. */
   readonly #ending = new Map<Worker, Promise<void>>()
-  /** At most one per thread. See `#copyContent`. */
-  readonly #blocks: ArrayBuffer[] = []
+  /** Unused memory for the contents of later tasks, at most one block per thread. */
+  readonly #blocks: SharedArrayBuffer[] = []
 
   constructor({ maxThreads, memoryMb, idleMs }: ThreadsOptions) {
     this.#maxThreads = maxThreads
@@ -50,7 +42,6 @@ export class Threads {
     })
     // A thread that fails while idle is replaced when the next task needs one.
     this.#piscina.on('error', () => {})
-    this.#piscina.on('message', (block: ArrayBuffer) => void (this.#blocks.length < maxThreads && this.#blocks.push(block)))
   }
 
   get size(): number {
@@ -89,20 +80,15 @@ export class Threads {
   async #run(task: ThreadTask, content: Uint8Array | undefined, signal: AbortSignal): Promise<TaskResult> {
     await this.#assertCapacity()
     if (!content) return this.#piscina.run(task, { signal })
-    const bytes = this.#copyContent(content)
-    return this.#piscina.run({ ...task, bytes }, { signal, transferList: [bytes.buffer] })
-  }
-
-  /**
-   * Copies the content to a block that the thread owns until it sends it back. With a new block for each content, V8 would repeatedly mark
-   * the heaps of both threads. The block of a thread that dies is lost.
-   */
-  #copyContent(content: Uint8Array): Uint8Array<ArrayBuffer> {
-    const spare = content.length < minBlockBytes ? undefined : this.#blocks.pop()
-    const block = spare && spare.byteLength >= content.length ? spare : new ArrayBuffer(content.length)
+    const spare = this.#blocks.pop()
+    const block = spare && spare.byteLength >= content.length ? spare : new SharedArrayBuffer(content.length)
     const bytes = new Uint8Array(block, 0, content.length)
     bytes.set(content)
-    return bytes
+    try {
+      return await this.#piscina.run({ ...task, bytes }, { signal })
+    } finally {
+      if (this.#blocks.length < this.#maxThreads) this.#blocks.push(block)
+    }
   }
 
   /** Replaces threads that cannot be terminated, up to twice the maximum number of threads. */

@@ -65,12 +65,6 @@ function load(module: string): Promise<Record<string, WorkerFunction>> {
 }
 
 export const contentPipe = 4
-/**
- * A thread returns the memory of contents of at least this size, so that it can be reused. Smaller blocks cost the garbage collector almost
- * nothing.
- */
-export const minBlockBytes = 64 * 1024
-
 export type TaskResult = { result: unknown } | { fault: string }
 
 /** The function of the task threw: a defect of the service, not of the file. */
