@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
     directory: { type: 'string', default: tmpdir() },
     resumable: { type: 'boolean', default: false },
     // Node options of the service process, to try settings.
-    node: { type: 'string', default: '' },
+    node: { type: 'string', default: '--max-semi-space-size=4' },
     env: { type: 'string', multiple: true, default: [] },
   },
 })

@@ -39,7 +39,7 @@ agent.destroy()
 
 async function profile(name, route) {
   const folder = mkdtempSync(join(tmpdir(), 'assay-profile-'))
-  const options = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=250']
+  const options = ['--max-semi-space-size=4', '--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=250']
   const service = await startService({ LOG_LEVEL: 'info' }, options)
   try {
     const call = await route(await clientOf(service))

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const ownBuild = fileURLToPath(new URL('../../../dist/main.js', import.meta.url))
 
 /** @returns {Promise<{ url: string, key: string, dataDir: string, pid: number, stop: () => Promise<void> }>} */
-export async function startService(env = {}, nodeOptions = [], main = ownBuild) {
+export async function startService(env = {}, nodeOptions = ['--max-semi-space-size=4'], main = ownBuild) {
   const dataDir = mkdtempSync(join(tmpdir(), 'assay-bench-'))
   const port = await freePort()
   const key = `assay_${randomBytes(32).toString('base64url')}`
