@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { walkLimits } from '@assay/formats/walk'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals'
 import sharp from 'sharp'
 import { gif, pdf, png, wav } from '../../packages/formats/test/support/samples/basic.js'
@@ -97,6 +98,15 @@ describe('a failing worker affects only its own file', () => {
       expect(existsSync(mark)).toBe(true)
     },
   )
+
+  test('scans a file separately if the worker that read and scanned it died', async () => {
+    const scanner = Object.assign(new ScriptedScanner({ verdict: 'clean' }), {
+      scanInWorker: { setup: { id: 'own', kind: 'wasm' as const, limits: walkLimits }, deadlineOf: () => 20_000 },
+    })
+    const file = submission('a.dieonce', Buffer.from(join(folder, 'scan')), { scanForViruses: true })
+    expect(await start({ scanner, memoryMb: 256 }).inspect(file)).toMatchObject({ outcome: 'accepted' })
+    expect(scanner.scanned).toBe(1)
+  })
 
   test('reports a missing file as an internal error without a verdict', async () => {
     const content = await storeOnDisk(join(folder, 'gone.txt'), words)

@@ -77,11 +77,11 @@ export class ContentReader {
     const inThread: Task = { ...task, module: reading, inProcess: false }
     const run = (each: Task) => this.#pool.run<ReadResult>(each, signal)
     if (needsDecoder(job.extension, bytes)) return (await run(inProcess)).findings
-    const withScan = scan && {
+    const withScan: Partial<Work> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
       // The reader or the scan may have crashed the worker. The second attempt only reads. The scan follows separately.
-      again: { data: job, deadlineMs },
+      retry: { data: job, deadlineMs },
     }
     const { findings, image } = await run({ ...inThread, ...withScan })
     if (!image) return findings
