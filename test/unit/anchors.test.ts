@@ -97,8 +97,7 @@ describe('string anchors', () => {
 })
 
 describe('countNonTextControls', () => {
-  const isCounted = (byte: number) =>
-    byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
+  const isCounted = (byte: number) => byte === 127 || (byte < 32 && ![7, 8, 9, 10, 11, 12, 13, 14, 15, 26, 27].includes(byte))
 
   test.each([0, 1, 2, 3])('counts the same bytes beside every other byte, %i bytes after an aligned address', (by) => {
     const wrong: string[] = []

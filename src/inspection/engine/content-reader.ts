@@ -77,7 +77,7 @@ export class ContentReader {
     const inThread: Task = { ...task, module: reading, inProcess: false }
     const run = (each: Task) => this.#pool.run<ReadResult>(each, signal)
     if (needsDecoder(job.extension, bytes)) return (await run(inProcess)).findings
-    const withScan: Partial<Work> | undefined = scan && {
+    const withScan: Partial<Task> | undefined = scan && {
       data: { ...job, scan: { setup: scan.setup, damaged: !rules.rejectCorruptFiles } },
       deadlineMs: deadlineMs + scan.deadlineOf(job.size),
       // The reader or the scan may have crashed the worker. The second attempt only reads. The scan follows separately.

@@ -1,4 +1,4 @@
-import { type TaskResult, runTask } from './work.js'
+import { runTask, type TaskResult } from './work.js'
 
 /** Input of a thread. Both sides use `shared` while the task runs. */
 export interface ThreadTask {

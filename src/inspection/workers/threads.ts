@@ -5,7 +5,7 @@ import type { Worker } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { compiledModule } from '../../platform/compiled-module.js'
 import type { ThreadTask } from './thread-program.js'
-import { type TaskResult, type Attempt, type Task, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
+import { type Attempt, type Task, type TaskResult, WorkerFailed, type WorkerFailure, WorkerNotStarted } from './work.js'
 
 export interface ThreadsOptions {
   maxThreads: number

@@ -204,8 +204,7 @@ export function countNonTextControls(bytes: Buffer): number {
 }
 
 /** True if one of the four bytes is below 32 or is 127. Also true for some neighbours of such a byte. */
-const mayContainControl = (word: number): boolean =>
-  (((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0
+const mayContainControl = (word: number): boolean => (((word - 0x20202020) | (word + 0x01010101)) & ~word & 0x80808080) !== 0
 
 function countInRange(bytes: Buffer, start: number, end: number): number {
   let count = 0
