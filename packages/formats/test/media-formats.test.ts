@@ -9,7 +9,7 @@ import { readWav } from '../src/media/wav.js'
 import { readWebm } from '../src/media/webm.js'
 import { broken, damaged, firstPart, inPart, read, sound } from './support/format-reading.js'
 import { avcMp4, fragmentedMp4, mp4 } from './support/samples/films.js'
-import { aac, flac, mp3, ogg, oggPage, opusHead, wav, webm } from './support/samples/media.js'
+import { aac, flac, mp3, ogg, oggPage, opusHead, rf64, wav, webm } from './support/samples/media.js'
 import { mutationsOf } from './support/samples/mutations.js'
 
 const samples: [string, FormatReader, Buffer][] = [
@@ -73,6 +73,12 @@ describe('wav', () => {
       sound: true,
       notes: [expect.stringMatching(/declares 20000/)],
     })
+  })
+
+  test('accepts an RF64 wav with a ds64 chunk, and rejects one without', async () => {
+    expect(await read(readWav, rf64(true))).toMatchObject({ sound: true, notes: [] })
+    expect(await read(readWav, rf64(false))).toMatchObject(broken(/lacks a complete ds64 chunk/))
+    expect(await read(readWav, firstPart(rf64(true), 0.5))).toMatchObject({ sound: false })
   })
 
   test('rejects a wav without audio or with an invalid format', async () => {

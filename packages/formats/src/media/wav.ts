@@ -7,6 +7,8 @@ interface Shape {
   format?: Buffer
   data?: { promised: number; there: number }
   notes: string[]
+  /** True if a ds64 chunk precedes the audio. */
+  hasLongSizes: boolean
 }
 
 /** Checks WAV (RIFF, RIFX, RF64 and BW64): a plausible format chunk, and all the audio declared by the header. */
@@ -17,7 +19,10 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
   if (head.length < 12 || !/^(RIFF|RIFX|RF64|BW64)....WAVE$/s.test(head.toString('latin1')))
     return broken('it does not start with the WAV signature')
   const big = head[3] === 0x58
-  const { format, data, notes } = readChunks(source, limits, big)
+  const { format, data, notes, hasLongSizes } = readChunks(source, limits, big)
+  // EBU Tech 3306: an RF64 or BW64 file states its lengths in ds64 only.
+  if (!hasLongSizes && /^(RF|BW)64/.test(head.toString('latin1')))
+    return broken('the WAV is RF64 or BW64 and lacks a complete ds64 chunk before its audio, which contains the lengths')
   if (!format || format.length < 14) return broken('the WAV has no complete fmt chunk, which describes the audio format')
   const short = (at: number) => (big ? format.readUInt16BE(at) : format.readUInt16LE(at))
   const [channels, rate, blockSize] = [short(2), big ? format.readUInt32BE(4) : format.readUInt32LE(4), short(12)]
@@ -34,11 +39,12 @@ function checkWav(source: RandomAccessSource, limits: ReaderLimits) {
 }
 
 function readChunks(source: RandomAccessSource, limits: ReaderLimits, big: boolean): Shape {
-  const shape: Shape = { notes: [] }
+  const shape: Shape = { notes: [], hasLongSizes: false }
   let longSize: number | undefined
   for (const { type, start, size } of readRiffChunks(source, limits, { big })) {
     const there = source.size - start
     if (type === 'ds64' && there >= 16) longSize = Number(source.read(start + 8, 8).readBigUInt64LE())
+    shape.hasLongSizes ||= longSize !== undefined && !shape.data
     if (type === 'fmt ') shape.format ??= source.read(start, Math.min(size, 64))
     if (type !== 'data') continue
     const promised = size === 0xffffffff && longSize !== undefined ? longSize : streamed(size) ? there : size

@@ -34,6 +34,14 @@ export function wav(options: { dataSize?: number; riffSize?: number } = {}): Buf
   return file
 }
 
+/** The same audio as RF64 (EBU Tech 3306), with a ds64 chunk or without. */
+export function rf64(longSizes: boolean): Buffer {
+  const plain = wav({ dataSize: 0xffffffff })
+  const sizes = Buffer.concat([u32le(plain.length + 28), u32le(0), u32le(8000), u32le(0), u32le(8000), u32le(0), u32le(0)])
+  const body = [text('WAVE'), ...(longSizes ? [chunk('ds64', sizes)] : []), plain.subarray(12)]
+  return Buffer.concat([text('RF64'), u32le(0xffffffff), ...body])
+}
+
 function flacFrame(number: number, samples: number): Buffer {
   // Fixed block size written in 16 bits, 44.1 kHz, one channel, 16 bits; one subframe, verbatim.
   const open = Buffer.concat([Buffer.from([0xff, 0xf8, 0x79, 0x08, number]), u16be(samples - 1)])
