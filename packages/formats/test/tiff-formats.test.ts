@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals'
 import { inspect, MemorySource } from '../src/index.js'
-import { rawTiff, rgbaJpegTiff } from './support/samples/image.js'
+import { rawTiff, rgbaJpegTiff, sparseTiff } from './support/samples/image.js'
 
 const open = async (extension: string, bytes: Buffer) => {
   const { type, fits, verdict } = await inspect(new MemorySource(bytes, extension))
@@ -37,5 +37,12 @@ describe('tiff', () => {
     const whole = await rgbaJpegTiff()
     expect(await open('tif', whole)).toMatchObject({ ...accepted, notes: [] })
     expect(await open('tif', Buffer.from(whole).fill(0xff, 300, 900))).toMatchObject({ sound: false })
+  })
+
+  test('accepts a sparse tiff, but decodes its other tiles', async () => {
+    const sparse = await sparseTiff([0, 5, 15])
+    expect(await open('tif', sparse)).toMatchObject({ ...accepted, notes: [expect.stringContaining('are empty')] })
+    expect(await open('tif', Buffer.from(sparse).fill(0xff, 1000, 9000))).toMatchObject({ sound: false })
+    expect(await open('tif', await sparseTiff(Array.from({ length: 16 }, (_, tile) => tile)))).toMatchObject({ sound: false })
   })
 })

@@ -90,6 +90,15 @@ export class TiffReader {
     }
   }
 
+  /** Encoded values of a field. Undefined if they are truncated or have more than `maxBytes`. */
+  array({ type, count, offset }: Field, maxBytes: number): Buffer[] | undefined {
+    const size = typeSizes[type] ?? 0
+    if (size === 0 || count * size > maxBytes) return undefined
+    const bytes = this.source.read(offset, count * size)
+    if (bytes.length < count * size) return undefined
+    return Array.from({ length: count }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
+  }
+
   private number(offset: number, size: number): number | undefined {
     if (offset < 0 || !Number.isSafeInteger(offset) || offset + size > this.source.size) return undefined
     return this.decode(this.source.read(offset, size), 0, size)
@@ -101,4 +110,5 @@ export class TiffReader {
   }
 }
 
+export type TiffField = Field
 export type TiffFields = Map<number, Field>

@@ -12,6 +12,7 @@ import { type BytePatch, decode, nothingSaid } from './image-decoder.js'
 import { checkImageSize } from './image-size.js'
 import { type TiffFields, TiffReader } from './tiff-directory.js'
 import { decodeJpegTiles } from './tiff-jpeg-tiles.js'
+import { fillSparseBlocks } from './tiff-sparse.js'
 
 // Maps and scans are decoded in strips and tiles. With this factor, the limit is 268 million pixels of 24 bits.
 const stripFactor = 3
@@ -97,6 +98,13 @@ async function decodePage(
   }
   if (decoding.outcome === 'refused' && hasUnknownFieldType.test(decoding.message))
     decoding = await decode(source, limits, { ...options, failOn: 'error', changes: withoutUnknownTypes(reader, page) })
+  if (decoding.outcome === 'refused' && /Invalid (tile|strip) byte count/.test(decoding.message)) {
+    const changes = fillSparseBlocks(reader, ...blocksOf(page))
+    decoding = changes
+      ? await decode(source, limits, { ...options, failOn: page.tiled ? 'warning' : 'error', changes })
+      : decoding
+    if (changes) notes.push('some tiles or strips are empty, as in sparse files of GDAL')
+  }
   if (decoding.outcome === 'decoded') return undefined
   if (decoding.outcome === 'refused' && /decompress error tile/.test(decoding.message) && isWideJpeg(reader, page))
     return (await decodeJpegTiles(reader, page.fields, source, limits)) ? undefined : decoding.message
@@ -193,9 +201,11 @@ function readPage(reader: TiffReader, fields: TiffFields, source: RandomAccessSo
   return { width, height, compression, tiled: fields.has(tag.tileOffsets), bits: samples * bits, bytes, fields }
 }
 
+const blocksOf = ({ fields, tiled }: Page) =>
+  [fields.get(tiled ? tag.tileOffsets : tag.stripOffsets), fields.get(tiled ? tag.tileCounts : tag.stripCounts)] as const
+
 function missingData(reader: TiffReader, page: Page, source: RandomAccessSource, limits: ReaderLimits): string | undefined {
-  const offsets = page.fields.get(page.tiled ? tag.tileOffsets : tag.stripOffsets)
-  const counts = page.fields.get(page.tiled ? tag.tileCounts : tag.stripCounts)
+  const [offsets, counts] = blocksOf(page)
   const lengths = counts && reader.values(counts)
   let [end, bytes, found] = [0, 0, 0]
   for (const offset of offsets ? reader.values(offsets) : []) {

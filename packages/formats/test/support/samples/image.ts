@@ -107,6 +107,19 @@ export function withoutTiffField(bytes: Buffer, tag: number): Buffer {
 export const tiledTiff = () =>
   picture(256, 256).tiff({ compression: 'lzw', tile: true, tileWidth: 64, tileHeight: 64 }).toBuffer()
 
+/** The same image without the tiles of these numbers, as GDAL writes it: their offset and length are 0. */
+export async function sparseTiff(empty: number[]): Promise<Buffer> {
+  const bytes = await tiledTiff()
+  const directory = bytes.readUInt32LE(4)
+  for (let at = directory + 2; at < directory + 2 + bytes.readUInt16LE(directory) * 12; at += 12) {
+    if (![324, 325].includes(bytes.readUInt16LE(at))) continue
+    const size = bytes.readUInt16LE(at + 2) === 3 ? 2 : 4
+    for (const tile of empty)
+      bytes.fill(0, bytes.readUInt32LE(at + 8) + tile * size, bytes.readUInt32LE(at + 8) + (tile + 1) * size)
+  }
+  return bytes
+}
+
 /** One JPEG tile of 64 by 64 pixels in red, green, blue and alpha. */
 export async function rgbaJpegTiff(): Promise<Buffer> {
   const data = await picture(64, 64).toColourspace('cmyk').jpeg({ chromaSubsampling: '4:4:4' }).toBuffer()
