@@ -44,6 +44,8 @@ describe('opens the formats of 7-Zip', () => {
   test('reports bytes after the end of the compressed data', async () => {
     const padded = Buffer.concat([await sevenZip({ a: 'one' }, [], 'bzip2'), Buffer.alloc(512)])
     expect(await verdictOn('bz2', padded)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
+    const trailing = Buffer.concat([await sevenZip({ a: 'one' }, [], 'xz'), noise(100)])
+    expect(await verdictOn('xz', trailing)).toMatchObject({ sound: true, notes: [expect.stringContaining('after the end')] })
     expect(await verdictOn('rar', Buffer.concat([rar5(file), noise(100)]))).toMatchObject({ sound: true })
   })
 
