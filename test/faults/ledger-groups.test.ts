@@ -39,7 +39,8 @@ async function outcomeOf(groups: Entry[][]): Promise<{ refusals: object[]; journ
     (SELECT jsonb_agg(blob_path ORDER BY blob_path) FROM blob_garbage) AS garbage,
     (SELECT jsonb_agg(to_jsonb(u) ORDER BY api_key_id, context_id) FROM (SELECT api_key_id, context_id, sum(upload_success) AS uploads, sum(files_uploaded) AS files, sum(bytes_uploaded) AS bytes
       FROM usage_deltas GROUP BY 1, 2) u) AS usage,
-    (SELECT jsonb_agg(to_jsonb(a) ORDER BY grain, bucket, audit_type, action) FROM audit_counters a) AS audited,
+    (SELECT jsonb_agg(to_jsonb(a) ORDER BY grain, audit_type, action) FROM (SELECT grain, audit_type, action, sum(entries) AS entries
+      FROM audit_counters GROUP BY 1, 2, 3) a) AS audited,
     (SELECT jsonb_agg(to_jsonb(c) - '{call_id,created_at}'::text[] ORDER BY file_id) FROM call_logs c) AS calls`)
   await client.query('ROLLBACK TO SAVEPOINT before')
   return { refusals, ...after.rows[0] }
