@@ -1,6 +1,7 @@
 import 'reflect-metadata'
 import { afterAll, beforeAll, expect, test } from '@jest/globals'
 import pg from 'pg'
+import { TenantDeletion } from '../../src/features/tenants/tenant-deletion.js'
 import { newId } from '../../src/platform/ids.js'
 import { type TestTenant, World } from '../support/world.js'
 
@@ -52,6 +53,17 @@ test('deletes a tenant with many files in batches, with all references, and its 
   expect(garbage!.commits).toBeGreaterThan(1)
   expect(await traces(tenant.tenantId)).toEqual([])
   expect((await tenant.admin.get('/files')).status).toBe(401)
+})
+
+test('reports the number of all deleted files to each process that deletes the same tenant', async () => {
+  const tenant = await tenantOf(1_500)
+  const command = new TenantDeletion(world.database)
+  const service = new TenantDeletion(world.database)
+  await command.begin(tenant.tenantId)
+  expect(await Promise.all([command.finish(tenant.tenantId), service.finish(tenant.tenantId)])).toEqual([1_500, 1_500])
+  expect(await service.finish(tenant.tenantId)).toBe(1_500)
+  expect(await service.isStarted(tenant.tenantId)).toBe(false)
+  expect(await traces(tenant.tenantId)).toEqual([])
 })
 
 test('concurrent calls during a tenant deletion leave no rows of the tenant and no wrong counters', async () => {

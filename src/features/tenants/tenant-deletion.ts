@@ -54,27 +54,38 @@ export class TenantDeletion {
   }
 
   async isStarted(tenantId: string): Promise<boolean> {
-    return (await this.#state(tenantId)) !== undefined
+    const state = await this.#state(tenantId)
+    return state !== undefined && !state.complete
   }
 
   /** Continues all interrupted deletions. */
   async finishAll(): Promise<void> {
-    const { rows } = await this.#pool.query<{ key: string }>('SELECT key FROM service_state WHERE starts_with(key, $1)', [
-      keyPrefix,
-    ])
+    await this.#pool.query(
+      `DELETE FROM service_state WHERE starts_with(key, $1) AND value ? 'complete' AND updated_at < now() - interval '1 day'`,
+      [keyPrefix],
+    )
+    const { rows } = await this.#pool.query<{ key: string }>(
+      `SELECT key FROM service_state WHERE starts_with(key, $1) AND NOT value ? 'complete'`,
+      [keyPrefix],
+    )
     for (const { key } of rows) if (!this.#stopped) await this.finish(key.slice(keyPrefix.length))
   }
 
-  /** Returns the number of deleted files. */
+  /**
+   * Returns the number of deleted files. The service and the operator's command can delete the same tenant in parallel. Therefore the
+   * number stays stored for a day after the deletion, for whichever of them ends last.
+   */
   async finish(tenantId: string): Promise<number> {
     for (let pass = 1; !(await this.#pass(tenantId)); pass++)
       if (this.#stopped || pass === maxPasses) return (await this.#state(tenantId))?.files ?? 0
     await this.#waitForOlderTransactions()
     // These transactions may have written rows, because the tenant existed when they started.
     await this.#deleteRows(tenantId)
-    const files = (await this.#state(tenantId))?.files ?? 0
-    await this.#pool.query('DELETE FROM service_state WHERE key = $1', [keyPrefix + tenantId])
-    return files
+    const { rows } = await this.#pool.query<{ files: string }>(
+      `UPDATE service_state SET updated_at = now(), value = value || '{"complete": true}' WHERE key = $1 RETURNING value->>'files' AS files`,
+      [keyPrefix + tenantId],
+    )
+    return Number(rows[0]?.files ?? 0)
   }
 
   /** Stops after the current batch. */
@@ -173,12 +184,17 @@ export class TenantDeletion {
     }
   }
 
-  async #state(tenantId: string): Promise<{ files: number } | undefined> {
-    const { rows } = await this.#pool.query<{ value: { files: number } }>('SELECT value FROM service_state WHERE key = $1', [
+  async #state(tenantId: string): Promise<State | undefined> {
+    const { rows } = await this.#pool.query<{ value: State }>('SELECT value FROM service_state WHERE key = $1', [
       keyPrefix + tenantId,
     ])
     return rows[0]?.value
   }
+}
+
+interface State {
+  files: number
+  complete?: true
 }
 
 type Table = (typeof distributedTables)[number]
