@@ -1,9 +1,7 @@
 // type-graphql's decorators need it before the first of them runs.
 import 'reflect-metadata'
 import { EventEmitter } from 'node:events'
-import { mkdir, realpath } from 'node:fs/promises'
 import type { Server } from 'node:http'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { UploadSlots } from './access/upload-admission.js'
 import { Metrics, measuredScanner, measuredStorage, metricsApp } from './api/http/metrics.js'
@@ -22,19 +20,15 @@ import type { ServiceEvents } from './features/service-events.js'
 import { openServices, type Services } from './features/services.js'
 import { bootstrap } from './features/tenants/bootstrap.js'
 import { createInspector, type Inspector } from './inspection/engine/inspect.js'
-import { findLocalClamd, openScanner } from './inspection/scanners/index.js'
+import { createSpoolFolder, openConfiguredScanner, openWorkers } from './inspection/open-inspection.js'
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
-import { memoryLimit } from './inspection/workers/memory-limit.js'
-import { openSandbox, type Sandbox } from './inspection/workers/sandbox.js'
-import { WorkerPool } from './inspection/workers/worker-pool.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import type { Application, AppParts } from './platform/processes/application.js'
-import { getShare, singleProcess } from './platform/processes/process-number.js'
+import { singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
 import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
 import { openTracing } from './platform/telemetry/tracing.js'
-import { megabyte } from './platform/units.js'
 
 /** The application, with the components that tests use directly. */
 export interface App extends Application {
@@ -103,13 +97,6 @@ async function closeInOrder(components: readonly ({ close(): unknown } | undefin
   for (const component of components) await component?.close()
 }
 
-async function createSpoolFolder(dataDir: string): Promise<string> {
-  const folder = join(dataDir, 'spool')
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  // Workers in the sandbox can access the spool only by its real path.
-  return realpath(folder)
-}
-
 function openOrphanedUploads({ config, database }: AppParts, serviceEvents: ServiceEvents): OrphanedUploads {
   // An upload to a bucket takes at most twice the time-out. The bucket may need another minute to complete it.
   const orphanedUploads = new OrphanedUploads(database.pool, config.storageDeadlineSeconds * 2000 + 60_000)
@@ -151,15 +138,6 @@ function createMetrics(
   return metrics
 }
 
-function openWorkers({ config, logger, siblings }: AppParts, contents: string): WorkerPool {
-  const { self: processNumber = singleProcess } = siblings ?? {}
-  return new WorkerPool({
-    workers: getShare(config.validationWorkers, processNumber),
-    processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
-    sandbox: openSandboxFor(contents, logger),
-  })
-}
-
 function createRescanner(
   { config, database, logger, siblings }: AppParts,
   parts: { services: Services; inspector: Inspector; scanner: VirusScanner; spool: Spool },
@@ -177,29 +155,6 @@ function createRescanner(
     logger,
   })
 }
-
-async function openSandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
-  try {
-    return await openSandbox(contents)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
-    logger.warn({ reason }, 'No sandbox is available. Image decoders run in processes with the same permissions as the service.')
-    return undefined
-  }
-}
-
-async function openConfiguredScanner(
-  { config, logger, siblings }: AppParts,
-  options: { pool: WorkerPool; directory: string },
-): Promise<{ url: string; scanner: VirusScanner }> {
-  const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
-  const { rulesDir } = config
-  const clamd = { connections: getShare(countClamdConnections, siblings?.self ?? singleProcess) }
-  return { url, scanner: await openScanner(url, { ...options, logger, clamd, ...(rulesDir && { rulesDir }) }) }
-}
-
-// Default of MaxThreads in clamd.
-const countClamdConnections = 8
 
 const yaraNote =
   'a few built-in rules for common evasion techniques. This is not a virus scanner. To use one, run ClamAV and set SCANNER_URL=clamd://…'

@@ -17,6 +17,8 @@ export interface Command {
   /** The command line after `npm run --silent admin --`. */
   usage: string
   options: NonNullable<ParseArgsConfig['options']>
+  /** Name of the value of the one argument that is not an option. */
+  argument?: string
   required?: readonly string[]
   /** `error` is printed after the result and sets the exit status to 1. */
   run(context: CommandContext, values: OptionValues): Promise<{ result: Record<string, unknown>; error?: string }>

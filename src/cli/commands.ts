@@ -1,3 +1,4 @@
+import { adoptCommands } from './adopt-command.js'
 import type { Command } from './command.js'
 import { databaseCommands } from './database-commands.js'
 import { keyCommands } from './key-commands.js'
@@ -12,6 +13,7 @@ export const commands: Readonly<Record<string, Command>> = {
   ...userCommands,
   ...keyCommands,
   ...storageCommands,
+  ...adoptCommands,
   ...secretCommands,
   ...databaseCommands,
 }

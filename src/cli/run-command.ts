@@ -26,17 +26,22 @@ export function parseCommand(argv: readonly string[]): ParsedCommand {
   const correctUsage = `Usage: npm run --silent admin -- ${command.usage}`
   let values: OptionValues
   try {
-    values = parseArgs({ args: argv.slice(name.split(' ').length), options: command.options, strict: true })
-      .values as OptionValues
+    values = parseValues(command, argv.slice(name.split(' ').length))
   } catch (error) {
     throw new UsageError(`${(error as Error).message.split(/\. |\n/)[0]!.replace(/\.$/, '')}. ${correctUsage}`)
   }
   const missing = (command.required ?? []).filter((option) => values[option] === undefined)
   if (missing.length > 0)
     throw new UsageError(
-      `${missing.map((option) => `--${option}`).join(', ')} ${missing.length === 1 ? 'is' : 'are'} required. ${correctUsage}`,
+      `${missing.map((option) => (option === command.argument ? option.toUpperCase() : `--${option}`)).join(', ')} ${missing.length === 1 ? 'is' : 'are'} required. ${correctUsage}`,
     )
   return { command, values }
+}
+
+function parseValues({ options, argument }: Command, args: string[]): OptionValues {
+  const { values, positionals } = parseArgs({ args, options, strict: true, allowPositionals: argument !== undefined })
+  if (positionals.length > 1) throw new Error(`Unexpected argument '${positionals[1]}'`)
+  return { ...(values as OptionValues), ...(argument !== undefined && { [argument]: positionals[0] }) }
 }
 
 export const usage = (): string =>

@@ -57,6 +57,8 @@ export interface UploadedFile {
   rulesVersion: number
   rulesAt: Date
   createdAt: Date
+  /** True if another program stored the object at `blobPath`. It is never deleted if the entry is rejected. */
+  isAdopted?: boolean
 }
 
 /** A rejected upload and its report. Null for values that were unknown when the upload was rejected. */
@@ -143,6 +145,7 @@ const toCreationAudit = ({ actor, file }: NonNullable<Entry['upload']>): AuditRo
       size_bytes: file.sizeBytes,
       content_type: file.contentType,
       checksum: `sha256:${file.checksum}`,
+      ...(file.isAdopted && { adopted_from: file.blobPath }),
       ...toLinkField(actor),
     },
   )

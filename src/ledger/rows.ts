@@ -102,6 +102,7 @@ export const toFileRow = ({ actor, file }: NonNullable<Entry['upload']>) => ({
   uploaded_by_name: actor.kind === 'api_key' ? actor.name : null,
   uploader_kind: actor.kind,
   ...(actor.uploadLink && { link_id: actor.uploadLink.linkId }),
+  ...(file.isAdopted && { adopted: true }),
   created_at: file.createdAt.toISOString(),
   validated_at: file.createdAt.toISOString(),
   report: file.validation,

@@ -43,6 +43,10 @@ export const faultPoints = [
   'quarantine.marked',
   'quarantine.copied',
   'quarantine.moved',
+  // Adoption of an object.
+  'adoption.claimed',
+  'adoption.adopted',
+  'adoption.reported',
 ] as const
 export type FaultPoint = (typeof faultPoints)[number]
 

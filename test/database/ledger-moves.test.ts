@@ -110,3 +110,26 @@ test('work that was expected to create a move delays no other work, even if it n
   for (const size of [1, 2]) await ledger.commit(await books.upload(context, size))
   expect(await books.getStoredTotals(context.contextId)).toEqual({ files: 2, bytes: 3 })
 })
+
+test('an adopted object becomes a file only if its path belongs to no other file and to no deleted one', async () => {
+  const context = await books.context('adopted')
+  const ledger = books.ledger()
+  const adopt = async (path: string) => {
+    const { upload } = await books.upload(context, 1)
+    return ledger.commit({ upload: { ...upload!, file: { ...upload!.file, blobPath: path, isAdopted: true } } })
+  }
+  const path = (name: string) => `${books.tenantId}/import/${name}`
+  await books.rows("INSERT INTO blob_garbage (tenant_id, blob_path, due_at) VALUES ($1, $2, now() + interval '1 hour')", [
+    books.tenantId,
+    path('deleted'),
+  ])
+  await adopt(path('new'))
+  for (const name of ['new', 'deleted']) await expect(adopt(path(name))).rejects.toMatchObject({ reason: 'sweep' })
+  expect(await books.rows('SELECT blob_path FROM files WHERE context_id = $1', [context.contextId])).toEqual([
+    { blob_path: path('new') },
+  ])
+  // The journal row of the deleted file remains, and the path of the new file is not due for deletion.
+  expect(await books.rows('SELECT blob_path FROM blob_garbage WHERE starts_with(blob_path, $1)', [path('')])).toEqual([
+    { blob_path: path('deleted') },
+  ])
+})

@@ -172,7 +172,8 @@ test('an acknowledged upload survives a later kill, and the next start removes t
 
 test('every kill point has a test', () => {
   // Kill points of other tests: bucket-kill-points.test.ts for buckets, resumable-replicas.test.ts for parts,
-  // life-kill-points.test.ts for the trash, rescan-replicas.test.ts and quarantine-bucket.test.ts for rescans.
-  const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine']
+  // life-kill-points.test.ts for the trash, rescan-replicas.test.ts and quarantine-bucket.test.ts for rescans,
+  // adoption-kill-points.test.ts for adoptions.
+  const life = ['restore', 'purge', 'expiry', 'rescan', 'quarantine', 'adoption']
   expect(steps('upload', 'store', 'commit', 'refusal', 'part', 'delete', 'sweep', 'bucket', ...life)).toEqual([...faultPoints])
 })

@@ -51,11 +51,13 @@ interface Parts {
   contexts: FileContextService
   inspector: Inspector
   storage: Pick<BlobStorage, 'put' | 'remove'>
-  paths: ReservedPaths
+  paths: Pick<ReservedPaths, 'take' | 'forget'>
   ledger: Ledger
   idempotency: IdempotencyService
   /** Commits the rejection of a file that arrived through an upload link, and counts it. */
   uploadLinks: { reject(actor: Actor, entry: Entry): Promise<void> }
+  /** True if `storage` registers objects that another program stored. */
+  isAdoption?: boolean
   /** Quota and used storage of the tenant, in bytes. */
   getTenantQuota(actor: Actor): Promise<{ quota: number; held: number }>
 }
@@ -206,6 +208,7 @@ export class UploadService {
       rulesVersion: policy.rulesVersion,
       rulesAt: policy.updatedAt,
       createdAt,
+      ...(this.#parts.isAdoption && { isAdopted: true }),
     }
     attempt.involve({ fileId })
     const accepted = toFile(file, actor)

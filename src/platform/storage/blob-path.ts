@@ -10,6 +10,9 @@ export function assertBlobPath(path: string): void {
   if (problem) throw new TypeError(`'${path}' is not a valid blob path: ${problem}.`)
 }
 
+/** True if stores can use the path. Other programs may have stored objects with other paths. */
+export const isBlobPath = (path: string): boolean => pathProblem(path) === undefined
+
 function pathProblem(path: string): string | undefined {
   if (/[\p{Cc}\p{Cs}]/u.test(path)) return 'it contains control characters or unpaired surrogates'
   if (Buffer.byteLength(path) > 900) return 'it is longer than 900 bytes'

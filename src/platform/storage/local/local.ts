@@ -39,17 +39,15 @@ export class LocalStorage implements BlobStorage {
   readonly #temporary: string
   // For each directory, the result of a trial to link a file from it.
   readonly #linkable = new Map<string, Promise<boolean>>()
-  readonly #root: string
   // Copy-on-write file systems need free space even to delete a file.
   readonly #reserve: DiskReserve
   readonly #unlink: typeof unlink
 
   private constructor(
-    root: string,
+    readonly root: string,
     readonly urls: DownloadUrls,
     disk: { unlink: typeof unlink },
   ) {
-    this.#root = root
     this.#unlink = disk.unlink
     this.#reserve = new DiskReserve({ file: join(root, reserveFile), maxBytes: megabyte })
     this.description = `directory ${root}`
@@ -75,7 +73,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   getFile(path: string): string {
-    return join(this.#root, toFilePath(path))
+    return join(this.root, toFilePath(path))
   }
 
   async put(path: string, content: Content, options: { contentType: string; signal?: AbortSignal }): Promise<void> {
@@ -125,7 +123,7 @@ export class LocalStorage implements BlobStorage {
   }
 
   async *list(after?: string): AsyncGenerator<StoredBlob> {
-    const paths = listPaths(this.#root, after)
+    const paths = listPaths(this.root, after)
     while (true) {
       const next = await withStorageErrors('list its blobs', async () => {
         await this.#assertMounted()
@@ -149,7 +147,7 @@ export class LocalStorage implements BlobStorage {
       await writeDurably(probe, Buffer.from(probe))
       const read = await readFile(probe, 'utf8').finally(() => unlink(probe))
       if (read !== probe)
-        throw storageUnavailable('The file store does not return the content that was written to it.', new Error(this.#root))
+        throw storageUnavailable('The file store does not return the content that was written to it.', new Error(this.root))
     })
   }
 
@@ -244,7 +242,7 @@ export class LocalStorage implements BlobStorage {
 
   async #prune(path: string): Promise<void> {
     for (const relativePath of getPrunableDirectories(toFilePath(path))) {
-      const directory = join(this.#root, relativePath)
+      const directory = join(this.root, relativePath)
       this.#directories.forget(directory)
       // A directory that is not empty stays, and its parents do too.
       if (
@@ -268,7 +266,7 @@ export class LocalStorage implements BlobStorage {
 
   // The blob is missing only if the store is mounted.
   async #assertMounted(): Promise<void> {
-    await access(join(this.#root, markerFile), constants.F_OK)
+    await access(join(this.root, markerFile), constants.F_OK)
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { megabyte } from '../../platform/units.js'
+import { megabyte } from './units.js'
 
 /** Minimum cost of a file, because opening and scanning even a small file takes time. */
 const minBytes = 4 * 1024

@@ -1,0 +1,147 @@
+import { join } from 'node:path'
+import pino from 'pino'
+import { type AdoptionOutcome, AdoptionService, adoptionOutcomes } from '../features/uploads/adoption.service.js'
+import { createInspector } from '../inspection/engine/inspect.js'
+import { createSpoolFolder, openConfiguredScanner, openWorkers } from '../inspection/open-inspection.js'
+import { systemActor } from '../platform/actor.js'
+import { isId } from '../platform/ids.js'
+import { Spool } from '../platform/spool/spool.js'
+import { openStoredObjects, toStoreFolder } from '../platform/storage/stored-objects.js'
+import { megabyte } from '../platform/units.js'
+import { AdoptionReport } from './adoption-report.js'
+import { type Command, type CommandContext, type OptionValues, UsageError } from './command.js'
+
+const text = { type: 'string' } as const
+const progressMs = 5_000
+
+export const adoptCommands: Record<string, Command> = {
+  adopt: {
+    usage: 'adopt --context C [--dry-run] [--report FILE.csv] [--mb-per-second N] STORAGE_URL/TEN/FOLDER',
+    options: { context: text, 'dry-run': { type: 'boolean' }, report: text, 'mb-per-second': text },
+    argument: 'url',
+    required: ['context', 'url'],
+    run: async (command, values) => {
+      const { tenantId, folder } = parseFolder(String(values.url), command.config.storageUrl)
+      const context = String(values.context)
+      await command.services.tenants.get(systemActor(tenantId))
+      const found = await command.services.contexts.get(systemActor(tenantId), context)
+      if (found.status !== 'active') throw new UsageError(`--context is '${context}', which is disabled. Enable it.`)
+      const report = typeof values.report === 'string' ? await AdoptionReport.open(values.report) : undefined
+      try {
+        return await adopt(command, { tenantId, context, folder, isDryRun: values['dry-run'] === true }, values, report)
+      } finally {
+        await report?.close()
+      }
+    },
+  },
+}
+
+/** The tenant's folder is required, because the first segment of a blob path assigns the blob to its tenant. */
+function parseFolder(url: string, storageUrl: string): { tenantId: string; folder: string } {
+  const folder = toStoreFolder(url, storageUrl)
+  const [tenantId, ...names] = folder?.split('/') ?? []
+  if (
+    folder === undefined ||
+    !isId('ten', tenantId) ||
+    names.length < 2 ||
+    names.some((name, at) => !isFolderName(name, names, at))
+  )
+    throw new UsageError(
+      `The URL is '${url}'. It must be a folder of a tenant in the store, such as ${storageUrl.replace(/[?#].*$/s, '').replace(/\/+$/, '')}/ten_…/import.`,
+    )
+  return { tenantId, folder }
+}
+
+const isFolderName = (name: string, names: string[], at: number) =>
+  at === names.length - 1 ? name === '' : name !== '' && name !== '.' && name !== '..'
+
+type Request = { tenantId: string; context: string; folder: string; isDryRun: boolean }
+
+async function adopt(
+  { config, database, services, print }: CommandContext,
+  request: Request,
+  values: OptionValues,
+  report: AdoptionReport | undefined,
+): ReturnType<Command['run']> {
+  const logger = pino({ level: 'silent' })
+  await services.storage.ready()
+  // A folder of its own: a spool deletes the files of ended processes, and those of the service may run in another container.
+  const spoolFolder = await createSpoolFolder(join(config.dataDir, 'adoption'))
+  const workers = openWorkers({ config, logger }, spoolFolder)
+  const { scanner } = await openConfiguredScanner({ config, logger }, { pool: workers, directory: spoolFolder })
+  const inspector = createInspector({ scanner, pool: workers })
+  const spool = await Spool.open({ directory: spoolFolder })
+  const adoption = new AdoptionService({
+    database,
+    spool,
+    objects: openStoredObjects(services.storage),
+    megabytesPerSecond: parseRate(values['mb-per-second']) ?? config.rescanMbPerSecond,
+    uploads: { ...services, inspector, getTenantQuota: services.tenants.room },
+  })
+  try {
+    return await runWithProgress(adoption, request, { print, report })
+  } finally {
+    for (const component of [inspector, scanner, workers, spool]) await component.close()
+  }
+}
+
+async function runWithProgress(
+  adoption: AdoptionService,
+  request: Request,
+  { print, report }: { print: CommandContext['print']; report: AdoptionReport | undefined },
+): ReturnType<Command['run']> {
+  const counts = Object.fromEntries(adoptionOutcomes.map((outcome) => [outcome, 0])) as Record<AdoptionOutcome, number>
+  const done = { objects: 0, bytes: 0 }
+  const { signal } = new AbortController()
+  const base = { ...request, onResults: async () => {} }
+  const total = await adoption.count(base, signal)
+  print(`Found ${total.objects} objects (${toMegabytes(total.bytes)} MB).`)
+  const began = performance.now()
+  const timer = setInterval(() => print(progressLine(done, total, performance.now() - began)), progressMs)
+  let stopped: unknown
+  try {
+    await adoption.run(
+      {
+        ...base,
+        onResults: async (results) => {
+          await report?.write(results)
+          for (const { outcome, sizeBytes } of results) {
+            counts[outcome]++
+            done.objects++
+            done.bytes += sizeBytes
+          }
+        },
+      },
+      signal,
+    )
+  } catch (error) {
+    stopped = error
+  } finally {
+    clearInterval(timer)
+  }
+  const result = { dry_run: request.isDryRun, objects: done.objects, bytes: done.bytes, ...counts }
+  if (stopped !== undefined)
+    return { result, error: `The adoption stopped. Run the command again to continue. ${getMessage(stopped)}` }
+  return {
+    result,
+    ...(counts.failed > 0 && { error: `${counts.failed} objects could not be adopted. Run the command again to retry them.` }),
+  }
+}
+
+const getMessage = (error: unknown) => (error instanceof Error ? error.message : String(error))
+
+function progressLine(done: { objects: number; bytes: number }, total: { objects: number }, ms: number): string {
+  const share = total.objects === 0 ? 1 : Math.min(1, done.objects / total.objects)
+  const bar = '#'.repeat(Math.floor(share * 20)).padEnd(20, '.')
+  const rate = Math.round((done.objects * 1000) / ms)
+  return `[${bar}] ${Math.floor(share * 100)} %: ${done.objects} of ${total.objects} objects, ${toMegabytes(done.bytes)} MB, ${rate} objects/s`
+}
+
+const toMegabytes = (bytes: number) => (bytes / megabyte).toFixed(1)
+
+function parseRate(value: OptionValues[string]): number | undefined {
+  if (value === undefined) return undefined
+  if (!/^[1-9]\d{0,4}$/.test(String(value)))
+    throw new UsageError(`--mb-per-second is '${value}'. It must be a whole number from 1 to 99999.`)
+  return Number(value)
+}

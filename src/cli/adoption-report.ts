@@ -1,0 +1,52 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { writers } from '../features/exports/export-format.js'
+import type { AdoptionResult } from '../features/uploads/adoption.service.js'
+import { snakeCase } from '../platform/case-conversion.js'
+import { UsageError } from './command.js'
+
+const columns = ['path', 'outcome', 'reason', 'message', 'fileId', 'sizeBytes', 'checksum'] as const
+const { csv } = writers
+const maxRowBytes = 64 * 1024
+
+/** CSV file with one row per object. A continued run appends to it. */
+export class AdoptionReport {
+  readonly #file: FileHandle
+
+  private constructor(file: FileHandle) {
+    this.#file = file
+  }
+
+  static async open(path: string): Promise<AdoptionReport> {
+    const file = await open(path, 'a+', 0o600).catch(({ code }: NodeJS.ErrnoException) => {
+      throw new UsageError(`The file ${path} of --report cannot be written (${code}).`)
+    })
+    await removePartialRow(file)
+    if ((await file.stat()).size === 0) await file.appendFile(csv.head(columns.map(snakeCase)))
+    return new AdoptionReport(file)
+  }
+
+  /** The rows are durable when it resolves. */
+  async write(results: readonly AdoptionResult[]): Promise<void> {
+    await this.#file.appendFile(
+      csv.rows(
+        results.map((result) => ({ ...result })),
+        columns,
+      ),
+    )
+    await this.#file.datasync()
+  }
+
+  async close(): Promise<void> {
+    await this.#file.close()
+  }
+}
+
+/** A killed run may have left a row without a line break. */
+async function removePartialRow(file: FileHandle): Promise<void> {
+  const { size } = await file.stat()
+  if (size === 0) return
+  const start = Math.max(0, size - maxRowBytes)
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(size - start), position: start })
+  const end = buffer.subarray(0, bytesRead).lastIndexOf('\n') + 1
+  if (end < bytesRead) await file.truncate(start + end)
+}

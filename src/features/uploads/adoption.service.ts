@@ -1,0 +1,291 @@
+import type { Pool } from 'pg'
+import { Attempt, type RequestFacts } from '../../access/admission.js'
+import { RequestCost } from '../../access/request-cost.js'
+import { type Actor, systemActor } from '../../platform/actor.js'
+import type { Database } from '../../platform/db/client.js'
+import { getSqlErrorKind } from '../../platform/db/sql-errors.js'
+import { toBlockReason } from '../../platform/errors/block-reasons.js'
+import { AssayError, conflict } from '../../platform/errors/errors.js'
+import { faultPoint } from '../../platform/fault-points.js'
+import { isId, newId } from '../../platform/ids.js'
+import { Pace } from '../../platform/pace.js'
+import { IncomingFile, type Spooled } from '../../platform/spool/content.js'
+import type { Spool } from '../../platform/spool/spool.js'
+import { isBlobPath } from '../../platform/storage/blob-path.js'
+import type { StoredBlob } from '../../platform/storage/blob-storage.js'
+import type { StoredObjects } from '../../platform/storage/stored-objects.js'
+import { UploadService } from '../files/upload.service.js'
+
+const batchObjects = 64
+const maxConcurrent = 8
+// Ends the run if the store is unavailable, because each object may take its full time-out.
+const maxFailures = 32
+const adoptionLock = 4_207_006
+
+export const adoptionOutcomes = ['accepted', 'rejected', 'registered', 'skipped', 'failed'] as const
+export type AdoptionOutcome = (typeof adoptionOutcomes)[number]
+
+/**
+ * Result of one object. `accepted`: it is a file now. `rejected`: it violates the rules. `registered`: it was a file already. `skipped`: its
+ * file was deleted. `failed`: it could not be read or registered. The next run tries it again.
+ */
+export interface AdoptionResult {
+  path: string
+  outcome: AdoptionOutcome
+  reason: string | null
+  message: string | null
+  fileId: string | null
+  sizeBytes: number
+  checksum: string | null
+}
+
+/** Objects below `folder`, a path with a slash at its end, become files of `context`. A dry run only validates them. */
+export interface AdoptionRequest {
+  tenantId: string
+  context: string
+  folder: string
+  isDryRun: boolean
+  /** Called with the results of each batch, before the position is stored. */
+  onResults(results: readonly AdoptionResult[]): Promise<void>
+}
+
+interface Parts {
+  database: Pick<Database, 'pool' | 'dedicated'>
+  objects: StoredObjects
+  spool: Spool
+  megabytesPerSecond: number
+  uploads: Omit<ConstructorParameters<typeof UploadService>[0], 'storage' | 'paths' | 'isAdoption'>
+}
+
+type Known = 'registered' | 'skipped'
+
+/**
+ * Registers objects that another program stored below the folder of a tenant. Each object is read once, inspected like an upload, and becomes
+ * a file in place, with the same events and counts. Rejected objects remain in their place. The position is stored after each batch, so that a
+ * killed run continues there. It may check the objects of one batch again.
+ */
+export class AdoptionService {
+  readonly #parts: Parts
+  readonly #pool: Pool
+  readonly #pace: Pace
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#pool = parts.database.pool
+    this.#pace = new Pace(parts.megabytesPerSecond)
+  }
+
+  /** Number and size of the objects that `run` would read. */
+  async count(request: AdoptionRequest, signal: AbortSignal): Promise<{ objects: number; bytes: number }> {
+    const total = { objects: 0, bytes: 0 }
+    for await (const { size } of this.#list(request, await this.#position(request))) {
+      signal.throwIfAborted()
+      total.objects++
+      total.bytes += size
+    }
+    return total
+  }
+
+  /** Throws if another run is in progress, or if the context, a quota, the scanner, the store or the database prevents further adoptions. */
+  async run(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
+    const client = await this.#parts.database.dedicated('assay adoption')
+    try {
+      // The database may notice a few seconds later that a run was killed.
+      await client.query(`SET lock_timeout = '5s'`)
+      await client.query('SELECT pg_advisory_lock($1)', [adoptionLock]).catch((error) => {
+        throw getSqlErrorKind(error) === 'locked' ? conflict('Another adoption is running. Wait until it ends.') : error
+      })
+      await this.#runBatches(request, signal)
+    } finally {
+      await client.end()
+    }
+  }
+
+  async #runBatches(request: AdoptionRequest, signal: AbortSignal): Promise<void> {
+    let failures = 0
+    let batch: StoredBlob[] = []
+    const finishBatch = async () => {
+      const results = await this.#adoptBatch(request, batch, signal)
+      for (const { outcome } of results) failures = outcome === 'failed' ? failures + 1 : 0
+      await request.onResults(results)
+      if (failures >= maxFailures)
+        throw new Error(`${failures} objects in succession failed. The last error: ${results.at(-1)!.message}`)
+      faultPoint('adoption.reported')
+      await this.#savePosition(request, batch.at(-1)!.path)
+      batch = []
+    }
+    for await (const object of this.#list(request, await this.#position(request)))
+      if (batch.push(object) === batchObjects) await finishBatch()
+    if (batch.length > 0) await finishBatch()
+    await this.#savePosition(request, null)
+  }
+
+  /** Lists the objects of the folder, without blobs that the service itself stored. */
+  async *#list({ folder }: AdoptionRequest, after: string): AsyncGenerator<StoredBlob> {
+    for await (const object of this.#parts.objects.list(after)) {
+      if (!object.path.startsWith(folder)) return
+      if (!isId('blob', getName(object.path))) yield object
+    }
+  }
+
+  async #adoptBatch(request: AdoptionRequest, batch: readonly StoredBlob[], signal: AbortSignal): Promise<AdoptionResult[]> {
+    const known = await this.#findKnown(request, batch)
+    const results: AdoptionResult[] = []
+    let next = 0
+    const work = async () => {
+      for (let index = next++; index < batch.length; index = next++) {
+        signal.throwIfAborted()
+        const object = batch[index]!
+        results[index] = known.get(object.path) ?? (await this.#adopt(request, object, signal))
+      }
+    }
+    // All workers end before an error is thrown, so that no object is adopted after the end of the run.
+    const errors = (await Promise.allSettled(Array.from({ length: maxConcurrent }, work))).filter(
+      (worker) => worker.status === 'rejected',
+    )
+    if (errors[0]) {
+      await request.onResults(results.filter((result) => result !== undefined))
+      throw errors[0].reason
+    }
+    return results
+  }
+
+  async #adopt(request: AdoptionRequest, object: StoredBlob, signal: AbortSignal): Promise<AdoptionResult> {
+    if (!isBlobPath(object.path))
+      return toResult(object, { outcome: 'failed', reason: 'unsupported_name', message: 'The store cannot use this name.' })
+    await this.#pace.pass(object.size, signal)
+    const attempt = new Attempt(toRequestFacts(request.tenantId, signal), { access: 'upload', dryRun: request.isDryRun })
+    const file = new IncomingFile(getName(object.path), (limit) => this.#read(object, limit()))
+    const input = { file, context: request.context }
+    const uploads = this.#openUploads(object)
+    try {
+      if (!request.isDryRun) {
+        const { fileId, checksum } = await uploads.upload(attempt, input)
+        faultPoint('adoption.adopted')
+        return toResult(object, { outcome: 'accepted', fileId, checksum })
+      }
+      const report = await uploads.validate(attempt, input)
+      const message = report.checks.find(({ outcome }) => outcome === 'failed' || outcome === 'incomplete')?.message
+      return toResult(object, {
+        outcome: report.outcome,
+        reason: report.reason,
+        message: report.outcome === 'rejected' ? (message ?? null) : null,
+        checksum: report.checksum,
+      })
+    } catch (error) {
+      const outcome = error instanceof AssayError ? toOutcome(error) : undefined
+      if (outcome === undefined) throw error
+      const { code, message } = error as AssayError
+      return toResult(object, { outcome, reason: code, message })
+    }
+  }
+
+  /** Uploads that use the object itself as their blob. */
+  #openUploads({ path }: StoredBlob): UploadService {
+    const { objects, uploads } = this.#parts
+    return new UploadService({
+      ...uploads,
+      isAdoption: true,
+      paths: { take: async () => path, forget: () => {} },
+      storage: {
+        put: async () => {
+          await objects.claim(path)
+          faultPoint('adoption.claimed')
+        },
+        remove: () => objects.release(path),
+      },
+    })
+  }
+
+  /** Reads an object that is not larger than the limit. */
+  async #read({ path, size }: StoredBlob, limit: number): Promise<Spooled> {
+    if (size > limit) return { sizeBytes: size, dispose: async () => {} }
+    const spooled = await this.#parts.spool.take(await this.#parts.objects.open(path), () => size, { expected: size })
+    if (spooled.sizeBytes === size && spooled.content) return spooled
+    await spooled.dispose()
+    throw conflict('The object changed while it was read. Stop the program that writes it.')
+  }
+
+  /**
+   * Finds objects that belong to a file or to a deleted one. One statement reads all tables, so that it misses no file that is deleted in the
+   * meantime.
+   */
+  async #findKnown({ tenantId }: AdoptionRequest, batch: readonly StoredBlob[]): Promise<Map<string, AdoptionResult>> {
+    const { rows } = await this.#pool.query<{ path: string; outcome: Known; file_id: string | null; checksum: string | null }>(
+      `SELECT blob_path AS path, 'registered' AS outcome, file_id, checksum FROM files WHERE tenant_id = $1 AND blob_path = ANY ($2)
+       UNION ALL SELECT blob_path, 'skipped', file_id, checksum FROM trash WHERE tenant_id = $1 AND blob_path = ANY ($2)
+       UNION ALL SELECT blob_path, 'skipped', NULL, NULL FROM blob_garbage WHERE tenant_id = $1 AND blob_path = ANY ($2)`,
+      [tenantId, batch.map(({ path }) => path)],
+    )
+    const byPath = new Map(batch.map((object) => [object.path, object]))
+    return new Map(
+      rows.map(({ path, outcome, file_id: fileId, checksum }) => [
+        path,
+        toResult(byPath.get(path)!, {
+          outcome,
+          fileId,
+          checksum: checksum && `sha256:${checksum}`,
+          ...(outcome === 'skipped' && { reason: 'deleted', message: 'The file of this object was deleted.' }),
+        }),
+      ]),
+    )
+  }
+
+  async #position(request: AdoptionRequest): Promise<string> {
+    if (request.isDryRun) return request.folder
+    const { rows } = await this.#pool.query<{ value: { after: string } }>('SELECT value FROM service_state WHERE key = $1', [
+      toStateKey(request),
+    ])
+    return rows[0]?.value.after ?? request.folder
+  }
+
+  /** Null: the run is complete, so the next one starts at the beginning. */
+  async #savePosition(request: AdoptionRequest, after: string | null): Promise<void> {
+    if (request.isDryRun) return
+    const key = toStateKey(request)
+    if (after === null) await this.#pool.query('DELETE FROM service_state WHERE key = $1', [key])
+    else
+      await this.#pool.query(
+        `INSERT INTO service_state (key, value, updated_at) VALUES ($1, $2, now())
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`,
+        [key, JSON.stringify({ after })],
+      )
+  }
+}
+
+const toStateKey = ({ context, folder }: AdoptionRequest) => `adoption/${context}/${folder}`
+
+const getName = (path: string) => path.slice(path.lastIndexOf('/') + 1)
+
+const toResult = (object: StoredBlob, known: Pick<AdoptionResult, 'outcome'> & Partial<AdoptionResult>): AdoptionResult => ({
+  path: object.path,
+  reason: null,
+  message: null,
+  fileId: null,
+  sizeBytes: object.size,
+  checksum: null,
+  ...known,
+})
+
+/** Undefined if further objects would fail too. */
+function toOutcome({ code }: AssayError): 'rejected' | 'failed' | undefined {
+  if (toBlockReason(code) || code === 'scan_incomplete') return 'rejected'
+  return ['storage_unavailable', 'not_found', 'conflict', 'bad_user_input'].includes(code) ? 'failed' : undefined
+}
+
+/** A new actor for each object, because the rules of a context are read once per actor. */
+function toRequestFacts(tenantId: string, signal: AbortSignal): RequestFacts {
+  const actor: Actor = systemActor(tenantId)
+  return {
+    id: newId('req'),
+    origin: actor,
+    isHead: false,
+    actor,
+    rejection: undefined,
+    idempotencyKey: undefined,
+    responseHeaders: {},
+    cost: new RequestCost(),
+    signal,
+    requireActor: () => actor,
+  }
+}

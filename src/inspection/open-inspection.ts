@@ -1,0 +1,55 @@
+import { mkdir, realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { AppParts } from '../platform/processes/application.js'
+import { getShare, singleProcess } from '../platform/processes/process-number.js'
+import { megabyte } from '../platform/units.js'
+import { findLocalClamd, openScanner } from './scanners/index.js'
+import type { VirusScanner } from './scanners/virus-scanner.js'
+import { memoryLimit } from './workers/memory-limit.js'
+import { openSandbox, type Sandbox } from './workers/sandbox.js'
+import { WorkerPool } from './workers/worker-pool.js'
+
+type Parts = Pick<AppParts, 'config' | 'logger' | 'siblings'>
+
+/** Creates the folder of the spool and returns its real path. */
+export async function createSpoolFolder(dataDir: string): Promise<string> {
+  const folder = join(dataDir, 'spool')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  // Workers in the sandbox can access the spool only by its real path.
+  return realpath(folder)
+}
+
+/** Opens the worker processes that read the files in the folder `contents`. */
+export function openWorkers({ config, logger, siblings }: Parts, contents: string): WorkerPool {
+  const { self: processNumber = singleProcess } = siblings ?? {}
+  return new WorkerPool({
+    workers: getShare(config.validationWorkers, processNumber),
+    processMemoryMb: Math.floor(memoryLimit() / 2 / megabyte / processNumber.of),
+    sandbox: openSandboxFor(contents, logger),
+  })
+}
+
+async function openSandboxFor(contents: string, logger: Logger): Promise<Sandbox | undefined> {
+  try {
+    return await openSandbox(contents)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split('\n').at(-1) : String(error)
+    logger.warn({ reason }, 'No sandbox is available. Image decoders run in processes with the same permissions as the service.')
+    return undefined
+  }
+}
+
+// Default of MaxThreads in clamd.
+const clamdConnections = 8
+
+/** Opens the scanner of SCANNER_URL. If it is not set, uses a local clamd or the built-in rules. */
+export async function openConfiguredScanner(
+  { config, logger, siblings }: Parts,
+  options: { pool: WorkerPool; directory: string },
+): Promise<{ url: string; scanner: VirusScanner }> {
+  const url = config.scannerUrl ?? (await findLocalClamd()) ?? 'yara:'
+  const { rulesDir } = config
+  const clamd = { connections: getShare(clamdConnections, siblings?.self ?? singleProcess) }
+  return { url, scanner: await openScanner(url, { ...options, logger, clamd, ...(rulesDir && { rulesDir }) }) }
+}

@@ -1,0 +1,83 @@
+import type { Stats } from 'node:fs'
+import { mkdir, open, rename, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { notFound } from '../../errors/errors.js'
+import { isBlobPath } from '../blob-path.js'
+import type { StoredBlob } from '../blob-storage.js'
+import { DurableDirectories, ignore, withStorageErrors } from './disk.js'
+import { listPaths, toFilePath } from './layout.js'
+
+/** Files that another program wrote to the directory of a local store. Blobs with long names have other directories than these files. */
+export class ForeignFiles {
+  readonly #root: string
+  readonly #directories: DurableDirectories
+
+  constructor(root: string) {
+    this.#root = root
+    this.#directories = new DurableDirectories(root)
+  }
+
+  /** Lists blobs and other files after `after`, ascending. If both exist at a path, it lists the blob. */
+  async *list(after: string): AsyncGenerator<StoredBlob> {
+    let previous: string | undefined
+    for await (const path of listPaths(this.#root, after)) {
+      if (path === previous) continue
+      previous = path
+      const stats = isBlobPath(path) ? await this.#stat(path) : undefined
+      // A file without a size was deleted in the meantime, or its name is reserved or invalid. Opening it fails.
+      yield { path, size: stats?.size ?? 0, storedAt: stats?.mtime ?? new Date(0) }
+    }
+  }
+
+  /** Throws `notFound`. */
+  async open(path: string): Promise<Readable> {
+    return withStorageErrors(`read '${path}'`, async () => {
+      const handle = await open(await this.#find(path), 'r').catch(ignore('ENOENT'))
+      if (!handle) throw notFound('object', path)
+      return handle.createReadStream({ highWaterMark: 256 * 1024 })
+    })
+  }
+
+  /** Makes the file a durable blob. Renames it if blobs with such a name have another directory. */
+  async claim(path: string): Promise<void> {
+    const [file, blob] = [await this.#find(path), this.#blobFile(path)]
+    await withStorageErrors(`use the file '${path}'`, async () => {
+      const handle = await open(file, 'r')
+      await handle.sync().finally(() => handle.close())
+      if (file !== blob) {
+        await this.#directories.make(dirname(blob))
+        await rename(file, blob)
+      }
+      await this.#directories.sync(dirname(blob))
+    })
+  }
+
+  /** Reverts `claim`. */
+  async release(path: string): Promise<void> {
+    const [plain, blob] = [this.#plainFile(path), this.#blobFile(path)]
+    if (plain === blob) return
+    await withStorageErrors(`restore the file '${path}'`, async () => {
+      await mkdir(dirname(plain), { recursive: true })
+      await rename(blob, plain)
+    })
+  }
+
+  async #stat(path: string): Promise<Stats | undefined> {
+    return withStorageErrors('list its files', async () => stat(await this.#find(path)).catch(ignore('ENOENT')))
+  }
+
+  async #find(path: string): Promise<string> {
+    const blob = this.#blobFile(path)
+    const plain = this.#plainFile(path)
+    return plain === blob || (await stat(blob).catch(ignore('ENOENT'))) ? blob : plain
+  }
+
+  #blobFile(path: string): string {
+    return join(this.#root, toFilePath(path))
+  }
+
+  #plainFile(path: string): string {
+    return join(this.#root, path)
+  }
+}

@@ -1,0 +1,244 @@
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from '@jest/globals'
+import { commandEnv, readReport, admin as run, writeFiles } from '../support/adoption.js'
+import { eicar } from '../support/eicar.js'
+import { S3StandIn } from '../support/s3/stand-in.js'
+import { type TestTenant, World } from '../support/world.js'
+
+let world: World
+let tenant: TestTenant
+let root: string
+let env: Record<string, string>
+let runs = 0
+beforeAll(async () => {
+  world = await World.open()
+  root = new URL(world.config.storageUrl).pathname
+  env = commandEnv(world, { SCANNER_URL: 'yara:' })
+  tenant = await world.tenant()
+  await tenant.context('notes')
+})
+afterAll(() => world.close())
+
+const healthy = { countersDrift: 0, filesWithoutBlob: 0, blobsWithoutFile: 0, corrupted: 0, journalDrift: 0 }
+const verify = () => world.app.services.storageHealth.verify({ deep: true })
+const adopt = (folder: string, ...options: string[]) =>
+  run(env, 'adopt', '--context', 'notes', ...options, `file://${root}/${tenant.tenantId}/${folder}`)
+const writeObjects = (files: Record<string, string | Uint8Array>) => writeFiles(join(root, tenant.tenantId), files)
+const exists = (path: string) =>
+  stat(join(root, tenant.tenantId, path)).then(
+    () => true,
+    () => false,
+  )
+const download = async (fileId: string) => {
+  const { download_url: url } = (await tenant.admin.get(`/files/${fileId}`)).body.data
+  return (await fetch(url)).text()
+}
+/** Adopted files by name. */
+const listFiles = async () => {
+  const { data } = (await tenant.admin.get('/files?page_size=100')).body.data
+  return Object.fromEntries(
+    (data as { original_filename: string; file_id: string }[]).map((file) => [file.original_filename, file]),
+  )
+}
+
+test('adopts valid objects in place, and reports the others without moving them', async () => {
+  const report = join(world.dataDir, `report-${runs++}.csv`)
+  await writeObjects({
+    'import/short.txt': 'short name',
+    'import/deep/er/a long file name.txt': 'long name',
+    'import/not allowed.exe': 'MZ',
+    'import/empty-file-of-another-program.txt': '',
+    'import/infected.txt': eicar,
+    'import/too large.txt': 'x'.repeat(5 * 1024 * 1024 + 1),
+  })
+  const before = (await tenant.admin.get('/stats')).body.data
+  const { result, error, printed } = await adopt('import', '--report', report)
+  expect({ result, error }).toEqual({
+    result: {
+      dry_run: false,
+      objects: 6,
+      bytes: expect.any(Number),
+      accepted: 2,
+      rejected: 4,
+      registered: 0,
+      skipped: 0,
+      failed: 0,
+    },
+    error: undefined,
+  })
+  expect(printed[0]).toBe('Found 6 objects (5.0 MB).')
+  const path = (name: string) => `${tenant.tenantId}/import/${name}`
+  expect(await readReport(report)).toEqual([
+    [path('deep/er/a long file name.txt'), 'accepted', ''],
+    [path('empty-file-of-another-program.txt'), 'rejected', 'blank_file'],
+    [path('infected.txt'), 'rejected', 'virus_detected'],
+    [path('not allowed.exe'), 'rejected', 'invalid_extension'],
+    [path('short.txt'), 'accepted', ''],
+    [path('too large.txt'), 'rejected', 'size_exceeded'],
+  ])
+
+  const files = await listFiles()
+  expect(Object.keys(files).sort()).toEqual(['a long file name.txt', 'short.txt'])
+  expect(files['short.txt']).toMatchObject({ context_key: 'notes', size_bytes: 10, uploaded_by: 'system' })
+  expect(await download(files['short.txt']!.file_id)).toBe('short name')
+  expect(await download(files['a long file name.txt']!.file_id)).toBe('long name')
+  expect(await exists('import/not allowed.exe')).toBe(true)
+  expect(await exists('import/infected.txt')).toBe(true)
+  const after = (await tenant.admin.get('/stats')).body.data
+  expect(after.overview.total_files - before.overview.total_files).toBe(2)
+  expect(after.security.files_blocked_total - before.security.files_blocked_total).toBe(4)
+  // The rejected objects have no file.
+  expect(await verify()).toEqual({ ...healthy, blobsWithoutFile: 2 })
+})
+
+test('an adopted file has the events, the audit log entry and the receipt of an upload', async () => {
+  const { file_id: fileId } = (await listFiles())['short.txt']!
+  const events = (await tenant.admin.get('/events?limit=100')).body.data.data as { type: string; data: { file_id?: string } }[]
+  expect(events.filter(({ type }) => type === 'file.rejected')).toHaveLength(4)
+  expect(events.find(({ data }) => data.file_id === fileId)).toMatchObject({ type: 'file.accepted' })
+  const entries = (await tenant.admin.get('/audit-logs?audit_type=file')).body.data.data as {
+    entity_id: string
+    details: object
+  }[]
+  expect(entries.find(({ entity_id: id }) => id === fileId)).toMatchObject({
+    action: 'created',
+    performed_by_type: 'system',
+    details: { adopted_from: `${tenant.tenantId}/import/short.txt` },
+  })
+  const receipt = await tenant.admin.raw(`/api/v1/files/${fileId}/receipt`)
+  expect(receipt.status).toBe(200)
+})
+
+test('a second run registers no object twice, and does not adopt objects of deleted files', async () => {
+  const { file_id: fileId } = (await listFiles())['short.txt']!
+  expect((await tenant.admin.delete(`/files/${fileId}`)).status).toBe(200)
+  const { result } = await adopt('import')
+  expect(result).toMatchObject({ objects: 6, accepted: 0, registered: 1, skipped: 1, rejected: 4 })
+  expect((await run(env, 'sweep')).result).toMatchObject({ removed: 1, failed: 0 })
+  expect(await exists('import/short.txt')).toBe(false)
+  expect(await exists('import/not allowed.exe')).toBe(true)
+  expect((await adopt('import')).result).toMatchObject({ objects: 5, accepted: 0, registered: 1, skipped: 0 })
+})
+
+test('a dry run reports the same verdicts and changes nothing', async () => {
+  await writeObjects({ 'dry/good document name.txt': 'good', 'dry/bad.exe': 'MZ' })
+  const report = join(world.dataDir, `report-${runs++}.csv`)
+  const before = [
+    await listFiles(),
+    (await tenant.admin.get('/stats')).body.data.security,
+    await readdir(join(root, tenant.tenantId, 'dry')),
+  ]
+  const { result } = await adopt('dry', '--dry-run', '--report', report)
+  expect(result).toMatchObject({ dry_run: true, objects: 2, accepted: 1, rejected: 1 })
+  expect((await readReport(report)).map(([, ...verdict]) => verdict)).toEqual([
+    ['rejected', 'invalid_extension'],
+    ['accepted', ''],
+  ])
+  expect([
+    await listFiles(),
+    (await tenant.admin.get('/stats')).body.data.security,
+    await readdir(join(root, tenant.tenantId, 'dry')),
+  ]).toEqual(before)
+})
+
+test('a full quota stops the run, keeps the object, and a later run continues', async () => {
+  await tenant.context('small', { storage_quota_mb: 1 })
+  await writeObjects({
+    'quota/a file with a long name.txt': 'x'.repeat(700_000),
+    'quota/b file with a long name.txt': 'y'.repeat(700_000),
+  })
+  const words = ['adopt', '--context', 'small', `file://${root}/${tenant.tenantId}/quota`]
+  const stopped = await run(env, ...words)
+  expect(stopped.error).toContain('The adoption stopped. Run the command again to continue.')
+  expect(stopped.error).toContain('quota')
+  expect(stopped.result).toMatchObject({ accepted: 1 })
+  // The rejected object has its own name again. No sweep deletes it.
+  await run(env, 'sweep')
+  expect((await readdir(join(root, tenant.tenantId, 'quota'))).filter((name) => name.endsWith('.txt'))).toHaveLength(1)
+  expect((await tenant.admin.patch('/contexts/small', { storage_quota_mb: 2 })).status).toBe(200)
+  const finished = await run(env, ...words)
+  expect(finished.result).toMatchObject({ accepted: 1, registered: 1 })
+  expect(finished.error).toBeUndefined()
+})
+
+test('an object with an unsupported name is reported as failed, and the others are adopted', async () => {
+  await writeObjects({ 'names/a.txt': 'names', 'names/b.txt': 'open' })
+  await writeObjects({ [`names/${'n'.repeat(210)}.txt`]: 'long' })
+  const failed = await adopt('names')
+  expect(failed).toMatchObject({ result: { accepted: 2, failed: 1 }, error: expect.stringContaining('Run the command again') })
+  await rm(join(root, tenant.tenantId, `names/${'n'.repeat(210)}.txt`))
+  const repeated = await adopt('names')
+  expect(repeated.result).toMatchObject({ registered: 2, failed: 0 })
+  expect(repeated.error).toBeUndefined()
+})
+
+test.each([
+  ['of another store', 'file:///somewhere/else', 'It must be a folder of a tenant in the store'],
+  ['without a tenant', `file://ROOT/import`, 'such as file://'],
+  ['of all files of a tenant', 'file://ROOT/TENANT', 'It must be a folder of a tenant'],
+  ['of an unknown tenant', 'file://ROOT/ten_01arz3ndektsv4rrffq69g5fav/import', 'Tenant'],
+])('rejects a URL %s', async (_, url, message) => {
+  const words = ['adopt', '--context', 'notes', url.replace('ROOT', root).replace('TENANT', tenant.tenantId)]
+  await expect(run(env, ...words)).rejects.toThrow(message)
+})
+
+test('rejects a missing URL, two URLs, and an invalid rate', async () => {
+  await expect(run(env, 'adopt', '--context', 'notes')).rejects.toThrow('URL is required. Usage: npm run')
+  await expect(run(env, 'adopt', '--context', 'notes', 'a', 'b')).rejects.toThrow("Unexpected argument 'b'")
+  await expect(adopt('import', '--mb-per-second', '0')).rejects.toThrow('--mb-per-second is')
+})
+
+test('adopts objects of a bucket in place and deletes none that it rejects', async () => {
+  const standIn = await S3StandIn.start()
+  const bucketEnv = {
+    STORAGE_URL: `s3://blobs/files?endpoint=${encodeURIComponent(standIn.url)}&path_style=true`,
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'secret',
+  }
+  const bucketWorld = await World.open(bucketEnv)
+  try {
+    const owner = await bucketWorld.tenant()
+    await owner.context('notes', { scan_for_viruses: false })
+    const folder = `files/${owner.tenantId}/import`
+    const put = (name: string, text: string) =>
+      standIn.objects.set(`${folder}/${name}`, { bytes: Buffer.from(text), headers: {}, storedAt: new Date() })
+    for (let index = 0; index < 70; index++) put(`${index}/a document.txt`, `text ${index}`)
+    put('program.exe', 'MZ')
+    const { result } = await run(commandEnv(bucketWorld, bucketEnv), 'adopt', '--context', 'notes', `s3://blobs/${folder}`)
+    expect(result).toMatchObject({ objects: 71, accepted: 70, rejected: 1 })
+    expect(standIn.calls.filter((call) => call === 'copy')).toEqual([])
+    const { data } = (await owner.admin.get('/files?page_size=1')).body.data
+    const { download_url: url } = (await owner.admin.get(`/files/${data[0].file_id}`)).body.data
+    expect(await (await fetch(url)).text()).toMatch(/^text \d+$/)
+    await run(commandEnv(bucketWorld, bucketEnv), 'sweep')
+    expect(standIn.objects.has(`${folder}/program.exe`)).toBe(true)
+    expect(await bucketWorld.app.services.storageHealth.verify({ deep: true })).toEqual({ ...healthy, blobsWithoutFile: 1 })
+  } finally {
+    await bucketWorld.close()
+    await standIn.stop()
+  }
+})
+
+test('rejects a second adoption while one is running', async () => {
+  const client = await world.database.dedicated('a running adoption')
+  try {
+    await client.query('SELECT pg_advisory_lock(4207006)')
+    const { result, error } = await adopt('import')
+    expect(result).toMatchObject({ objects: 0 })
+    expect(error).toContain('Another adoption is running.')
+  } finally {
+    await client.end()
+  }
+})
+
+test('continues a report after an incomplete row', async () => {
+  const report = join(world.dataDir, `report-${runs++}.csv`)
+  await writeFiles(world.dataDir, {
+    [report.slice(world.dataDir.length + 1)]: 'path,outcome,reason,message,file_id,size_bytes,checksum\r\nten_a/x,acc',
+  })
+  await writeObjects({ 'rest/a.txt': 'text' })
+  await adopt('rest', '--report', report)
+  expect(await readReport(report)).toEqual([[`${tenant.tenantId}/rest/a.txt`, 'accepted', '']])
+  expect(await readFile(report, 'utf8')).toContain('sha256:')
+})
