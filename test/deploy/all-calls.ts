@@ -2,8 +2,9 @@ import { expect } from '@jest/globals'
 import { routes } from '../../src/api/rest/routes.js'
 import { quarantinedFile } from '../support/quarantined.js'
 import { Tus } from '../support/tus.js'
+import { LinkClient } from '../support/upload-link.js'
 import { appendEvents, replyWith, WebhookReceiver } from '../support/webhook-receiver.js'
-import type { TestTenant, World } from '../support/world.js'
+import type { Caller, TestTenant, World } from '../support/world.js'
 
 const nowhere = 'http://127.0.0.1:9/nowhere'
 
@@ -30,6 +31,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
     entity_id: files[0]!,
     webhook_id: webhook,
     call_id: (await admin.get('/stats/logs?operation=upload&page_size=1')).body.data.data[0].call_id,
+    link_id: await useUploadLink(admin),
     share_id: (await admin.post('/log/share', {})).body.data.share_id,
   }
   const infected: Record<string, string> = {}
@@ -52,6 +54,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
     'PATCH /contexts/{context_key}/policy': { accept_unscanned: true },
     'POST /files/delete': { file_ids: [files[1]] },
     'PATCH /tenant': { name: 'Other' },
+    'POST /upload-links': { context: 'notes' },
     'POST /webhooks': { url: nowhere },
     'PATCH /webhooks/{webhook_id}': { description: 'Other' },
     'POST /webhooks/{webhook_id}/replay': { from_sequence: 1 },
@@ -66,6 +69,7 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
     'POST /api-keys/{api_key_id}/disable',
     'POST /api-keys/{api_key_id}/enable',
     'DELETE /webhooks/{webhook_id}',
+    'DELETE /upload-links/{link_id}',
     'DELETE /contexts/{context_key}',
     'DELETE /files/{file_id}',
     'POST /api-keys/{api_key_id}/revoke',
@@ -93,6 +97,14 @@ export async function callEverything(world: World, tenant: TestTenant): Promise<
     '{ storageHealth { countersDrift filesWithoutBlob blobsWithoutFile corrupted journalDrift } mySessions { id } }',
   )
   return failed
+}
+
+/** Uploads an accepted and a rejected file through a new link. Returns its id. */
+async function useUploadLink(admin: Caller): Promise<string> {
+  const link = await LinkClient.create(admin, 'notes', { max_files: 3 })
+  await link.put('e.txt', 'through a link')
+  await link.put('e.exe', 'MZ')
+  return link.id
 }
 
 /** One event is delivered, and the next is rejected. */
