@@ -62,6 +62,12 @@ describeWhere(existsSync(path('test/deploy/node_modules')), 'their parsers are n
         tmpfs: ['/tmp'],
         volumes: ['data:/data'],
       })
+      expect(services.clamav).toMatchObject({
+        command: ['/init-unprivileged'],
+        user: '100:101',
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      })
       for (const ignored of ['.gitignore', '.dockerignore']) expect(text(ignored)).toMatch(/^secrets\/?$/m)
     })
 
