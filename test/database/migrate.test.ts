@@ -80,6 +80,14 @@ describe('migrations', () => {
     await database.drop()
   })
 
+  test('changes the shards of a Citus cluster one after the other', async () => {
+    const database = await emptyDatabase()
+    const mode = `current_setting('citus.multi_shard_modify_mode', true)`
+    await migrate(database.url, withMore('sequential', `CREATE TABLE seen AS SELECT ${mode} AS mode;`))
+    expect(await rows(database.url, 'SELECT mode FROM seen')).toEqual([{ mode: 'sequential' }])
+    await database.drop()
+  })
+
   test('reports a failed migration by name, changes nothing, and retries it the next time', async () => {
     const database = await emptyDatabase()
     const folder = withMore('broken', 'CREATE TABLE half_way (id int); SELECT no_such_function();')

@@ -39,6 +39,8 @@ const run: Record<MigrationMode, (client: Client, migration: Migration) => Promi
   transaction: async (client, migration) => {
     await inTransactionOn(client, async () => {
       await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+      // On Citus, a change of a reference table cannot follow a change that used parallel connections. PostgreSQL ignores the setting.
+      await client.query(`SET LOCAL citus.multi_shard_modify_mode TO 'sequential'`)
       await client.query(migration.sql)
       await recordMigration(client, migration)
     })
