@@ -24,11 +24,15 @@ import { createSpoolFolder, openConfiguredScanner, openWorkers } from './inspect
 import type { VirusScanner } from './inspection/scanners/virus-scanner.js'
 import { ensurePartitions } from './ledger/partitions.js'
 import type { Application, AppParts } from './platform/processes/application.js'
-import { singleProcess } from './platform/processes/process-number.js'
+import { getShare, singleProcess } from './platform/processes/process-number.js'
 import { Spool } from './platform/spool/spool.js'
 import type { BlobStorage } from './platform/storage/blob-storage.js'
 import { UnsafeBucketError } from './platform/storage/bucket/prove-bucket.js'
 import { openTracing } from './platform/telemetry/tracing.js'
+import { megabyte } from './platform/units.js'
+
+// For all processes together. Uploads beyond it go to temporary files.
+const uploadMemoryBytes = 32 * megabyte
 
 /** The application, with the components that tests use directly. */
 export interface App extends Application {
@@ -49,9 +53,10 @@ export async function createApp(parts: AppParts): Promise<App> {
   await ensurePartitions(database.pool)
   const serviceEvents: ServiceEvents = new EventEmitter()
   const services = await openServices({ ...parts, serviceEvents, scanner: scannerOpening.then(({ scanner }) => scanner) })
-  const slots = new UploadSlots(config.maxUploadsAtOnce)
+  const processNumber = parts.siblings?.self ?? singleProcess
+  const slots = new UploadSlots(getShare(config.maxUploadsAtOnce, processNumber))
   const metrics = createMetrics(parts, services, slots)
-  const spool = await Spool.open({ directory: spoolFolder })
+  const spool = await Spool.open({ directory: spoolFolder, memoryBudget: getShare(uploadMemoryBytes, processNumber) })
   const { url, scanner: configured } = await scannerOpening
   const scanner = Object.assign(measuredScanner(configured, metrics), { url })
   const inspector = createInspector({ scanner, pool: workers })

@@ -111,12 +111,13 @@ async function unfinishedUpload(service: Service) {
   sent.write(`${part('context')}notes\r\n${part('file', '; filename="a.txt"')}one `)
   const answered = once(sent, 'response')
   await once(sent, 'socket')
-  return async () => {
+  const finish = async () => {
     sent.end(`two\r\n--${boundary}--\r\n`)
     const [answer] = (await answered) as [import('node:http').IncomingMessage]
     answer.resume()
     return { status: answer.statusCode, connection: answer.headers.connection }
   }
+  return Object.assign(finish, { answered })
 }
 
 async function makeContext(service: Service): Promise<void> {
@@ -138,6 +139,24 @@ async function makeContext(service: Service): Promise<void> {
 jest.setTimeout(300_000)
 
 describe('two processes on one port', () => {
+  test('accept together as many uploads as one process, and reject the others with 429', async () => {
+    const service = await start({ MAX_UPLOADS_AT_ONCE: '8' })
+    await makeContext(service)
+    // One credential can have a quarter of the uploads: one of the four of each process.
+    const uploads = await Promise.all(Array.from({ length: 6 }, () => unfinishedUpload(service)))
+    const open = new Set(uploads)
+    const rejections: unknown[] = []
+    for (const upload of uploads)
+      void upload.answered.then(([{ statusCode }]) => {
+        rejections.push(statusCode)
+        open.delete(upload)
+      })
+    await until(async () => open.size <= 2)
+    const accepted = [...open].map((finish) => finish())
+    expect(rejections).toEqual([429, 429, 429, 429])
+    expect((await Promise.all(accepted)).map(({ status }) => status)).toEqual([201, 201])
+  })
+
   let service: Service
   beforeAll(async () => {
     service = await Service.start(await environment({ LOG_LEVEL: 'error', SHUTDOWN_DELAY_SECONDS: '2' }))
